@@ -36,6 +36,17 @@ class Decisions(unittest.TestCase):
         self.assertEqual(e.reason(["odd\n", "\n"]), "odd")
         self.assertEqual(e.reason([]), "it said nothing")
 
+    def test_whose_fault_it_is(self):
+        for lines in (PIP_NONE, PIP_HASH, UV_NONE, [], ["ERROR: Failed building wheel for x\n"], ["error: No space left on device\n"] + 10 * ["more\n"],
+                      ["ERROR: 404 Client Error: Not Found for url: http://x/500\n"]):
+            self.assertFalse(e.is_hosts(1, lines), lines)
+            self.assertTrue(e.is_hosts(-9, lines))  # as where memory is out
+        for line in ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "  Caused by: tcp connect error: Connection refused (os error 111)",
+                     "WARNING: Retrying (Retry(total=0, ...)) after connection broken by 'NewConnectionError('...: Failed to establish a new connection: [Errno 111] Connection refused')'",
+                     "ERROR: HTTP error 503 while getting http://x/y.whl", "  Caused by: HTTP status server error (502 Bad Gateway) for url (http://x)",
+                     "socket.gaierror: [Errno -3] Temporary failure in name resolution"):
+            self.assertTrue(e.is_hosts(1, [line + "\n", "\n"] + PIP_NONE), line)
+
     def test_installer(self):
         with tempfile.TemporaryDirectory() as folder:
             uv = os.path.join(folder, "uv")
@@ -109,7 +120,8 @@ class Life(Folder):
     def test_what_an_installer_prints_is_heard_by_all(self):
         os.utime(self.root, (1, 1))
         with mock.patch.object(e, "say") as said:
-            lines = e.run(["/bin/sh", "-c", "echo one; echo two >&2; echo $TMPDIR; exit 3"], self.root)
+            status, lines = e.run(["/bin/sh", "-c", "echo one; echo two >&2; echo $TMPDIR; exit 3"], self.root)
+        self.assertEqual(status, 3)
         self.assertEqual(lines, ["one\n", "two\n", self.root + "/tmp\n"])
         self.assertEqual([c[0][0] for c in said.call_args_list], [line.rstrip() for line in lines])
         self.assertGreater(e.beat_of(self.root), 10 ** 9)
@@ -175,6 +187,23 @@ class Cache(Folder):
         e.sweep(self.root)
         self.assertEqual(self.kept(), {"a", "new-d"})
         os.close(fd)
+
+    def test_there_is_room_before_one_is_made(self):
+        self.put("a", 1)
+        at = []
+        with mock.patch.object(e, "install", lambda request, new: (at.append(self.kept()), os.mkdir(new))):
+            os.close(e.hold({}, self.root, 32 * "b", 5))
+        self.assertEqual(at, [set()])
+        self.assertEqual(self.kept(), {"b"})
+
+    def test_why_it_could_not_be_made(self):
+        for status, lines, kind, why in ((1, PIP_NONE, e.BadList, "No matching distribution"), (-9, PIP_NONE, e.Failed, "signal 9 ended it"),
+                                         (1, ["ERROR: Could not install packages: No space left on device\n"], e.Failed, "No space left")):
+            with mock.patch.object(e, "run", lambda argv, new: (status, lines)), mock.patch.object(e, "say"), \
+                    mock.patch.object(e, "installer", lambda python: (["pip"], "pip")), self.assertRaisesRegex(e.Failed, "^pip could not install.*" + why) as raised:
+                e.make({"requirements": ["nosuch"]}, self.root, 32 * "a", 0)
+            self.assertIs(type(raised.exception), kind)
+            self.assertEqual(self.kept(), set())
 
     def test_two_evict_at_the_same_moment(self):
         entries = [(1.0, self.put("a", 1), 10), (2.0, self.put("b", 2), 10)]

@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 import venv
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 Request = Dict[str, Any]  # environment.python of the configuration
 
@@ -31,6 +31,10 @@ NAME = re.compile("[0-9a-f]{32}$")
 LEFT = re.compile("(?:new|old)-([0-9a-f]{32})(?:-.*)?$")
 SILENCE_S = 30  # then a word of ours shows that something lives, if it does
 ABOUT = "det-environment.json"
+OF_HOST = re.compile("No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Cannot allocate memory|MemoryError|"
+                     "[Cc]onnection (refused|reset|aborted|broken)|Network is unreachable|No route to host|[Tt]imed out|ConnectTimeout|"
+                     "name resolution|Name or service not known|connect error|dns error|error sending request|"
+                     r"\b5\d\d Server Error|HTTP error 5\d\d|server error \(5")  # as pip, uv and what they build with say it
 
 
 class Failed(Exception):
@@ -76,6 +80,11 @@ def reason(lines: List[str]) -> str:
     text = re.sub("^(ERROR|error): ", "", lines[at]).strip()
     mismatch = "DO NOT MATCH THE HASHES" in text and at + 1 < len(lines)
     return "the hash of " + re.split(r" \(?from ", lines[at + 1])[0] + " is another" if mismatch else text
+
+
+def is_hosts(status: int, lines: List[str]) -> bool:
+    """Whether an installer failed by what another host, or this one later, might not have: its end, as Popen has it, and its output."""
+    return status < 0 or any(map(OF_HOST.search, [line for line in lines if line.strip()][-10:]))
 
 
 # ---- the cache ----
@@ -210,7 +219,7 @@ def evict(root: str, bytes_max: int) -> None:
 
 
 def tidy(root: str, bytes_max: int) -> None:
-    """Room for others' environments, which is no reason for this task to fail."""
+    """Room for other environments, which is no reason for this task to fail."""
     try:
         sweep(root)
         evict(root, bytes_max)
@@ -231,8 +240,8 @@ def watch(done: threading.Event, new: str) -> None:
             beat(new)
 
 
-def run(argv: List[str], new: str) -> Optional[List[str]]:
-    """An installer, its output into the log, what it would leave in /tmp if it were killed in `new`. What it said if it failed, else None."""
+def run(argv: List[str], new: str) -> Tuple[int, List[str]]:
+    """An installer, its output into the log, what it would leave in /tmp if it were killed in `new`. Its end and what it said last."""
     scratch = os.path.join(new, "tmp")
     os.mkdir(scratch)
     environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
@@ -247,7 +256,7 @@ def run(argv: List[str], new: str) -> Optional[List[str]]:
             lines = lines[-200:] + [line]
     done.set()
     shutil.rmtree(scratch, ignore_errors=True)
-    return lines if child.returncode else None
+    return child.returncode, lines
 
 
 def installer(python: str) -> Tuple[List[str], str]:
@@ -274,13 +283,15 @@ def install(request: Request, folder: str) -> None:
     argv += index_arguments(request) + ["-r", write_lines(os.path.join(folder, "requirements.txt"), request["requirements"])]
     if request.get("constraints"):
         argv += ["-c", write_lines(os.path.join(folder, "constraints.txt"), request["constraints"])]
-    said = run(argv, folder)
-    if said is not None:
-        raise BadList(f"{name} could not install the requirements: {reason(said)}")
+    status, said = run(argv, folder)
+    if status:
+        why = f"signal {-status} ended it" if status < 0 else reason(said)
+        raise (Failed if is_hosts(status, said) else BadList)(f"{name} could not install the requirements: {why}")
     say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
 
 
-def make(request: Request, root: str, key: str) -> None:
+def make(request: Request, root: str, key: str, bytes_max: int) -> None:
+    tidy(root, bytes_max)
     new = os.path.join(root, "new-" + key)
     shutil.rmtree(new, ignore_errors=True)  # of one that was killed
     try:
@@ -294,14 +305,14 @@ def make(request: Request, root: str, key: str) -> None:
         raise
 
 
-def hold(request: Request, root: str, key: str) -> int:
+def hold(request: Request, root: str, key: str, bytes_max: int) -> int:
     """Has it made if it is not there. The lock, shared."""
     lock, made, new = lock_of(root, key), os.path.join(root, key), os.path.join(root, "new-" + key)
     take(lock, fcntl.LOCK_SH, new)
     while not os.path.isdir(made):
         take(lock, fcntl.LOCK_EX, new)
         if not os.path.isdir(made):
-            make(request, root, key)
+            make(request, root, key, bytes_max)
         take(lock, fcntl.LOCK_SH, new)  # it is let go for a moment
     return lock
 
@@ -355,7 +366,7 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
     key = key_of(request, [os.path.realpath(sys.executable), sys.version, platform.machine()], os.environ)
     for name in ("PIP_CACHE_DIR", "UV_CACHE_DIR"):
         os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
-    lock = hold(request, root, key)
+    lock = hold(request, root, key, bytes_max)
     make_thin(os.path.join(root, key), about(root, key)[0], folder)
     os.utime(lock)
     tidy(root, bytes_max)
