@@ -11,8 +11,10 @@
  *   mem N    MiB in use, of 81920        pid N    a process on it, once for each
  *   xid N    an event, at each wait      ecc N    uncorrected errors
  *   remap 1  a row cannot be remapped    lost 1   it is off the bus
- *   hang N   a look at its memory takes N ms
+ *   hang 1   a look at its memory takes until the line is gone
  */
+#include "fake_nvml.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,8 @@
 
 enum { SUCCESS, UNINITIALIZED = 1, NOT_FOUND = 6, GPU_IS_LOST = 15 };
 enum { PLACES = 8, WHOLE = PLACES };
+
+struct fake_nvml_counts fake_nvml_counts;
 
 typedef uintptr_t device; /* 1 + its GPU's number * 16 + its place in it, or WHOLE */
 
@@ -51,11 +55,16 @@ static char kind_of(device d)
 
 int nvmlInit_v2(void)
 {
-    return getenv("FAKE_NVML") ? SUCCESS : UNINITIALIZED;
+    if (!getenv("FAKE_NVML"))
+        return UNINITIALIZED;
+    fake_nvml_counts.open++;
+    fake_nvml_counts.begins++;
+    return SUCCESS;
 }
 
 int nvmlShutdown(void)
 {
+    fake_nvml_counts.open--;
     return SUCCESS;
 }
 
@@ -173,9 +182,12 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device d, device *ret)
 
 int nvmlDeviceGetMemoryInfo(device d, struct memory *ret)
 {
-    long used = state_of(gpu_of(d), "mem", 0), hang = state_of(gpu_of(d), "hang", 0);
-    if (hang > 0)
-        nanosleep(&(struct timespec){hang / 1000, hang % 1000 * 1000000}, NULL);
+    long used = state_of(gpu_of(d), "mem", 0);
+    fake_nvml_counts.looks++;
+    fake_nvml_counts.hanging++;
+    while (state_of(gpu_of(d), "hang", 0) > 0)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    fake_nvml_counts.hanging--;
     if (state_of(gpu_of(d), "lost", 0) > 0)
         return GPU_IS_LOST;
     ret->total = (unsigned long long)81920 << 20;
