@@ -1,7 +1,7 @@
 /*
  * Slots that are not usable as their agent says: nothing is placed there, what runs there goes on.
- * An administrator who enables one has it used all the same, until it was usable once or is
- * disabled. Private to master/core.
+ * An administrator who enables one that was looked at has it used all the same, until it was usable
+ * once or is disabled. Private to master/core.
  */
 #ifndef CORE_SLOTS_H
 #define CORE_SLOTS_H

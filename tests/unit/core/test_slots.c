@@ -155,6 +155,25 @@ static void an_administrator_has_it_used(void **state)
     assert_false(slot("a", 0).forced);
 }
 
+/* Of what was not seen yet there is nothing to override. */
+static void enabling_before_the_first_look_overrides_nothing(void **state)
+{
+    hello("a", 1, true, 0);
+    sees("a", 0, CORE_SLOT_UNSEEN, "not looked at yet");
+    enable("a", 0, false);
+    enable("a", 0, true);
+    assert_false(slot("a", 0).forced);
+    world_create(&w, "{}");
+    assert_int_equal(starts(), 0);
+    sees("a", 0, CORE_SLOT_AILING, "the driver wants the GPU to be reset");
+    assert_int_equal(starts(), 0);
+    enable("a", 0, true);
+    assert_int_equal(starts(), 1);
+    sees("a", 0, CORE_SLOT_UNSEEN, "not looked at yet");
+    enable("a", 0, true);
+    assert_true(slot("a", 0).forced); /* as it was: that has not changed */
+}
+
 static void the_override_outlives_the_master(void **state)
 {
     hello("a", 1, true, 1);
@@ -193,6 +212,7 @@ int main(void)
         T(a_run_is_told_and_goes_on),
         T(a_first_look_is_no_news),
         T(an_administrator_has_it_used),
+        T(enabling_before_the_first_look_overrides_nothing),
         T(the_override_outlives_the_master),
         T(an_agent_that_does_not_say_has_usable_slots),
         T(nonsense_is_refused),
