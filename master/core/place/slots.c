@@ -50,16 +50,15 @@ static void tell_holder(struct core *c, const struct agent *a, const struct slot
                s->id, a->id, s->why);
 }
 
-/* True where this is news. */
+/* True where the state is another: which process has it, or how much is held, may change often. */
 static bool judge(struct slot *s, enum core_slot_state state, const char *why)
 {
-    if (s->state == state && strcmp(s->why, why) == 0)
-        return false;
+    bool is_news = s->state != state;
     char *copy = det_strdup(why);
     free(s->why);
     s->why = copy;
     s->state = state;
-    return true;
+    return is_news;
 }
 
 /* The override was of what it had then. */
@@ -71,7 +70,8 @@ static void end_override(struct core *c, struct agent *a, struct slot *s)
     agent_mark(c, a);
 }
 
-static void set(struct core *c, struct agent *a, struct slot *s, const struct core_slot_sight *in)
+/* True where the state is another. */
+static bool set(struct core *c, struct agent *a, struct slot *s, const struct core_slot_sight *in)
 {
     bool was_unseen = s->state == CORE_SLOT_UNSEEN;
     bool usable = in->state == CORE_SLOT_USABLE;
@@ -79,6 +79,7 @@ static void set(struct core *c, struct agent *a, struct slot *s, const struct co
     if (is_news && !(usable && was_unseen))
         tell_holder(c, a, s);
     end_override(c, a, s);
+    return is_news;
 }
 
 static const struct core_slot_sight *said(const struct core_hello *h, int id)
@@ -109,9 +110,10 @@ int slots_on_sight(struct core *c, struct agent *a, const struct core_slot_sight
                         (int)in->state);
     for (size_t i = 0; i < a->slots.n; i++)
         if (a->slots.v[i].id == in->slot) {
-            set(c, a, &a->slots.v[i], in);
-            fit_refresh(a);
-            a->pool->dirty = true;
+            if (set(c, a, &a->slots.v[i], in)) {
+                fit_refresh(a);
+                a->pool->dirty = true;
+            }
             return 0;
         }
     return det_fail(err, DET_ENOENT, "slot %d of agent %s not found", in->slot, a->id);

@@ -119,6 +119,21 @@ static void a_run_is_told_and_goes_on(void **state)
     assert_int_equal(starts(), 1);
 }
 
+/* Short programs of somebody else beside it are named one after the other: its log has a line. */
+static void a_run_is_told_once_of_a_state(void **state)
+{
+    hello("a", 1, true, 0);
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    sees("a", 0, CORE_SLOT_FOREIGN, "held by process 7 (x)");
+    assert_true(world_logged(&w, "which this run has: held by process 7 (x)"));
+    sees("a", 0, CORE_SLOT_FOREIGN, "held by process 8 (y)");
+    assert_false(world_logged(&w, "Slot 0"));
+    assert_string_equal(slot("a", 0).why, "held by process 8 (y)");
+    sees("a", 0, CORE_SLOT_AILING, "XID 79");
+    assert_true(world_logged(&w, "which this run has: XID 79"));
+}
+
 /* A restarted agent looks anew: that is no news for who runs there. */
 static void a_first_look_is_no_news(void **state)
 {
@@ -210,6 +225,7 @@ int main(void)
         T(nothing_is_placed_on_one_that_is_not_usable),
         T(a_gang_goes_around_it),
         T(a_run_is_told_and_goes_on),
+        T(a_run_is_told_once_of_a_state),
         T(a_first_look_is_no_news),
         T(an_administrator_has_it_used),
         T(enabling_before_the_first_look_overrides_nothing),
