@@ -75,6 +75,15 @@ static const struct gpu_process *first_foreign(const struct gpu_sight *s, bool h
     return first;
 }
 
+/* One that was seen between its fork and its exec has another name soon. */
+static bool is_there(const struct gpu_sight *s, bool has_task, const struct gpu_process *p)
+{
+    for (size_t i = 0; i < s->processes_n; i++)
+        if (s->processes[i].pid == p->pid && is_foreign(&s->processes[i], has_task))
+            return strcmp(s->processes[i].name, p->name) == 0;
+    return false;
+}
+
 static struct gpu_verdict foreign(const struct gpu_process *p, size_t n)
 {
     char more[64] = "";
@@ -132,10 +141,14 @@ struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, b
     if (has_failed(s, &v))
         return v;
     const struct gpu_process *p = first_foreign(s, has_task, &n);
-    if (p)
+    if (p && before->state == LINK_SLOT_FOREIGN && is_there(s, has_task, &past->named)) {
+        v = *before;
+    } else if (p) {
         v = foreign(p, n);
-    else if (!has_task && s->processes_n == 0 && holds_memory(past, s))
+        past->named = *p;
+    } else if (!has_task && s->processes_n == 0 && holds_memory(past, s)) {
         v = held(s);
+    }
     enum link_slot_state suspected = past->suspected;
     past->suspected = v.state;
     if (v.state != LINK_SLOT_USABLE && suspected != v.state && before->state != v.state)

@@ -5,7 +5,8 @@
  *   AILING   it does not answer, is off the bus, had an error that only a reset ends (an XID, an
  *            uncorrected ECC error, a row that could not be remapped)
  *   FOREIGN  a process on it is no task's of this agent: seen twice, since one look may fall
- *            between a process and what is known of it
+ *            between a process and what is known of it; the one that is named stays so while it
+ *            is there, whoever comes and goes beside it
  *   HELD     no task has it and no process is to be seen, but more of its memory is in use than
  *            when it was idle: seen twice, since a driver frees what a process had after its end
  */
@@ -44,6 +45,7 @@ struct gpu_sight {
 struct gpu_past {
     uint64_t mem_idle;              /* the least in use while nobody had it; 0: never seen */
     enum link_slot_state suspected; /* FOREIGN or HELD: by the last look */
+    struct gpu_process named;       /* by the last FOREIGN verdict */
 };
 
 struct gpu_verdict {

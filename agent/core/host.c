@@ -54,7 +54,7 @@ void host_destroy(struct host *h)
         free((char *)h->slots.v[i].uuid);
     }
     for (size_t i = 0; i < h->sights.n; i++)
-        free((char *)h->sights.v[i].text);
+        free((char *)h->sights.v[i].is.text);
     vec_free(&h->sights);
     host_outbox_clear(h);
     vec_free(&h->tasks);

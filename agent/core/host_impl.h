@@ -29,13 +29,19 @@ struct host_mail {
     json_t *event;
     bool is_sent, is_hello;
 };
+/* How a slot that is judged is. */
+struct host_sight {
+    struct link_slot_sight is; /* its text is owned */
+    int64_t seq;               /* of the event about it in the outbox; 0: none */
+    bool has_news;             /* that no event has: it is told after that one */
+};
 #define HOST_DROPPED_MAX 64
 struct host {
     char *boot, *pool, *addr;
     json_t *seen; /* of the master's life, or NULL */
     json_t *clock; /* ours beside the master's, or NULL */
     VEC(struct link_slot) slots;
-    VEC(struct link_slot_sight) sights; /* of the slots that are judged; texts owned */
+    VEC(struct host_sight) sights;
     VEC(struct host_task *) tasks;
     /* Containers dropped last, a ring: the acknowledgement of an exit comes on another connection
      * than the orders, and may overtake a start that was sent twice. */

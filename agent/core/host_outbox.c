@@ -50,29 +50,59 @@ void host_on_store(struct host *h, const struct link_store *s)
         post(h, link_event_json(&e), false);
 }
 
-static struct link_slot_sight *sight_of(struct host *h, int slot)
+static struct host_sight *sight_of(struct host *h, int slot)
 {
     for (size_t i = 0; i < h->sights.n; i++)
-        if (h->sights.v[i].slot == slot)
+        if (h->sights.v[i].is.slot == slot)
             return &h->sights.v[i];
-    vec_push(&h->sights, ((struct link_slot_sight){slot, LINK_SLOT_USABLE, NULL}));
+    vec_push(&h->sights, ((struct host_sight){.is = {slot, LINK_SLOT_USABLE, NULL}}));
     return &h->sights.v[h->sights.n - 1];
 }
 
-/* Before the first hello there is nobody to tell: that says it. */
+/* One event of a slot is on its way at a time: while the master is away, what is news each second
+ * does not pile up. Before the first hello there is nobody to tell: that says it. */
+static void tell_sight(struct host *h, struct host_sight *x)
+{
+    if (!x->has_news || x->seq > 0 || h->hello_seq == 0)
+        return;
+    struct link_event e = {.kind = LINK_EV_SLOT, .sight = x->is};
+    x->seq = post(h, link_event_json(&e), false);
+    x->has_news = false;
+}
+
+static void tell_sights_after(struct host *h, int64_t acked)
+{
+    for (size_t i = 0; i < h->sights.n; i++) {
+        struct host_sight *x = &h->sights.v[i];
+        if (x->seq <= acked)
+            x->seq = 0;
+        tell_sight(h, x);
+    }
+}
+
+/* The hello that comes says them all; events that were never sent are no more. */
+static void forget_news(struct host *h)
+{
+    for (size_t i = 0; i < h->sights.n; i++) {
+        struct host_sight *x = &h->sights.v[i];
+        x->has_news = false;
+        if (x->seq >= h->next_seq)
+            x->seq = 0;
+    }
+}
+
 void host_on_slot(struct host *h, const struct link_slot_sight *s)
 {
-    struct link_slot_sight *mine = sight_of(h, s->slot);
+    struct host_sight *x = sight_of(h, s->slot);
     const char *text = s->text ? s->text : "";
-    if (mine->text && mine->state == s->state && strcmp(mine->text, text) == 0)
+    if (x->is.text && x->is.state == s->state && strcmp(x->is.text, text) == 0)
         return;
     char *copy = det_strdup(text);
-    free((char *)mine->text);
-    mine->text = copy;
-    mine->state = s->state;
-    struct link_event e = {.kind = LINK_EV_SLOT, .sight = *mine};
-    if (h->hello_seq > 0)
-        post(h, link_event_json(&e), false);
+    free((char *)x->is.text);
+    x->is.text = copy;
+    x->is.state = s->state;
+    x->has_news = true;
+    tell_sight(h, x);
 }
 
 static void outbox_cut(struct host *h, size_t n)
@@ -108,8 +138,8 @@ static void post_hello(struct host *h)
     VEC(struct link_task) tasks = {0};
     VEC(struct link_slot_sight) unfit = {0};
     for (size_t i = 0; i < h->sights.n; i++)
-        if (h->sights.v[i].state != LINK_SLOT_USABLE)
-            vec_push(&unfit, h->sights.v[i]);
+        if (h->sights.v[i].is.state != LINK_SLOT_USABLE)
+            vec_push(&unfit, h->sights.v[i].is);
     e.hello.judges = h->sights.n > 0;
     e.hello.unfit = unfit.v;
     e.hello.unfit_n = unfit.n;
@@ -134,6 +164,7 @@ void host_hello(struct host *h, const char *boot)
         h->next_seq = 1;
     }
     drop_unsent(h);
+    forget_news(h);
     h->is_greeted = false;
     if (h->is_looking)
         vec_push(&h->effects, ((struct host_effect){.kind = HOST_UNLOOK}));
@@ -182,6 +213,7 @@ void host_outbox_ack(struct host *h, int64_t seq)
     }
     if (h->hello_seq > 0 && seq >= h->hello_seq && seq < h->next_seq)
         h->is_greeted = true;
+    tell_sights_after(h, seq);
 }
 
 void host_set_seen(struct host *h, json_t *seen)

@@ -296,12 +296,19 @@ static void *run(void *arg)
 
 /* ---- outside ---- */
 
+/* What others have on it may be new at each look: the first is told, and the end. */
+static bool is_worth_a_line(const struct gpu_verdict *v, const struct gpu_verdict *before)
+{
+    return v->state != before->state ||
+           (v->state == LINK_SLOT_AILING && strcmp(v->text, before->text) != 0);
+}
+
 static void judge(struct gpuwatch *w, size_t i)
 {
     struct judged *j = &w->v[i];
     struct gpu_verdict before = j->verdict;
     j->verdict = gpu_judge(&j->past, &w->seen[i], w->h.has_task(w->h.arg, j->slot), &before);
-    if (j->verdict.state != before.state || strcmp(j->verdict.text, before.text) != 0)
+    if (is_worth_a_line(&j->verdict, &before))
         log_info("slot %d: %s%s%s", j->slot, link_slot_state_name(j->verdict.state),
                  j->verdict.text[0] ? ": " : "", j->verdict.text);
     w->h.on_slot(w->h.arg, j->slot, &j->verdict, &w->seen[i]);

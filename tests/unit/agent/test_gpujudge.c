@@ -83,6 +83,30 @@ static void a_foreign_process_beside_a_task_is_named(void **state)
     says("process 99 (miner) and 1 more that are none of ours");
 }
 
+/* One that comes and goes beside it is no news. */
+static void the_first_named_stays_named_while_it_is_there(void **state)
+{
+    struct gpu_sight s = with(99, "miner", false, false), more = with(7, "smi", false, false);
+    look(s, true);
+    assert_int_equal(look(s, true), LINK_SLOT_FOREIGN);
+    struct gpu_verdict first = last;
+    more.processes[1] = s.processes[0];
+    more.processes_n = 2;
+    assert_int_equal(look(more, true), LINK_SLOT_FOREIGN);
+    assert_string_equal(last.text, first.text);
+    more.processes_n = 1;
+    assert_int_equal(look(more, true), LINK_SLOT_FOREIGN);
+    says("process 7 (smi)");
+    more.processes[0].is_ours = true; /* its number is another's now */
+    more.processes[1] = (struct gpu_process){.pid = 8, .name = "x"};
+    more.processes_n = 2;
+    look(more, true);
+    says("process 8 (x)");
+    snprintf(more.processes[1].name, sizeof more.processes[1].name, "y"); /* it has exec'd */
+    look(more, true);
+    says("process 8 (y)");
+}
+
 /* An agent in a container does not see its own tasks by the driver's numbers. */
 static void a_hidden_process_counts_only_while_no_task_has_the_slot(void **state)
 {
@@ -162,6 +186,7 @@ int main(void)
         T(a_task_of_ours_is_no_harm),
         T(a_foreign_process_is_named_at_the_second_look),
         T(a_foreign_process_beside_a_task_is_named),
+        T(the_first_named_stays_named_while_it_is_there),
         T(a_hidden_process_counts_only_while_no_task_has_the_slot),
         T(memory_that_nobody_has_is_held),
         T(an_error_takes_it_out_at_once),

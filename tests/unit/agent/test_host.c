@@ -370,6 +370,62 @@ static void test_reconnect(void **state)
     host_destroy(h);
 }
 
+static void sees(struct host *h, const char *text)
+{
+    host_on_slot(h, &(struct link_slot_sight){1, LINK_SLOT_FOREIGN, text});
+}
+
+/* However often a slot has news: one event of it at a time, and the last of them is told. */
+static void test_news_of_a_slot_does_not_pile_up(void **state)
+{
+    struct host *h = make();
+    struct link_events e;
+    sees(h, "process 1");
+    host_hello(h, NULL);
+    for (int i = 2; i < 50; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "process %d", i);
+        sees(h, text);
+        e = batch(h); /* it is sent, and nobody answers */
+        assert_int_equal(e.n, 2);
+        link_events_finish(&e);
+    }
+    host_on_ack(h, 1);
+    e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_string_equal(e.v[0].sight.text, "process 2");
+    link_events_finish(&e);
+    host_on_ack(h, 2);
+    e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_int_equal(e.v[0].seq, 3);
+    assert_string_equal(e.v[0].sight.text, "process 49");
+    link_events_finish(&e);
+    host_on_ack(h, 3);
+    assert_false(host_has_news(h));
+    sees(h, "process 50");
+    sees(h, "process 51");
+    host_hello(h, NULL); /* says it; the number of what was never sent is its own */
+    e = batch(h);
+    assert_int_equal(e.n, 1);
+    assert_int_equal(e.v[0].seq, 4);
+    assert_string_equal(e.v[0].hello.unfit[0].text, "process 51");
+    link_events_finish(&e);
+    sees(h, "process 52"); /* no event of it is on its way */
+    e = batch(h);
+    assert_int_equal(e.n, 2);
+    assert_string_equal(e.v[1].sight.text, "process 52");
+    link_events_finish(&e);
+    host_hello(h, "boot-2");
+    sees(h, "process 53");
+    e = batch(h);
+    assert_int_equal(e.n, 2);
+    assert_int_equal(e.v[1].seq, 2);
+    assert_string_equal(e.v[1].sight.text, "process 53");
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
 /* Each hello says all that are not usable; in between, what is news is told. */
 static void test_slots_that_are_not_usable(void **state)
 {
@@ -444,7 +500,7 @@ static void test_random(void **state)
             char alloc[16];
             struct host_effect e;
             snprintf(alloc, sizeof alloc, "a.%d", rand_r(&r) % 6);
-            switch (rand_r(&r) % 8) {
+            switch (rand_r(&r) % 9) {
             case 0:
                 order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1);
                 break;
@@ -465,6 +521,9 @@ static void test_random(void **state)
                 break;
             case 6:
                 host_on_ack(h, rand_r(&r) % 40);
+                break;
+            case 7:
+                sees(h, alloc);
                 break;
             default:
                 free(host_batch(h));
@@ -487,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect),
         cmocka_unit_test(test_slots_that_are_not_usable),
+        cmocka_unit_test(test_news_of_a_slot_does_not_pile_up),
         cmocka_unit_test(test_late_start),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_random),
