@@ -13,7 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#define TICK_MS 1000
+#define TICK_MS         1000
+#define RETRY_LOOKS_MAX 32
 #define MPS_SERVER "nvidia-cuda-mps" /* in whose name everybody's kernels run */
 
 struct watched {
@@ -267,26 +268,57 @@ static void say_lost(const struct looker *l, struct gpu_sight *seen)
         seen[i] = (struct gpu_sight){.xid = l->v[i].xid, .lost = "the driver cannot be reached (NVML)"};
 }
 
+/* A GPU that is lost may need NVML begun anew to be seen again, but errors of the others that come
+ * meanwhile are not heard: it is done at the first look that is not good, and again 2, 3, 5, 9 ..
+ * looks later. */
+struct retry {
+    unsigned wait, left; /* looks */
+};
+
+static bool is_due(struct retry *r, bool good)
+{
+    if (good) {
+        *r = (struct retry){0};
+        return false;
+    }
+    if (r->left > 0) {
+        r->left--;
+        return false;
+    }
+    r->wait = r->wait == 0 ? 1 : r->wait < RETRY_LOOKS_MAX ? r->wait * 2 : RETRY_LOOKS_MAX;
+    r->left = r->wait;
+    return true;
+}
+
+/* One turn; true while NVML is begun. Without it there is nothing to miss: each turn tries. */
+static bool turn(struct looker *l, struct gpu_sight *seen, bool begun, struct retry *retry)
+{
+    bool good = false;
+    if (begun)
+        take_events(l);
+    if (begun)
+        good = look(l, seen);
+    else
+        say_lost(l, seen);
+    publish(l, seen);
+    wait_by_clock(l, GPUWATCH_EVERY_MS);
+    if (!begun)
+        return begin(l);
+    if (!is_due(retry, good))
+        return true;
+    take_events(l);
+    end(l);
+    return begin(l);
+}
+
 static void *run(void *arg)
 {
     struct looker *l = arg;
     struct gpu_sight *seen = det_zalloc(l->n * sizeof *seen);
-    bool good = begin(l), begun = good;
-    while (!is_closed(l)) {
-        if (begun)
-            take_events(l);
-        if (begun)
-            good = look(l, seen);
-        else
-            say_lost(l, seen);
-        publish(l, seen);
-        wait_by_clock(l, GPUWATCH_EVERY_MS);
-        if (good)
-            continue;
-        if (begun)
-            end(l);
-        begun = begin(l);
-    }
+    struct retry retry = {0};
+    bool begun = begin(l);
+    while (!is_closed(l))
+        begun = turn(l, seen, begun, &retry);
     if (begun)
         end(l);
     free(seen);

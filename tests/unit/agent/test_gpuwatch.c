@@ -189,6 +189,22 @@ static void errors_take_slots_out(void **state)
     end();
 }
 
+/* What happens to the others while NVML is begun anew is not heard: not at each look. */
+static void a_lost_gpu_is_looked_for_ever_less_often(void **state)
+{
+    describe("a lost 1\n");
+    begin("w");
+    until(0, LINK_SLOT_AILING, "the GPU has fallen off the bus");
+    int begins = fake_nvml_counts.begins, looks = fake_nvml_counts.looks;
+    while (fake_nvml_counts.looks < looks + 64)
+        look_again(0);
+    begins = fake_nvml_counts.begins - begins;
+    assert_in_range(begins, 1, (fake_nvml_counts.looks - looks) / 8);
+    describe("");
+    until(0, LINK_SLOT_USABLE, "");
+    end();
+}
+
 /* The loop goes on while the driver hangs, and closing does not wait for it. */
 static void a_driver_that_hangs_holds_nobody_up(void **state)
 {
@@ -227,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_foreign_process_is_named),
         cmocka_unit_test(a_task_of_ours_is_known),
         cmocka_unit_test(errors_take_slots_out),
+        cmocka_unit_test(a_lost_gpu_is_looked_for_ever_less_often),
         cmocka_unit_test(a_driver_that_hangs_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
