@@ -4,6 +4,7 @@
 #include "hash.h"
 #include "log.h"
 #include "mem.h"
+#include "pycache.h"
 #include "task.h"
 
 #include <errno.h>
@@ -135,6 +136,14 @@ static bool is_whole(const struct order *o)
            (o->text[0] == SERVE_RUN || o->text[0] == SERVE_RECOVER);
 }
 
+/* Before a task can take the name. */
+static void take_cache(void)
+{
+    const char *cache = getenv("DET_CACHE_DIR");
+    if (geteuid() == 0 && cache && *cache == '/')
+        det_ignore(pycache_prepare(cache, NULL), "the task that needs it says so");
+}
+
 int serve_main(int argc, char **argv)
 {
     struct order o;
@@ -147,6 +156,7 @@ int serve_main(int argc, char **argv)
     if (dup2(1, TASKSPEC_SOCKET_FD) < 0) /* each task's socket takes this place */
         return 1;
     warm_up();
+    take_cache();
     for (;;) {
         struct pollfd p = {.fd = ORDERS_FD, .events = POLLIN};
         reap();

@@ -8,6 +8,7 @@
 
 #include "find.h"
 #include "fsx.h"
+#include "pycache.h"
 #include "pychoice.h"
 #include "taskenv.h"
 
@@ -316,6 +317,22 @@ static void on_environment(struct task *t, int status)
         hook_or_ranks(t);
 }
 
+/* Where those of the task's account are kept. One that could not be had is no reason to fail. */
+static char *environments_dir(struct task *t)
+{
+    struct det_err err = {0};
+    char *dir = NULL;
+    const struct taskspec *s = &t->spec;
+    if (s->cache && !s->switch_user)
+        return det_asprintf("%s/python-%u", s->cache, s->uid);
+    if (s->cache && pycache_make(s->cache, s->uid, s->gid, &dir, &err) == 0)
+        return dir;
+    if (s->cache)
+        logspool_say(t->spool, LOGLINE_WARNING,
+                     "This task's Python environment is made for it alone, not kept: %s", err.text);
+    return det_asprintf("%s/run/cache", s->dir);
+}
+
 /* By t->python. */
 static void make_environment(struct task *t)
 {
@@ -326,9 +343,8 @@ static void make_environment(struct task *t)
         det_asprintf("%s/determined/exec/environment.py", package ? package : "");
     det_cleanup(freep) char *request = det_asprintf("%s/" REQUEST, t->spec.dir);
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
-    det_cleanup(freep) char *own = det_asprintf("%s/run/cache", t->spec.dir);
-    char *const argv[] = {t->python, "-I", script, request,
-                          t->spec.cache ? t->spec.cache : own,
+    det_cleanup(freep) char *cache = environments_dir(t);
+    char *const argv[] = {t->python, "-I", script, request, cache,
                           mib && *mib ? (char *)mib : CACHE_MIB, folder, NULL};
     if (t->python && package) {
         start_step(t, "the environment of environment.python", argv, on_environment);

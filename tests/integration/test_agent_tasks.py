@@ -2,6 +2,7 @@
 """det-agent and det-task with real processes, under a stand-in for the master."""
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -505,6 +506,35 @@ def test_python_requirements(m, a):
         assert len(kept) == 1 and not kept[0].startswith("new-"), kept
     finally:
         index.hold.set()
+        index.close()
+
+
+def test_python_requirements_of_an_account(m, a):
+    """Whoever takes the name of another's folder in the cache keeps them from nothing."""
+    if os.geteuid() != 0:
+        return
+    index, nobody = Index(wheel("greet", "1.0", {"greet.py": ""})), pwd.getpwnam("nobody").pw_uid
+    python = {"interpreter": "/usr/bin/python3", "requirements": ["greet==1.0"], "index_url": index.url}
+    folder = a.path("work", "cache", "python")
+    try:
+        a.kill(15)
+        os.chmod(a.dir, 0o755)
+        a.args = ["--task-user", "nobody"]
+        a.run()
+        m.wait_connected(2)
+        os.mkdir(a.path("work", "cache", f"python-{nobody}"))
+        for alloc in ("1.first.1", "1.second.1"):
+            m.start(alloc, "python3 -c 'import greet'", python=python)
+            assert m.wait_exit(alloc, 60)["code"] == 0
+        assert len(index.downloads()) == 1 and os.stat(folder).st_uid == 0
+        made = os.stat(os.path.join(folder, str(nobody)))
+        assert (made.st_uid, made.st_mode & 0o777) == (nobody, 0o700), made
+        os.chown(folder, nobody, -1)  # as one may find it who was there before the agent
+        m.start("1.alone.1", "python3 -c 'import greet'", python=python)
+        assert m.wait_exit("1.alone.1", 60)["code"] == 0
+        m.wait_log(f"made for it alone, not kept: {folder} is no folder of root's alone")
+        assert len(index.downloads()) == 2
+    finally:
         index.close()
 
 

@@ -1,7 +1,7 @@
 """The virtual environment of a task whose configuration lists requirements. usage: environment.py REQUEST CACHE MIB FOLDER
 
 Runs as the task does, by the interpreter that the environment is for, whatever its version, and imports nothing of ours.
-What a list needs is installed once, below CACHE/python-UID, which is this user's alone: under a name that is its hash, made under
+What a list needs is installed once, below CACHE, which is this account's alone: under a name that is its hash, made under
 another name and renamed when it is whole. Of that every task gets a thin virtual environment of its own, FOLDER: what a hook
 installs goes there and is seen by nobody else. Each line of its output is a
 sign of life to the agent, so it says nothing while nothing moves. Descriptor 3 gets the answer, JSON: {"lock": PATH}, which whoever
@@ -361,8 +361,8 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
     bytes_max = bytes_of_mib(mib)
     with open(request_path) as f:
         request = json.load(f)
-    os.makedirs(cache, exist_ok=True)
-    root = own_folder(os.path.join(cache, f"python-{os.geteuid()}"))
+    os.makedirs(os.path.dirname(cache), exist_ok=True)
+    root = own_folder(cache)
     key = key_of(request, [os.path.realpath(sys.executable), sys.version, platform.machine()], os.environ)
     for name in ("PIP_CACHE_DIR", "UV_CACHE_DIR"):
         os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
