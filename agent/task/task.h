@@ -72,6 +72,7 @@ struct task {
     int step_fd;  /* where a step leaves its answer, the hook its environment; -1 */
     int python_fd; /* the lock on what the environment's packages lie in; -1 */
     char *python; /* the interpreter of a trial class; NULL: none is found yet */
+    int python_tries; /* environments that were removed before they could be locked */
     bool has_python; /* what the configuration names is in env */
     VEC(struct rank *) ranks;
     int deaths; /* of ranks (deaths.h) */

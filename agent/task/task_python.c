@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #define REQUEST       "run/python.json"
 #define ENVIRONMENT   "run/venv"
 #define ANSWER_MAX    65536
+#define TRIES         2 /* after the first */
 #define CACHE_MIB     "20480" /* of one user's environments, without DET_PYTHON_CACHE_MIB */
 
 /* ---- a step ---- */
@@ -271,15 +273,21 @@ static void hook_or_ranks(struct task *t)
 
 /* ---- the environment of a list of requirements ---- */
 
-/* As long as it is held nobody removes what the environment needs; path is the process's word. */
-static int hold(struct task *t, const char *path, struct det_err *err)
+/* As long as it is held nobody removes what the environment needs; the paths are the process's
+ * word. DET_EUNAVAIL: somebody has, after it had ended. */
+static int hold(struct task *t, const json_t *answer, struct det_err *err)
 {
+    struct stat st;
+    const char *path = json_str(answer, "lock", ""), *made = json_str(answer, "made", "");
     int rc = taskspec_user_enter(&t->spec, err);
     if (rc < 0)
         return rc;
+    det_closep(&t->python_fd);
     t->python_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (t->python_fd < 0 || flock(t->python_fd, LOCK_SH | LOCK_NB) < 0)
         rc = det_fail_errno(err, DET_EUNAVAIL, errno, "%s", path);
+    else if (stat(made, &st) < 0)
+        rc = det_fail(err, DET_EUNAVAIL, "%s was removed by another task", made);
     taskspec_user_leave(&t->spec);
     return rc;
 }
@@ -288,12 +296,24 @@ static int take_environment(struct task *t, const json_t *answer, struct det_err
 {
     struct pychoice c = PYCHOICE_NONE;
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
-    int rc = hold(t, json_str(answer, "lock", ""), err);
+    int rc = hold(t, answer, err);
     if (rc == 0)
         rc = look_for(t, folder, &c, err);
     t->has_python = rc == 0;
     pychoice_finish(&c);
     return rc;
+}
+
+static void make_environment(struct task *t);
+
+static void fail_or_again(struct task *t, struct det_err *err)
+{
+    if (err->code != DET_EUNAVAIL || t->python_tries++ >= TRIES) {
+        fail_configured(t, err);
+        return;
+    }
+    logspool_say(t->spool, LOGLINE_INFO, "Python's environment is made again: %s", err->text);
+    make_environment(t);
 }
 
 static void on_environment(struct task *t, int status)
@@ -312,7 +332,7 @@ static void on_environment(struct task *t, int status)
     else if (said)
         task_fail_trial(t, 1, &err);
     else if (take_environment(t, answer, &err) < 0)
-        fail_configured(t, &err);
+        fail_or_again(t, &err);
     else
         hook_or_ranks(t);
 }

@@ -509,6 +509,22 @@ def test_python_requirements(m, a):
         index.close()
 
 
+def test_python_environment_removed(m, a):
+    """By another task, between the end of what made it and the lock: it is made again, a few times."""
+    lies = """#!/bin/sh
+if [ -e again ]; then mkdir -p "$6/bin" && cp "$0" "$6/bin/python3" && $MADE; fi
+touch again made.lock
+echo "{\\"lock\\": \\"$PWD/made.lock\\", \\"made\\": \\"$PWD/made\\"}" >&3
+"""
+    python = {"interpreter": "env", "requirements": ["greet"]}
+    m.start("1.again.1", "true", {"env/bin/python3": lies}, python=python, env={"MADE": "mkdir made"})
+    assert m.wait_exit("1.again.1")["code"] == 0
+    m.wait_log("Python's environment is made again: " + a.path("work", "tasks", "1.again.1", "work", "made") + " was removed by another task")
+    m.start("1.never.1", "true", {"env/bin/python3": lies}, python=python, env={"MADE": "true"})
+    e = m.wait_exit("1.never.1")
+    assert e["reason"] == "start_failed" and e["text"].endswith("made was removed by another task"), e
+
+
 def test_python_requirements_of_an_account(m, a):
     """Whoever takes the name of another's folder in the cache keeps them from nothing."""
     if os.geteuid() != 0:

@@ -4,8 +4,8 @@ Runs as the task does, by the interpreter that the environment is for, whatever 
 What a list needs is installed once, below CACHE, which is this account's alone: under a name that is its hash, made under
 another name and renamed when it is whole. Of that every task gets a thin virtual environment of its own, FOLDER: what a hook
 installs goes there and is seen by nobody else. Each line of its output is a
-sign of life to the agent, so it says nothing while nothing moves. Descriptor 3 gets the answer, JSON: {"lock": PATH}, which whoever
-uses the environment locks (shared), or {"error": TEXT, "host": whether another host might do better}.
+sign of life to the agent, so it says nothing while nothing moves. Descriptor 3 gets the answer, JSON: {"lock": PATH, "made": PATH}: whoever
+uses the environment locks the one (shared) and sees whether the other is there still; or {"error": TEXT, "host": whether another host might do better}.
 """
 import contextlib
 import fcntl
@@ -370,7 +370,7 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
     make_thin(os.path.join(root, key), about(root, key)[0], folder)
     os.utime(lock)
     tidy(root, bytes_max)
-    return {"lock": os.path.join(root, key + ".lock")}
+    return {"lock": os.path.join(root, key + ".lock"), "made": os.path.join(root, key)}
 
 
 def leave(answer: Dict[str, Any]) -> None:
