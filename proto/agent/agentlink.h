@@ -34,7 +34,6 @@
 #define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
 #define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
-#define LINK_PATH_MAX     4096 /* bytes of an interpreter's */
 #define LINK_WHY_MAX      300  /* bytes of why a slot is not usable; longer ones are cut */
 #define LINK_PLACE_MAX    2048 /* bytes of a store's place */
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */

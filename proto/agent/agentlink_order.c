@@ -1,6 +1,7 @@
 /* Orders and what a start order carries. */
 #include "agentlink.h"
 #include "agentlink_field.h"
+#include "pythonlimits.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -240,11 +241,12 @@ struct python_parts {
     const json_t *requirements, *constraints, *extra_index_urls, *system_site_packages;
 };
 static const struct link_field python_fields[] = {
-    {"interpreter", LINK_F_STR, AT(python_parts, interpreter), false, 0, LINK_PATH_MAX, NULL},
-    {"requirements", LINK_F_ARR, AT(python_parts, requirements), false, 0, 10000, NULL},
-    {"constraints", LINK_F_ARR, AT(python_parts, constraints), false, 0, 10000, NULL},
-    {"index_url", LINK_F_STR, AT(python_parts, index_url), false, 0, 10000, NULL},
-    {"extra_index_urls", LINK_F_ARR, AT(python_parts, extra_index_urls), false, 0, 100, NULL},
+    {"interpreter", LINK_F_STR, AT(python_parts, interpreter), false, 0, PYTHON_PATH_MAX, NULL},
+    {"requirements", LINK_F_ARR, AT(python_parts, requirements), false, 0, PYTHON_LINES_MAX, NULL},
+    {"constraints", LINK_F_ARR, AT(python_parts, constraints), false, 0, PYTHON_LINES_MAX, NULL},
+    {"index_url", LINK_F_STR, AT(python_parts, index_url), false, 0, PYTHON_URL_MAX, NULL},
+    {"extra_index_urls", LINK_F_ARR, AT(python_parts, extra_index_urls), false, 0, PYTHON_URLS_MAX,
+     NULL},
     {"system_site_packages", LINK_F_ANY, AT(python_parts, system_site_packages), false, 0, 0, NULL},
     {0},
 };

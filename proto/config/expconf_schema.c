@@ -1,6 +1,8 @@
 #include "expconf_schema.h"
 
 #include <string.h>
+#include <strings.h>
+#include "pythonlimits.h"
 #include "uuid.h"
 
 /* ---- further conditions ---- */
@@ -10,19 +12,69 @@ static bool not_empty(const json_t *v)
     return *json_string_value(v) != '\0';
 }
 
-/* What may become a word of a line. */
+/* What may become a word of a line: pip begins a new one at all that Unicode takes for its end. */
 static bool plain_line(const json_t *v)
 {
     const char *s = json_string_value(v);
-    return *s && *s != '-' && !strpbrk(s, "\r\n");
+    for (const unsigned char *c = (const unsigned char *)s; *c; c++)
+        if ((*c < ' ' && *c != '\t') || *c == 0x7f)
+            return false;
+    return *s && *s != '-' && !strstr(s, "\xc2\x85") && !strstr(s, "\xe2\x80\xa8") &&
+           !strstr(s, "\xe2\x80\xa9");
 }
 
-static bool plain_lines(const json_t *v)
+static bool index_url(const json_t *v)
+{
+    return plain_line(v) && json_string_length(v) <= PYTHON_URL_MAX;
+}
+
+static bool index_urls(const json_t *v)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(v, i, item) if (!plain_line(item)) return false;
-    return true;
+    json_array_foreach(v, i, item) if (!index_url(item)) return false;
+    return json_array_size(v) <= PYTHON_URLS_MAX;
+}
+
+static bool interpreter(const json_t *v)
+{
+    return plain_line(v) && json_string_length(v) <= PYTHON_PATH_MAX;
+}
+
+static bool ends_as_archive(const char *s, size_t n)
+{
+    static const char *const ends[] = {".whl",     ".zip",    ".tar",    ".tgz",
+                                       ".tbz",     ".txz",    ".tlz",    ".tar.gz",
+                                       ".tar.bz2", ".tar.xz", ".tar.lz", ".tar.lzma"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(ends); i++) {
+        size_t m = strlen(ends[i]);
+        if (n > m && strncasecmp(s + n - m, ends[i], m) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* s, of n bytes: a file's path or URL, as pip or uv take one in the place of a name. */
+static bool is_file(const char *s, size_t n)
+{
+    const char *scheme = memmem(s, n, "://", 3), *plus = memchr(s, '+', n);
+    if (*s == '.' || *s == '/' || strncasecmp(s, "file:", 5) == 0 ||
+        (plus && strncasecmp(plus + 1, "file:", 5) == 0))
+        return true;
+    return !scheme && (memchr(s, '/', n) || ends_as_archive(s, n));
+}
+
+/* NAME [EXTRAS] [CONDITIONS], NAME @ URL or a URL. */
+static bool names_file(const char *s)
+{
+    size_t n = strcspn(s, " \t;@");
+    if (is_file(s, n))
+        return true;
+    const char *at = s + strcspn(s, "@;#<>=!~");
+    if (*at != '@' || memmem(s, n, "://", 3))
+        return false;
+    at += 1 + strspn(at + 1, " \t");
+    return is_file(at, strcspn(at, " \t;"));
 }
 
 /* Options have keys of their own, and what a file holds is not part of the list. */
@@ -32,10 +84,12 @@ static bool requirements(const json_t *v)
     json_t *item;
     json_array_foreach(v, i, item)
     {
-        if (!plain_line(item) || strchr("./", *json_string_value(item)))
+        const char *s = json_string_value(item);
+        s += strspn(s, " \t");
+        if (!plain_line(item) || *s == '-' || names_file(s))
             return false;
     }
-    return json_array_size(v) <= 10000;
+    return json_array_size(v) <= PYTHON_LINES_MAX;
 }
 
 static bool absolute(const json_t *v)
@@ -250,12 +304,12 @@ const struct expconf_key expconf_keys[] = {
      .example = "[\"numpy==1.26.4\", \"timm>=1.0\"]"},
     {TEXTS("environment.python.constraints"), .ok = requirements,
      .rule = "a list of constraints, as requirements are", .example = "[\"numpy<2\"]"},
-    {STR("environment.python.index_url", NULL), .ok = plain_line, .rule = "an index's URL",
+    {STR("environment.python.index_url", NULL), .ok = index_url, .rule = "an index's URL",
      EXAMPLE("https://pypi.org/simple")},
-    {TEXTS("environment.python.extra_index_urls"), .ok = plain_lines, .rule = "a list of URLs",
-     .example = "[\"https://pypi.org/simple\"]"},
+    {TEXTS("environment.python.extra_index_urls"), .ok = index_urls,
+     .rule = "a list of at most 100 URLs", .example = "[\"https://pypi.org/simple\"]"},
     {BOOL("environment.python.system_site_packages", NULL)},
-    {STR("environment.python.interpreter", NULL), .ok = plain_line,
+    {STR("environment.python.interpreter", NULL), .ok = interpreter,
      .rule = "an interpreter or a virtual environment's folder", EXAMPLE("python3.11")},
     {.path = "environment.proxy_ports",
      IDLE("nothing is passed on to ports of tasks"),

@@ -304,6 +304,98 @@ static void test_null(void **state)
     }
 }
 
+static bool takes(const char *name, json_t *value)
+{
+    JSON_OWN v = value;
+    return expconf_key_find("environment.python", name)->ok(v);
+}
+
+static json_t *list_of(const char *item, size_t n)
+{
+    json_t *list = json_array();
+    while (n--)
+        json_array_append_new(list, json_string(item));
+    return list;
+}
+
+static json_t *long_text(size_t n)
+{
+    det_cleanup(freep) char *text = det_zalloc(n + 1);
+    memset(text, 'x', n);
+    return json_string(text);
+}
+
+/* What an agent would not take is refused when it is asked for. */
+static void test_limits_of_python(void **state)
+{
+    assert_true(takes("interpreter", long_text(4096)));
+    assert_false(takes("interpreter", long_text(4097)));
+    assert_true(takes("index_url", long_text(10000)));
+    assert_false(takes("index_url", long_text(10001)));
+    assert_true(takes("extra_index_urls", list_of("x", 100)));
+    assert_false(takes("extra_index_urls", list_of("x", 101)));
+    assert_true(takes("requirements", list_of("x", 10000)));
+    assert_false(takes("requirements", list_of("x", 10001)));
+}
+
+static void test_requirements(void **state)
+{
+    static const char *const good[] = {"a",
+                                       "a==1.0",
+                                       "A[x, y] >= 1, < 2 ; python_version < \"3.11\"",
+                                       "a\t==1",
+                                       "a == 1 --hash=sha256:00 --hash=sha256:11",
+                                       "a @ https://h/a.whl",
+                                       "a@https://h/x@y/a.zip",
+                                       "a[x] @ git+https://u@h/r.git@v1#egg=a",
+                                       "https://h/a-1.0.tar.gz",
+                                       "git+ssh://git@h/r.git",
+                                       "a==1  # of /team/x",
+                                       "caf\xc3\xa9",
+                                       "backports.lzma",
+                                       "file",
+                                       "a.b-c_d==1.*"};
+    static const char *const bad[] = {"",
+                                      "-r x",
+                                      " -r x",
+                                      "--pre",
+                                      "a\n-r x",
+                                      "a\r-r x",
+                                      "a\x0b-r x",
+                                      "a\x0c-r x",
+                                      "a\x1c-r x",
+                                      "a\xc2\x85-r x",
+                                      "a\xe2\x80\xa8-r x",
+                                      "a\xe2\x80\xa9-r x",
+                                      "./a",
+                                      "../a",
+                                      "/a",
+                                      " ./a",
+                                      "a/b",
+                                      "file:///a",
+                                      "FILE:a",
+                                      "git+file:///a",
+                                      "x @ file:///p",
+                                      "x@file:p",
+                                      "x @ FILE:///p",
+                                      "x[a] @ ./p",
+                                      "x @ /p",
+                                      "x @ p/q",
+                                      "x @ q.whl",
+                                      "x @ git+file:///p",
+                                      "a-1.0-py3-none-any.whl",
+                                      "a.TAR.GZ",
+                                      "a.zip ; python_version > \"3\""};
+    for (size_t i = 0; i < DET_ARRAY_LEN(good); i++)
+        if (!takes("requirements", list_of(good[i], 1)) ||
+            !takes("constraints", list_of(good[i], 1)))
+            fail_msg("'%s' was refused", good[i]);
+    for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++)
+        if (takes("requirements", list_of(bad[i], 1)) || takes("constraints", list_of(bad[i], 1)))
+            fail_msg("'%s' was not refused", bad[i]);
+    assert_false(takes("index_url", json_string("x\x0by")));
+}
+
 static void test_table_is_whole(void **state)
 {
     for (size_t i = 0; i < expconf_keys_n; i++) {
@@ -323,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_accept),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_null),
+        cmocka_unit_test(test_limits_of_python),
+        cmocka_unit_test(test_requirements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
