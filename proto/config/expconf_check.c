@@ -216,8 +216,6 @@ static void add_expected(struct buf *out, const struct expconf_key *key, const j
         [EXPCONF_ENV_VARS] = "a list of KEY=value, or a map of such lists by cpu, cuda, rocm",
         [EXPCONF_SIZE] = "a number of bytes, or a size such as 4g or 1.5 GiB",
         [EXPCONF_PORTS] = "a map of names to ports from 0 to 65535",
-        [EXPCONF_PYTHON] = "an interpreter, a virtual environment's folder, a list of "
-                           "requirements, or a map",
         [EXPCONF_HPARAMS] = "a map of hyperparameters",
         [EXPCONF_PATTERN] = "a regular expression",
     };

@@ -92,6 +92,12 @@ static bool requirements(const json_t *v)
     return json_array_size(v) <= PYTHON_LINES_MAX;
 }
 
+/* Its short forms are what these keys are; a map's are looked at as keys. */
+static bool python(const json_t *v)
+{
+    return json_is_array(v) ? requirements(v) : !json_is_string(v) || interpreter(v);
+}
+
 static bool absolute(const json_t *v)
 {
     return *json_string_value(v) == '/';
@@ -298,7 +304,10 @@ const struct expconf_key expconf_keys[] = {
      .type = EXPCONF_ENV_VARS,
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
-    {.path = "environment.python", .type = EXPCONF_PYTHON, EXAMPLE("/opt/venv")},
+    {.path = "environment.python", .type = EXPCONF_PYTHON, .ok = python,
+     .rule = "an interpreter, a virtual environment's folder, a list of requirements (without "
+             "options other than --hash, and of no files), or a map",
+     EXAMPLE("/opt/venv")},
     {TEXTS("environment.python.requirements"), .ok = requirements,
      .rule = "a list of requirements, without options other than --hash, and of no files",
      .example = "[\"numpy==1.26.4\", \"timm>=1.0\"]"},

@@ -310,6 +310,13 @@ static bool takes(const char *name, json_t *value)
     return expconf_key_find("environment.python", name)->ok(v);
 }
 
+/* The list, or the interpreter, without a map. */
+static bool takes_short(json_t *value)
+{
+    JSON_OWN v = value;
+    return expconf_key_find("environment", "python")->ok(v);
+}
+
 static json_t *list_of(const char *item, size_t n)
 {
     json_t *list = json_array();
@@ -391,8 +398,12 @@ static void test_requirements(void **state)
             !takes("constraints", list_of(good[i], 1)))
             fail_msg("'%s' was refused", good[i]);
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++)
-        if (takes("requirements", list_of(bad[i], 1)) || takes("constraints", list_of(bad[i], 1)))
+        if (takes("requirements", list_of(bad[i], 1)) || takes("constraints", list_of(bad[i], 1)) ||
+            takes_short(list_of(bad[i], 1)))
             fail_msg("'%s' was not refused", bad[i]);
+    assert_true(takes_short(list_of("a==1", 1)) && takes_short(json_string("/opt/venv")));
+    assert_false(takes_short(json_string("")));
+    assert_false(takes_short(json_string("a\nb")));
     assert_false(takes("index_url", json_string("x\x0by")));
 }
 
