@@ -84,16 +84,18 @@ static bool is_there(const struct gpu_sight *s, bool has_task, const struct gpu_
     return false;
 }
 
+static const char *name_of(const struct gpu_process *p)
+{
+    return p->name[0] ? p->name : p->is_hidden ? "of another PID namespace" : "?";
+}
+
 static struct gpu_verdict foreign(const struct gpu_process *p, size_t n)
 {
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
     return verdict(LINK_SLOT_FOREIGN, "held by process %d (%s)%s that %s none of ours", p->pid,
-                   p->name[0]    ? p->name
-                   : p->is_hidden ? "of another PID namespace"
-                                  : "?",
-                   more, n > 1 ? "are" : "is");
+                   name_of(p), more, n > 1 ? "are" : "is");
 }
 
 static bool has_failed(const struct gpu_sight *s, struct gpu_verdict *ret)
@@ -124,34 +126,101 @@ static bool holds_memory(struct gpu_past *past, const struct gpu_sight *s)
 }
 
 /* In steps of a tenth of a GiB a figure that moves is news too often. */
-static struct gpu_verdict held(const struct gpu_sight *s)
+static uint64_t in_gib(uint64_t bytes)
 {
     const uint64_t gib = (uint64_t)1 << 30;
+    return (bytes + gib / 2) / gib;
+}
+
+static struct gpu_verdict held(const struct gpu_sight *s)
+{
     return verdict(LINK_SLOT_HELD,
                    "memory still held: about %" PRIu64 " of %" PRIu64
                    " GiB are in use, and no process is to be seen",
-                   (s->mem_used + gib / 2) / gib, (s->mem_total + gib / 2) / gib);
+                   in_gib(s->mem_used), in_gib(s->mem_total));
+}
+
+/* Of a slot that nobody has: what a task has left there. */
+static const struct gpu_process *left_behind(const struct gpu_sight *s)
+{
+    for (size_t i = 0; i < s->processes_n; i++)
+        if (s->processes[i].is_ours)
+            return &s->processes[i];
+    return NULL;
+}
+
+static struct gpu_verdict held_by(const struct gpu_process *p)
+{
+    char amount[64] = "";
+    if (p->mem_bytes > 0)
+        snprintf(amount, sizeof amount, ": about %" PRIu64 " GiB", in_gib(p->mem_bytes));
+    return verdict(LINK_SLOT_HELD, "memory of an ended task is still held%s by process %d (%s)",
+                   amount, p->pid, name_of(p));
+}
+
+/* Those of a namespace that is not seen may be of the task that ends: they are waited for too. */
+static bool may_be_given_back(const struct gpu_past *past, const struct gpu_sight *s)
+{
+    for (size_t i = 0; i < s->processes_n; i++)
+        if (s->processes[i].is_ours || s->processes[i].is_hidden)
+            return true;
+    return s->processes_n == 0 && past->mem_idle > 0 &&
+           s->mem_used > past->mem_idle + GPU_SLACK_BYTES;
+}
+
+static struct gpu_verdict unsettled(void)
+{
+    return verdict(LINK_SLOT_UNSEEN, "%s", GPU_UNSETTLED);
+}
+
+struct gpu_verdict gpu_settle(struct gpu_past *past, uint64_t now_ms)
+{
+    past->settle_end_ms = now_ms + GPU_SETTLE_MS;
+    past->suspected = LINK_SLOT_USABLE;
+    return unsettled();
+}
+
+/* By what is on it. The figures of one that was named before are not said anew. */
+static struct gpu_verdict look_at(struct gpu_past *past, const struct gpu_sight *s, bool has_task,
+                                  const struct gpu_verdict *before)
+{
+    size_t n;
+    const struct gpu_process *p = first_foreign(s, has_task, &n);
+    if (p && before->state == LINK_SLOT_FOREIGN && is_there(s, has_task, &past->named))
+        return *before;
+    if (p) {
+        past->named = *p;
+        return foreign(p, n);
+    }
+    p = has_task ? NULL : left_behind(s);
+    if (p && before->state == LINK_SLOT_HELD && past->named.pid == p->pid)
+        return *before;
+    past->named = p ? *p : (struct gpu_process){0};
+    if (p)
+        return held_by(p);
+    if (!has_task && s->processes_n == 0 && holds_memory(past, s))
+        return held(s);
+    return (struct gpu_verdict){.state = LINK_SLOT_USABLE};
 }
 
 struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, bool has_task,
-                             const struct gpu_verdict *before)
+                             uint64_t now_ms, const struct gpu_verdict *before)
 {
-    struct gpu_verdict v = {.state = LINK_SLOT_USABLE};
-    size_t n;
+    struct gpu_verdict v;
     if (has_failed(s, &v))
         return v;
-    const struct gpu_process *p = first_foreign(s, has_task, &n);
-    if (p && before->state == LINK_SLOT_FOREIGN && is_there(s, has_task, &past->named)) {
-        v = *before;
-    } else if (p) {
-        v = foreign(p, n);
-        past->named = *p;
-    } else if (!has_task && s->processes_n == 0 && holds_memory(past, s)) {
-        v = held(s);
-    }
+    if (has_task)
+        past->settle_end_ms = 0;
+    if (past->settle_end_ms > now_ms && may_be_given_back(past, s))
+        return unsettled();
+    v = look_at(past, s, has_task, before);
+    bool is_late = past->settle_end_ms > 0 && v.state == LINK_SLOT_HELD;
+    if (!is_late)
+        past->settle_end_ms = 0;
     enum link_slot_state suspected = past->suspected;
     past->suspected = v.state;
-    if (v.state != LINK_SLOT_USABLE && suspected != v.state && before->state != v.state)
+    if (v.state != LINK_SLOT_USABLE && !is_late && suspected != v.state &&
+        before->state != v.state)
         return *before;
     return v;
 }

@@ -7,8 +7,11 @@
  *   FOREIGN  a process on it is no task's of this agent: seen twice, since one look may fall
  *            between a process and what is known of it; the one that is named stays so while it
  *            is there, whoever comes and goes beside it
- *   HELD     no task has it and no process is to be seen, but more of its memory is in use than
- *            when it was idle: seen twice, since a driver frees what a process had after its end
+ *   HELD     no task has it, but a process of one that has ended is on it, or none is to be seen
+ *            and more of its memory is in use than when it was idle: seen twice, or after the end
+ *            of a task for GPU_SETTLE_MS, since a driver frees what a process had after its end
+ *   UNSEEN   nobody has looked yet, or not since the end of its last task: that one's memory is to
+ *            be seen free before another comes
  */
 #ifndef GPUJUDGE_H
 #define GPUJUDGE_H
@@ -16,6 +19,8 @@
 #include "agentlink.h"
 
 #define GPU_SLACK_BYTES ((uint64_t)512 << 20) /* by which an idle GPU's memory may vary */
+#define GPU_SETTLE_MS   5000
+#define GPU_UNSETTLED   "the memory of its last task is not seen free yet"
 
 struct gpu_process {
     int pid;
@@ -45,7 +50,8 @@ struct gpu_sight {
 struct gpu_past {
     uint64_t mem_idle;              /* the least in use while nobody had it; 0: never seen */
     enum link_slot_state suspected; /* FOREIGN or HELD: by the last look */
-    struct gpu_process named;       /* by the last FOREIGN verdict */
+    struct gpu_process named;       /* by the last verdict that names one */
+    uint64_t settle_end_ms; /* until when its last task's memory may be given back; 0: it was */
 };
 
 struct gpu_verdict {
@@ -53,10 +59,12 @@ struct gpu_verdict {
     char text[LINK_WHY_MAX + 1]; /* "": usable */
 };
 
-/* has_task: a task of this agent has the slot. before: the last verdict, kept while a suspicion is
- * seen for the first time. */
+/* has_task: a task of this agent has the slot. now_ms: monotonic. before: the last verdict, kept
+ * while a suspicion is seen for the first time. */
 struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, bool has_task,
-                             const struct gpu_verdict *before);
+                             uint64_t now_ms, const struct gpu_verdict *before);
+/* Its task has just ended. Looks that began before are not to be judged any more. */
+struct gpu_verdict gpu_settle(struct gpu_past *past, uint64_t now_ms);
 
 /* Whether only a reset of the GPU, or of its host, ends it: not what a program did wrong. */
 bool gpu_xid_is_fatal(uint64_t xid);

@@ -177,7 +177,7 @@ static void take_slots(struct host_task *t, const int *slots, size_t n)
 static bool slots_are_free(const struct host *h, const struct host_task *t)
 {
     for (size_t i = 0; i < t->slots_n; i++)
-        if (holder_of(h, t->slots[i]))
+        if (holder_of(h, t->slots[i]) || host_is_unseen(h, t->slots[i]))
             return false;
     return true;
 }
@@ -194,15 +194,26 @@ static void start_held(struct host *h)
     }
 }
 
+/* Not what another task has by now. */
+static void settle(struct host *h, const struct host_task *t)
+{
+    for (size_t i = 0; i < t->slots_n; i++)
+        if (!holder_of(h, t->slots[i]) && host_unsee(h, t->slots[i]))
+            effect(h, HOST_SETTLE, t)->slot = t->slots[i];
+}
+
 static void end(struct host *h, struct host_task *t, const struct link_exit *e)
 {
     char *text = det_strdup(e->text ? e->text : "");
+    bool was_started = !t->held;
     free((char *)t->exit.text);
     t->exit = *e;
     t->exit.text = text;
     t->state = LINK_ENDED;
     json_decref(t->held);
     t->held = NULL;
+    if (was_started)
+        settle(h, t);
     t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
     start_held(h);
 }
@@ -441,6 +452,12 @@ void host_on_ack(struct host *h, int64_t seq)
         return; /* a number that was never given out */
     take_acked_marks(h, seq);
     take_acked_exits(h, seq);
+}
+
+void host_on_slot(struct host *h, const struct link_slot_sight *s)
+{
+    host_sees(h, s);
+    start_held(h);
 }
 
 bool host_slot_has_task(const struct host *h, int slot)

@@ -9,6 +9,9 @@
  * A start whose slots are still held by a task that is dying waits, as STARTING, for their end: the
  * master may have given them away while the agent was out of reach. A kill ends a waiting start.
  *
+ * A slot that is judged (host_on_slot()) is UNSEEN from the end of its task on; that is told before
+ * the exit: the master has it back then, and places nothing there before a look. A start waits too.
+ *
  * Events go out numbered from 1 within a boot and stay in the outbox until acknowledged. A hello
  * says everything, so it takes the place of whatever was not sent yet; ended tasks are told once
  * more after it.
@@ -37,6 +40,7 @@ enum host_effect_kind {
     HOST_STACKS,  /* have det-task write where its ranks are: alloc */
     HOST_ACKED,   /* tell det-task that the master knows its exit: alloc */
     HOST_FORGET,  /* nothing is left to do: remove the directory: alloc */
+    HOST_SETTLE,  /* its last task has ended: look whether the slot's memory is free: slot */
     HOST_LOOK,    /* look at the place of a store, now and then: task is the order */
     HOST_UNLOOK   /* at none any more: the master says anew where */
 };
@@ -44,7 +48,7 @@ struct host_effect {
     enum host_effect_kind kind;
     char alloc[LINK_ID_MAX + 1];
     char container[LINK_ID_MAX + 1];
-    int signal;
+    int signal, slot;
     json_t *task; /* HOST_START, HOST_LOOK: a reference that the taker releases */
 };
 /* The oldest effect not yet taken; false when there is none. */

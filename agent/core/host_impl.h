@@ -58,6 +58,11 @@ struct host {
 /* Puts an event about t into the outbox; its number. */
 int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t);
 void host_outbox_clear(struct host *h);
+/* How a slot is, told where it is news. */
+void host_sees(struct host *h, const struct link_slot_sight *s);
+/* False: nobody judges the slot. Else it is UNSEEN, and told so before what is told next. */
+bool host_unsee(struct host *h, int slot);
+bool host_is_unseen(const struct host *h, int slot);
 /* Drops what the master has heard; the first such word after a hello is its greeting. */
 void host_outbox_ack(struct host *h, int64_t seq);
 

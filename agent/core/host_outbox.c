@@ -1,4 +1,5 @@
 /* What the master has not heard, or not said that it has. */
+#include "gpujudge.h"
 #include "host_impl.h"
 
 #include <string.h>
@@ -91,7 +92,7 @@ static void forget_news(struct host *h)
     }
 }
 
-void host_on_slot(struct host *h, const struct link_slot_sight *s)
+void host_sees(struct host *h, const struct link_slot_sight *s)
 {
     struct host_sight *x = sight_of(h, s->slot);
     const char *text = s->text ? s->text : "";
@@ -103,6 +104,29 @@ void host_on_slot(struct host *h, const struct link_slot_sight *s)
     x->is.state = s->state;
     x->has_news = true;
     tell_sight(h, x);
+}
+
+bool host_is_unseen(const struct host *h, int slot)
+{
+    for (size_t i = 0; i < h->sights.n; i++)
+        if (h->sights.v[i].is.slot == slot)
+            return h->sights.v[i].is.state == LINK_SLOT_UNSEEN;
+    return false;
+}
+
+/* Not one that waits for an acknowledgement: the exit that follows gives the slot back. */
+bool host_unsee(struct host *h, int slot)
+{
+    for (size_t i = 0; i < h->sights.n; i++) {
+        struct host_sight *x = &h->sights.v[i];
+        if (x->is.slot != slot)
+            continue;
+        x->seq = 0;
+        host_sees(h, &(struct link_slot_sight){slot, LINK_SLOT_UNSEEN, GPU_UNSETTLED});
+        tell_sight(h, x);
+        return true;
+    }
+    return false;
 }
 
 static void outbox_cut(struct host *h, size_t n)

@@ -188,6 +188,9 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         taskdir_drop(&a->dirs, e->alloc);
         sweeper_kick(&a->sweeper);
         break;
+    case HOST_SETTLE:
+        gpuwatch_settle(a->gpus, e->slot);
+        break;
     case HOST_LOOK:
         watches_add(a->watches, e->task);
         break;
@@ -231,6 +234,11 @@ static void on_slot(void *arg, int slot, const struct gpu_verdict *v, const stru
 {
     struct agent *a = arg;
     host_on_slot(a->host, &(struct link_slot_sight){slot, v->state, v->text});
+}
+
+static void on_looked(void *arg)
+{
+    struct agent *a = arg;
     if (a->dial)
         perform(a);
 }
@@ -499,7 +507,7 @@ int agent_run(const struct agentopts *given, struct det_err *err)
     watch_signals(&a);
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
     a.watches = watches_create(a.loop, &o->accounts, on_store, &a);
-    const struct gpuwatch_handlers gpus = {has_task, on_slot, &a};
+    const struct gpuwatch_handlers gpus = {has_task, on_slot, on_looked, &a};
     a.gpus = gpuwatch_create(a.loop, &a.slots, o->work_dir, &gpus);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);
     adopt_all(&a);

@@ -115,7 +115,7 @@ struct link_store {
 /* Whether its agent would have a slot placed on. */
 enum link_slot_state {
     LINK_SLOT_USABLE,
-    LINK_SLOT_UNSEEN,  /* not looked at yet */
+    LINK_SLOT_UNSEEN,  /* not looked at yet, or not since the end of a task */
     LINK_SLOT_FOREIGN, /* a process on it is no task's of this agent */
     LINK_SLOT_HELD,    /* its memory is in use, and no process can be seen */
     LINK_SLOT_AILING,  /* it has failed, or its driver does not answer */

@@ -86,6 +86,16 @@ def gpu_that_another_has(c):
     running(c, exp)  # it is free again
     assert slot_state(c, "agent-1") == "USABLE"
     with open(state, "w") as f:
+        f.write("a mem 9000\n")  # the run's: it is not free at once when that has ended
+    c.api("POST", f"/experiments/{exp}/kill", {})
+    c.wait(exp, state="STATE_CANCELED")
+    exp = c.create(config(resource_pool="gpus"), None)
+    trial = trial_of(c, exp)
+    a = why(c, f"trial:{trial}")
+    assert a["waiting"] and a["slotsOut"][0]["state"] in ("UNSEEN", "HELD") and "memory" in a["slotsOut"][0]["text"], a
+    open(state, "w").close()
+    running(c, exp)
+    with open(state, "w") as f:
         f.write("a xid 79\n")
     wait_until(lambda: "XID 79" in why(c, f"trial:{trial}")["text"], 30, "the GPU's error to be told")
     wait_until(lambda: "Slot 0 of agent agent-1, which this run has: XID 79" in c.logs(trial), 30, "a line in its log")
@@ -93,7 +103,8 @@ def gpu_that_another_has(c):
     c.api("POST", f"/experiments/{exp}/kill", {})
     c.wait(exp, state="STATE_CANCELED")
     last = c.create(config(resource_pool="gpus"), None)
-    assert "XID 79: the GPU has fallen off the bus" in why(c, f"trial:{trial_of(c, last)}")["text"]
+    trial = trial_of(c, last)
+    wait_until(lambda: "XID 79: the GPU has fallen off the bus" in why(c, f"trial:{trial}")["text"], 30, "the error to be told again")
     c.det("slot", "enable", "agent-1", "0")
     running(c, last)
     assert "used all the same: XID 79" in c.det("slot", "list").stdout

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #define TICK_MS         1000
+#define SETTLE_TICK_MS  200
 #define RETRY_LOOKS_MAX 32
 #define MPS_SERVER "nvidia-cuda-mps" /* in whose name everybody's kernels run */
 
@@ -36,14 +37,17 @@ struct looker {
     pthread_cond_t wake;
     /* guarded */
     struct gpu_sight *seen; /* n of them, of the last look */
-    bool is_fresh, is_kicked, is_closed;
+    uint64_t asked;         /* looks that somebody wants at once, so far */
+    uint64_t answered;      /* of these when the last look began */
+    bool is_fresh, is_closed;
     uv_async_t *async; /* NULL: closed */
 };
 
 struct judged {
     int slot;
     struct gpu_past past;
-    struct gpu_verdict verdict;
+    struct gpu_verdict verdict, logged;
+    uint64_t asked; /* looks that answer less began before its last task's end */
 };
 
 struct gpuwatch {
@@ -196,9 +200,18 @@ static bool look_at(const struct looker *l, const struct watched *w, struct gpu_
     return true;
 }
 
-static void publish(struct looker *l, const struct gpu_sight *seen)
+static uint64_t asked(struct looker *l)
 {
     pthread_mutex_lock(&l->lock);
+    uint64_t n = l->asked;
+    pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
+static void publish(struct looker *l, const struct gpu_sight *seen, uint64_t answered)
+{
+    pthread_mutex_lock(&l->lock);
+    l->answered = answered;
     memcpy(l->seen, seen, l->n * sizeof *seen);
     l->is_fresh = true;
     if (l->async)
@@ -228,8 +241,8 @@ static void on_event(struct looker *l, const struct nvml_event *e)
     }
 }
 
-/* Until a kick, the end, or for the time. */
-static void wait_by_clock(struct looker *l, long ms)
+/* Until somebody asks for more than was answered, the end, or for the time. */
+static void wait_by_clock(struct looker *l, long ms, uint64_t answered)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -240,9 +253,9 @@ static void wait_by_clock(struct looker *l, long ms)
         t.tv_nsec -= 1000000000;
     }
     pthread_mutex_lock(&l->lock);
-    while (!l->is_kicked && !l->is_closed && pthread_cond_timedwait(&l->wake, &l->lock, &t) == 0)
+    while (l->asked == answered && !l->is_closed &&
+           pthread_cond_timedwait(&l->wake, &l->lock, &t) == 0)
         ;
-    l->is_kicked = false;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -294,14 +307,15 @@ static bool is_due(struct retry *r, bool good)
 static bool turn(struct looker *l, struct gpu_sight *seen, bool begun, struct retry *retry)
 {
     bool good = false;
+    uint64_t answers = asked(l);
     if (begun)
         take_events(l);
     if (begun)
         good = look(l, seen);
     else
         say_lost(l, seen);
-    publish(l, seen);
-    wait_by_clock(l, GPUWATCH_EVERY_MS);
+    publish(l, seen, answers);
+    wait_by_clock(l, GPUWATCH_EVERY_MS, answers);
     if (!begun)
         return begin(l);
     if (!is_due(retry, good))
@@ -328,22 +342,49 @@ static void *run(void *arg)
 
 /* ---- outside ---- */
 
-/* What others have on it may be new at each look: the first is told, and the end. */
-static bool is_worth_a_line(const struct gpu_verdict *v, const struct gpu_verdict *before)
+static void on_tick(uv_timer_t *t);
+
+/* What others have on it may be new at each look: the first is told, and the end. That it is looked
+ * at after a task is nothing new. */
+static void log_news(struct judged *j)
 {
-    return v->state != before->state ||
-           (v->state == LINK_SLOT_AILING && strcmp(v->text, before->text) != 0);
+    const struct gpu_verdict *v = &j->verdict;
+    if (v->state == LINK_SLOT_UNSEEN ||
+        (v->state == j->logged.state &&
+         (v->state != LINK_SLOT_AILING || strcmp(v->text, j->logged.text) == 0)))
+        return;
+    j->logged = *v;
+    log_info("slot %d: %s%s%s", j->slot, link_slot_state_name(v->state), v->text[0] ? ": " : "",
+             v->text);
 }
 
 static void judge(struct gpuwatch *w, size_t i)
 {
     struct judged *j = &w->v[i];
     struct gpu_verdict before = j->verdict;
-    j->verdict = gpu_judge(&j->past, &w->seen[i], w->h.has_task(w->h.arg, j->slot), &before);
-    if (is_worth_a_line(&j->verdict, &before))
-        log_info("slot %d: %s%s%s", j->slot, link_slot_state_name(j->verdict.state),
-                 j->verdict.text[0] ? ": " : "", j->verdict.text);
+    j->verdict = gpu_judge(&j->past, &w->seen[i], w->h.has_task(w->h.arg, j->slot),
+                           uv_now(w->timer.loop), &before);
+    log_news(j);
     w->h.on_slot(w->h.arg, j->slot, &j->verdict, &w->seen[i]);
+}
+
+static bool is_settling(const struct gpuwatch *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].past.settle_end_ms > uv_now(w->timer.loop))
+            return true;
+    return false;
+}
+
+/* All of them before anybody acts on one: a gang's slots come free together. */
+static void judge_all(struct gpuwatch *w, uint64_t answered)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].asked <= answered)
+            judge(w, i);
+    w->h.on_looked(w->h.arg);
+    if (is_settling(w))
+        uv_timer_start(&w->timer, on_tick, SETTLE_TICK_MS, TICK_MS);
 }
 
 static void on_async(uv_async_t *a)
@@ -352,6 +393,7 @@ static void on_async(uv_async_t *a)
     struct looker *l = w->looker;
     pthread_mutex_lock(&l->lock);
     bool fresh = l->is_fresh;
+    uint64_t answered = l->answered;
     l->is_fresh = false;
     memcpy(w->seen, l->seen, w->n * sizeof *w->seen);
     pthread_mutex_unlock(&l->lock);
@@ -359,20 +401,20 @@ static void on_async(uv_async_t *a)
         return;
     w->last_ms = uv_now(a->loop);
     w->is_silent = false;
-    for (size_t i = 0; i < w->n; i++)
-        judge(w, i);
+    judge_all(w, answered);
 }
 
 static void on_tick(uv_timer_t *t)
 {
     struct gpuwatch *w = t->data;
+    if (is_settling(w))
+        gpuwatch_kick(w);
     if (w->is_silent || uv_now(t->loop) - w->last_ms < GPUWATCH_SILENCE_MS)
         return;
     w->is_silent = true;
-    for (size_t i = 0; i < w->n; i++) {
+    for (size_t i = 0; i < w->n; i++)
         w->seen[i] = (struct gpu_sight){.lost = "the driver does not answer: NVML hangs"};
-        judge(w, i);
-    }
+    judge_all(w, UINT64_MAX);
 }
 
 static bool start(struct looker *l)
@@ -436,7 +478,7 @@ struct gpuwatch *gpuwatch_create(uv_loop_t *loop, const struct slots *slots, con
     l->async = &w->async;
     for (size_t i = 0; i < w->n; i++) {
         w->v[i].slot = l->v[i].slot;
-        w->v[i].verdict =
+        w->v[i].verdict = w->v[i].logged =
             (struct gpu_verdict){LINK_SLOT_UNSEEN, "its agent has not looked at it yet"};
         h->on_slot(h->arg, w->v[i].slot, &w->v[i].verdict, &w->seen[i]);
     }
@@ -451,9 +493,23 @@ void gpuwatch_kick(struct gpuwatch *w)
     if (!w)
         return;
     pthread_mutex_lock(&w->looker->lock);
-    w->looker->is_kicked = true;
+    w->looker->asked++;
     pthread_cond_signal(&w->looker->wake);
     pthread_mutex_unlock(&w->looker->lock);
+}
+
+void gpuwatch_settle(struct gpuwatch *w, int slot)
+{
+    for (size_t i = 0; w && i < w->n; i++) {
+        struct judged *j = &w->v[i];
+        if (j->slot != slot)
+            continue;
+        gpuwatch_kick(w);
+        j->asked = asked(w->looker);
+        j->verdict = gpu_settle(&j->past, uv_now(w->timer.loop));
+        w->h.on_slot(w->h.arg, slot, &j->verdict, &w->seen[i]);
+        w->is_silent = false; /* a driver that does not answer is told anew */
+    }
 }
 
 static void on_closed(uv_handle_t *h)

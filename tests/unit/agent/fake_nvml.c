@@ -184,10 +184,12 @@ int nvmlDeviceGetMemoryInfo(device d, struct memory *ret)
 {
     long used = state_of(gpu_of(d), "mem", 0);
     fake_nvml_counts.looks++;
-    fake_nvml_counts.hanging++;
-    while (state_of(gpu_of(d), "hang", 0) > 0)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    fake_nvml_counts.hanging--;
+    if (state_of(gpu_of(d), "hang", 0) > 0) {
+        fake_nvml_counts.hanging++;
+        while (state_of(gpu_of(d), "hang", 0) > 0)
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+        fake_nvml_counts.hanging--;
+    }
     if (state_of(gpu_of(d), "lost", 0) > 0)
         return GPU_IS_LOST;
     ret->total = (unsigned long long)81920 << 20;

@@ -12,10 +12,12 @@
 
 static struct gpu_past past;
 static struct gpu_verdict last;
+static uint64_t now_ms;
 
 static int setup(void **state)
 {
     past = (struct gpu_past){0};
+    now_ms = 1000;
     last = (struct gpu_verdict){.state = LINK_SLOT_UNSEEN, .text = "not looked at yet"};
     return 0;
 }
@@ -37,7 +39,7 @@ static struct gpu_sight with(int pid, const char *name, bool is_ours, bool is_hi
 
 static enum link_slot_state look(struct gpu_sight s, bool has_task)
 {
-    last = gpu_judge(&past, &s, has_task, &last);
+    last = gpu_judge(&past, &s, has_task, now_ms, &last);
     return last.state;
 }
 
@@ -177,6 +179,73 @@ static void the_words_stay_while_memory_moves(void **state)
     assert_string_equal(last.text, first.text);
 }
 
+static void end_task(void)
+{
+    last = gpu_settle(&past, now_ms);
+    assert_int_equal(last.state, LINK_SLOT_UNSEEN);
+}
+
+/* The slot of a task that has ended is not given away before its memory was seen free. */
+static void memory_of_an_ended_task_is_waited_for(void **state)
+{
+    struct gpu_sight s = idle();
+    look(idle(), false);
+    s.mem_used = 12 * GIB;
+    look(s, true);
+    end_task();
+    assert_int_equal(look(s, false), LINK_SLOT_UNSEEN); /* nobody's process, but memory */
+    now_ms += GPU_SETTLE_MS - 1;
+    assert_int_equal(look(with(7, "python", true, false), false), LINK_SLOT_UNSEEN);
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    assert_int_equal(past.settle_end_ms, 0);
+    end_task();
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE); /* at the first look */
+}
+
+static void memory_that_an_ended_task_keeps_is_held_from_the_deadline_on(void **state)
+{
+    struct gpu_sight s = with(77, "python", true, false);
+    s.processes[0].mem_bytes = 12 * GIB;
+    look(idle(), false);
+    end_task();
+    look(s, false);
+    now_ms += GPU_SETTLE_MS;
+    assert_int_equal(look(s, false), LINK_SLOT_HELD);
+    assert_string_equal(last.text, "memory of an ended task is still held: about 12 GiB by process 77 (python)");
+    s.processes[0].mem_bytes = 9 * GIB;
+    assert_int_equal(look(s, false), LINK_SLOT_HELD);
+    says("about 12 GiB"); /* what moves is no news */
+    s.processes_n = 0;
+    assert_int_equal(look(s, false), LINK_SLOT_HELD);
+    says("about 30 of 80 GiB");
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    s.processes_n = 1;
+    s.processes[0].mem_bytes = 0;
+    look(s, false); /* it was not waited for: seen twice */
+    assert_int_equal(last.state, LINK_SLOT_USABLE);
+    look(s, false);
+    assert_string_equal(last.text, "memory of an ended task is still held by process 77 (python)");
+}
+
+static void what_else_is_wrong_is_said_while_it_settles(void **state)
+{
+    struct gpu_sight s = idle();
+    look(idle(), false);
+    end_task();
+    s.lost = "the GPU has fallen off the bus";
+    assert_int_equal(look(s, false), LINK_SLOT_AILING);
+    end_task();
+    look(with(99, "miner", false, false), false);
+    assert_int_equal(look(with(99, "miner", false, false), false), LINK_SLOT_FOREIGN);
+    look(idle(), false);
+    end_task();
+    look(with(99, "", false, true), false); /* may be the task's */
+    assert_int_equal(look(with(99, "", false, true), false), LINK_SLOT_UNSEEN);
+    now_ms += GPU_SETTLE_MS;
+    look(with(99, "", false, true), false);
+    assert_int_equal(look(with(99, "", false, true), false), LINK_SLOT_FOREIGN);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -192,6 +261,9 @@ int main(void)
         T(an_error_takes_it_out_at_once),
         T(errors_of_programs_are_none_of_the_gpu),
         T(the_words_stay_while_memory_moves),
+        T(memory_of_an_ended_task_is_waited_for),
+        T(memory_that_an_ended_task_keeps_is_held_from_the_deadline_on),
+        T(what_else_is_wrong_is_said_while_it_settles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,9 +56,13 @@ static void on_slot(void *arg, int slot, const struct gpu_verdict *v, const stru
     told[slot].looks++;
 }
 
+static void on_looked(void *arg)
+{
+}
+
 static void begin(const char *host)
 {
-    const struct gpuwatch_handlers h = {has_task, on_slot, NULL};
+    const struct gpuwatch_handlers h = {has_task, on_slot, on_looked, NULL};
     struct det_err err;
     setenv("FAKE_NVML", host, 1);
     memset(told, 0, sizeof told);
@@ -173,6 +177,33 @@ static void a_task_of_ours_is_known(void **state)
     end();
 }
 
+/* Looks that began before the end of the task say nothing of what it left. */
+static void memory_is_free_before_the_slot_is(void **state)
+{
+    describe("");
+    begin("ww");
+    until(0, LINK_SLOT_USABLE, "");
+    describe("b hang 1\n");
+    gpuwatch_kick(watch);
+    while (fake_nvml_counts.hanging == 0) /* the first was seen free by then */
+        uv_sleep(1);
+    describe("a mem 9000\nb hang 1\n");
+    gpuwatch_settle(watch, 0);
+    assert_int_equal(told[0].v.state, LINK_SLOT_UNSEEN);
+    describe("a mem 9000\n");
+    for (int n = told[1].looks; told[1].looks < n + 4; uv_run(&loop, UV_RUN_ONCE)) {
+        assert_int_not_equal(told[0].v.state, LINK_SLOT_USABLE);
+        gpuwatch_kick(watch);
+    }
+    assert_int_equal(told[1].v.state, LINK_SLOT_USABLE);
+    describe("");
+    until(0, LINK_SLOT_USABLE, "");
+    gpuwatch_settle(watch, 0);
+    while (told[0].v.state != LINK_SLOT_USABLE) /* it looks by itself */
+        uv_run(&loop, UV_RUN_ONCE);
+    end();
+}
+
 static void errors_take_slots_out(void **state)
 {
     describe("a xid 79\nb xid 31\nc ecc 3\n");
@@ -242,6 +273,7 @@ int main(void)
         cmocka_unit_test(figures_are_told),
         cmocka_unit_test(a_foreign_process_is_named),
         cmocka_unit_test(a_task_of_ours_is_known),
+        cmocka_unit_test(memory_is_free_before_the_slot_is),
         cmocka_unit_test(errors_take_slots_out),
         cmocka_unit_test(a_lost_gpu_is_looked_for_ever_less_often),
         cmocka_unit_test(a_driver_that_hangs_holds_nobody_up),

@@ -426,6 +426,55 @@ static void test_news_of_a_slot_does_not_pile_up(void **state)
     host_destroy(h);
 }
 
+static void all_usable(struct host *h)
+{
+    for (int slot = 0; slot < 2; slot++)
+        host_on_slot(h, &(struct link_slot_sight){slot, LINK_SLOT_USABLE, NULL});
+}
+
+static void expect_settle(struct host *h, const char *alloc, int slot)
+{
+    struct host_effect e;
+    assert_true(host_take(h, &e));
+    assert_int_equal(e.kind, HOST_SETTLE);
+    assert_string_equal(e.alloc, alloc);
+    assert_int_equal(e.slot, slot);
+}
+
+/* The master has the slots back with the exit: it is to know before that they are not looked at. */
+static void test_slots_are_looked_at_after_a_task(void **state)
+{
+    struct host *h = make();
+    all_usable(h);
+    host_hello(h, NULL);
+    order_start(h, "a.1", "0,1", 2);
+    expect(h, HOST_START, "a.1");
+    host_on_slot(h, &(struct link_slot_sight){1, LINK_SLOT_FOREIGN, "process 7"});
+    host_on_ack(h, 0);
+    host_on_ended(h, "a.1", &code3);
+    struct link_events e = batch(h); /* hello, starting, foreign; none of them acknowledged */
+    assert_int_equal(e.n, 6);
+    for (int slot = 0; slot < 2; slot++) {
+        assert_int_equal(e.v[3 + slot].kind, LINK_EV_SLOT);
+        assert_int_equal(e.v[3 + slot].sight.slot, slot);
+        assert_int_equal(e.v[3 + slot].sight.state, LINK_SLOT_UNSEEN);
+        expect_settle(h, "a.1", slot);
+    }
+    assert_int_equal(e.v[5].kind, LINK_EV_EXIT);
+    link_events_finish(&e);
+    order_start(h, "b.1", "0", 1); /* of an older wish: it waits for the look */
+    expect_nothing(h);
+    assert_false(host_slot_has_task(h, 0));
+    host_on_slot(h, &(struct link_slot_sight){0, LINK_SLOT_USABLE, NULL});
+    expect(h, HOST_START, "b.1");
+    order_start(h, "c.1", "1", 1);
+    order_kill(h, "c.1"); /* it had no slot yet */
+    expect_nothing(h);
+    host_on_ack(h, 6);
+    expect(h, HOST_ACKED, "a.1");
+    host_destroy(h);
+}
+
 /* Each hello says all that are not usable; in between, what is news is told. */
 static void test_slots_that_are_not_usable(void **state)
 {
@@ -546,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_unknown_signal_is_answered),
         cmocka_unit_test(test_reconnect),
         cmocka_unit_test(test_slots_that_are_not_usable),
+        cmocka_unit_test(test_slots_are_looked_at_after_a_task),
         cmocka_unit_test(test_news_of_a_slot_does_not_pile_up),
         cmocka_unit_test(test_late_start),
         cmocka_unit_test(test_refuse),
