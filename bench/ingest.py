@@ -2,13 +2,15 @@
 """ingest: durable metric points per second through REST from 32 harness-like clients.
 
 usage: bench/run ingest [--seconds N]
-Each client posts the reports of one trial, the next when the last was answered (so: committed, fsync on). points_per_s
-counts what charts show: a report has the averages of 10 metrics, 10 points. batch_values_per_s: each report has besides
-the 10 metrics of each of 100 batches, 22 KB of JSON that is kept as it came and that no chart shows; its 1,010 values
-count. The peers, in the same run and on the same rows: COPY of them, one session, into a table of the same columns and
-index; pgbench inserting one row a statement, prepared, at 1, 16 and 32 clients, the best. DET_BENCH_ROUNDS (3) rounds,
-medians; each round on standard error.
+Each client posts the reports of one trial, with its task's token as trials do, the next when the last was answered (so:
+committed, fsync on). points_per_s counts what charts show: a report has the averages of 10 metrics, 10 points.
+batch_values_per_s: each report has besides the 10 metrics of each of 100 batches, 22 KB of JSON that is kept as it came
+and that no chart shows; its 1,010 values count. The peers, in the same run and on the same rows: COPY of them, one
+session, into a table of the same columns and index; pgbench inserting one row a statement, prepared, at 1, 16 and 32
+clients, the best. DET_BENCH_ROUNDS (3) rounds, medians; each round on standard error.
 """
+import hashlib
+import hmac
 import json
 import os
 import random
@@ -84,6 +86,13 @@ def cpu_seconds(pid):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def task_token(c, trial):
+    """What the trial's task shows, made with the key that the master signs it with."""
+    key, epoch, nonce = c.sql("SELECT token_key, l.epoch, l.nonce FROM cluster, lives l ORDER BY l.epoch DESC LIMIT 1").split("|")
+    claim = f"A2:{epoch}:{nonce[:8]}:0:1:{trial}:1:1:1.r{trial}.1:1.r{trial}"
+    return claim + ":" + hmac.new(key.encode(), claim.encode(), hashlib.sha256).hexdigest()
+
+
 def rest_rate(c, first, bodies):
     lines = c.path("load.txt")
     with open(lines, "w") as f:
@@ -91,7 +100,7 @@ def rest_rate(c, first, bodies):
             path = c.path(f"body-{i}")
             with open(path, "w") as b:
                 b.write(text.replace('"trialId": 0', f'"trialId": {first + i}'))
-            f.write(f"POST /api/v1/trials/{first + i}/metrics {path}\n")
+            f.write(f"POST /api/v1/trials/{first + i}/metrics {path} {task_token(c, first + i)}\n")
     c.sql("CHECKPOINT")
     before = [cpu_seconds(c.pid(n)) for n in ("master", "pg")]
     r = subprocess.run([LOAD, str(c.port), str(SECONDS), str(CLIENTS), lines], input=c.token, text=True, capture_output=True, check=True)

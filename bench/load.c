@@ -4,7 +4,8 @@
  *
  * usage: bench-load [tls:]PORT SECONDS CONNECTIONS FILE [PER_S] < TOKEN
  * tls: over TLS, without a look at the certificate.
- * FILE: one request a line, "METHOD PATH [BODY-FILE]"; connection c sends lines c, c + N, c + 2N...
+ * FILE: one request a line, "METHOD PATH [BODY-FILE [ALLOCATION-TOKEN]]"; with the latter it is a
+ * task's, else of TOKEN's user. Connection c sends lines c, c + N, c + 2N...
  * "@@@@@@@@" in a body becomes the connection's request number, right-aligned; after a digit, with
  * zeros in front. PER_S: all connections together send no more than so many requests a second.
  * Prints one JSON object:
@@ -84,22 +85,20 @@ static void body_read(const char *path, struct buf *out)
 
 static void line_add(char *text, const char *token)
 {
-    char *path = strchr(text, ' ');
+    char *rest = text, *method = strsep(&rest, " "), *path = strsep(&rest, " "),
+         *file = strsep(&rest, " ");
+    struct buf body = BUF_INIT;
     if (!path)
         return;
-    *path++ = 0;
-    char *file = strchr(path, ' ');
-    struct buf body = BUF_INIT;
-    if (file) {
-        *file++ = 0;
+    if (file)
         body_read(file, &body);
-    }
     g.lines = det_reallocarray(g.lines, g.lines_n + 1, sizeof *g.lines);
     struct line *l = &g.lines[g.lines_n++];
     *l = (struct line){0};
     buf_addf(&l->text,
-             "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n",
-             text, path, token, body.len);
+             "%s %s HTTP/1.1\r\nHost: x\r\n%s: Bearer %s\r\nContent-Length: %zu\r\n\r\n", method, path,
+             rest ? "Grpc-Metadata-x-allocation-token" : "Authorization", rest ? rest : token,
+             body.len);
     buf_add(&l->text, body.p ? body.p : "", body.len);
     const char *mark = strstr(buf_str(&l->text), MARK);
     l->mark = mark ? (size_t)(mark - buf_str(&l->text)) : 0;

@@ -265,7 +265,7 @@ void access_enter(struct http_req *req, const struct rule *rule, http_handler *f
     struct det_err err;
     const struct may_what all = cluster(req);
     if (is_change(req, rule))
-        audit_begin(req, routes_all[rule - rules_all].name);
+        audit_begin(req, (enum route_id)(rule - rules_all));
     if (rule->right == 0) {
         http_fail(req, DET_EPERM, "nobody may do this: it has no rule");
     } else if (req->who.kind == WHO_ALLOC || rule->subject == SUBJECT_ASKS ||

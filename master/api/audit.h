@@ -8,9 +8,10 @@
 #define API_AUDIT_H
 
 #include "http.h"
+#include "rules.h"
 
 /* Of a request of a user's session; the answer's status follows by itself. */
-void audit_begin(struct http_req *req, const char *operation);
+void audit_begin(struct http_req *req, enum route_id route);
 /* Of a request that made a session. */
 void audit_login(struct http_req *req, int64_t user_id, const char *username);
 

@@ -293,6 +293,13 @@ struct together {
     int rc;
 };
 
+static uint64_t splits(void)
+{
+    struct db_stats s;
+    db_stats(db, &s);
+    return s.commits_failed;
+}
+
 /* Sent in one iteration of the loop, and so in one statement. */
 static void report_together(const struct together *t, size_t n)
 {
@@ -324,6 +331,7 @@ static void report_together(const struct together *t, size_t n)
 
 static void test_together(void **state)
 {
+    uint64_t before = splits();
     run_sql("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
             "start_time) SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() "
             "FROM generate_series(11, 13) i");
@@ -345,6 +353,7 @@ static void test_together(void **state)
     assert_string_equal(ask("SELECT string_agg(coalesce(batch_metrics, '-'), ' ' ORDER BY steps) "
                             "FROM metrics WHERE trial_id = 11 AND grp = 'training'"),
                         "- - [{\"loss\":1}]");
+    assert_int_equal(splits(), before); /* or each was written alone, at ten times the cost */
     /* one that cannot be kept fails alone */
     TOGETHER({11, 1, 4, "training", LOSS(4), 0}, {13, 1, 2, "training", "{", DET_EINVAL},
              {12, 1, 4, "training", LOSS(4), 0});
@@ -356,12 +365,14 @@ static void test_together(void **state)
 static void test_together_chunks(void **state)
 {
     struct together t[60];
+    uint64_t before = splits();
     for (size_t i = 0; i < DET_ARRAY_LEN(t); i++)
         t[i] = (struct together){11, 1, 10 + (int64_t)i, "training", LOSS(7), 0};
     report_together(t, DET_ARRAY_LEN(t));
     assert_string_equal(ask("SELECT sum(n) || ' ' || max(n) FROM metric_chunks WHERE trial_id = 11 "
                             "AND grp = 'training' AND level = 1"), "64 16");
     TOGETHER({11, 1, 80, "training", LOSS(8), 0}, {11, 1, 81, "training", LOSS(-1), 0});
+    assert_int_equal(splits(), before);
     assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' FROM trials "
                             "WHERE id = 11"),
                         "{\"max\": 8, \"min\": -1, \"sum\": 437, \"last\": -1, \"mean\": 6.621212121212121, "
