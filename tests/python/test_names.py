@@ -2,9 +2,13 @@
 import enum
 import importlib
 import inspect
+import os
 import pickle
 import socket
+import sys
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "stand_ins"))  # of what Debian does not have
 
 TABLE = """
 determined
@@ -285,6 +289,34 @@ determined.experimental.client
   CheckpointSortBy{UUID='SORT_BY_UUID', TRIAL_ID='SORT_BY_TRIAL_ID', BATCH_NUMBER='SORT_BY_BATCH_NUMBER', END_TIME='SORT_BY_END_TIME', STATE='SORT_BY_STATE', SEARCHER_METRIC='SORT_BY_SEARCHER_METRIC'}
   OrderBy{ASCENDING='ORDER_BY_ASC', DESCENDING='ORDER_BY_DESC'}
   DownloadMode{DIRECT='direct', MASTER='master', AUTO='auto'}
+determined.experimental.core_v2
+  DistributedContext PreemptMode TensorboardMode train distributed preempt checkpoint searcher info
+  DefaultConfig(name=None, hparams=None, data=None, description=None, labels=None, checkpoint_storage=None, searcher=None)
+  UnmanagedConfig(workspace=None, project=None, external_experiment_id=None, external_trial_id=None)
+  init(*, defaults=None, unmanaged=None, client=None, distributed=None, checkpoint_storage=None, preempt_mode=PreemptMode.WorkersAskChief, tensorboard_mode=TensorboardMode.AUTO)
+  init_context(*, defaults=None, unmanaged=None, client=None, distributed=None, checkpoint_storage=None, preempt_mode=PreemptMode.WorkersAskChief, tensorboard_mode=TensorboardMode.AUTO)
+  close()
+  url_reverse_webui_exp_view()
+determined.transformers
+  DetCallback(core_context, args, filter_metrics=None, user_data=None)
+determined.lightning.experimental
+  DetLogger(*, defaults=None, unmanaged=None, client=None)
+determined.pytorch.experimental
+  get_default_device(core_context)
+  torch_batch_process(batch_processor_cls, dataset, batch_size=None, max_batches=None, checkpoint_interval=5, dataloader_kwargs=None, distributed_context=None)
+  TorchBatchProcessor(context)
+  TorchBatchProcessor.process_batch(self, batch, batch_idx)
+  TorchBatchProcessor.on_checkpoint_start(self)
+  TorchBatchProcessor.on_finish(self)
+  TorchBatchProcessorContext.wrap_reducer TorchBatchProcessorContext.reset_reducers
+  TorchBatchProcessorContext.get_hparams(self)
+  TorchBatchProcessorContext.to_device(self, data, warned_types=None)
+  TorchBatchProcessorContext.get_tensorboard_path(self)
+  TorchBatchProcessorContext.prepare_model_for_inference(self, model)
+  TorchBatchProcessorContext.upload_path(self)
+  TorchBatchProcessorContext.report_metrics(self, group, steps_completed, metrics)
+  TorchBatchProcessorContext.get_distributed_rank(self)
+  TorchBatchProcessorContext.get_distributed_size(self)
 determined.launch.torch_distributed
   main(argv)
 determined.launch.horovod
@@ -344,7 +376,8 @@ class Names(unittest.TestCase):
     def test_all(self):
         """What a module exports is in the table, and the other way round."""
         table = {(m, n.split(".")[0]) for m, n, _ in entries()}
-        for module in ("determined", "determined.pytorch", "determined.core", "determined.experimental", "determined.experimental.client"):
+        for module in ("determined", "determined.pytorch", "determined.core", "determined.experimental", "determined.experimental.client",
+                       "determined.experimental.core_v2", "determined.transformers", "determined.lightning.experimental", "determined.pytorch.experimental"):
             exported = importlib.import_module(module).__all__
             self.assertEqual([n for n in exported if (module, n) not in table], [], module)
             self.assertEqual(sorted(set(exported)), sorted(exported), module)

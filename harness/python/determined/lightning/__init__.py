@@ -1,0 +1,1 @@
+"""PyTorch Lightning on the cluster: what is there is in determined.lightning.experimental."""

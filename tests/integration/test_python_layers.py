@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What people train with, on a cluster: Hugging Face's Trainer and Lightning (stand-ins of both: tests/python/stand_ins),
+batch processing. usage: test_python_layers.py [NAME...]   (functions test_NAME below)"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import TOP, Cluster, wait_until  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+
+
+def config(script, metric, max_length, slots=1, **more):
+    launcher = [PYTHON, "-m", "determined.launch.torch_distributed"] if slots > 1 else []
+    return json.dumps({"name": script, "entrypoint": [*launcher, PYTHON, script], "max_restarts": 0, "resources": {"slots_per_trial": slots},
+                       "searcher": {"name": "single", "metric": metric, "max_length": max_length}, **more})
+
+
+def checkpoints(c, trial):
+    """What is stored: by steps, the paths."""
+    found = c.api("GET", f"/trials/{trial}/checkpoints")["checkpoints"]
+    return {p["metadata"]["steps_completed"]: p for p in found if p["state"] == "STATE_COMPLETED"}
+
+
+def rows(c, trial, group="training"):
+    return [(steps, next(v for k, v in said.items() if k in ("avg_metrics", "validation_metrics"))) for steps, said in c.metrics(trial, group)]
+
+
+def test_hf(c, model):
+    """Paused at step 3 and resumed there, up to the searcher's length: evaluated, saved and reported at 7."""
+    keep = {"type": "shared_fs", "host_path": c.path("checkpoints"), "save_trial_latest": 9}
+    exp = c.create(config("hf.py", "eval_loss", {"batches": 7}, checkpoint_storage=keep), model)
+    trial = wait_until(lambda: c.trials(exp), 60, "a trial")[0]["id"]
+    wait_until(lambda: c.metrics(trial), 60, "the report of step 2")
+    c.api("POST", f"/experiments/{exp}/pause")
+    wait_until(lambda: not c.processes(exp) and 3 in checkpoints(c, trial), 60, "the end of the paused trial")
+    c.api("POST", f"/experiments/{exp}/activate")
+    c.wait(exp)
+    assert [steps for steps, _ in rows(c, trial)] == [2, 4, 6, 7], rows(c, trial)
+    validations = rows(c, trial, "validation")
+    assert [steps for steps, _ in validations] == [7] and abs(validations[0][1]["eval_loss"] - 1 / 7) < 1e-9, validations
+    assert set(checkpoints(c, trial)) == {3, 7} and "checkpoint-7/trainer_state.json" in checkpoints(c, trial)[7]["resources"]
+    assert "Latest checkpoint downloaded to out/checkpoint-3." in c.logs(trial), c.logs(trial)
+    assert c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 0
+
+
+def test_lit(c, model):
+    exp = c.create(config("lit.py", "val_loss", {"epochs": 2}), model)
+    c.wait(exp)
+    trial = c.trials(exp)[0]["id"]
+    training = rows(c, trial)
+    assert [steps for steps, _ in training] == [0, 1, 2, 3] and training[1][1] == {"loss": 2, "epoch": 0}, training
+    assert rows(c, trial, "validation") == [(1, {"val_loss": 1}), (3, {"val_loss": 1})], rows(c, trial, "validation")
+    assert f"see http://127.0.0.1:{c.port}/det/experiments/{exp}" in c.logs(trial), c.logs(trial)
+
+
+def test_batch(c, model):
+    """Two ranks: 3 and 2 batches of 5, a checkpoint after two and after three, the sum over both."""
+    exp = c.create(config("batch.py", "sum", {"batches": 3}, slots=2), model)
+    c.wait(exp)
+    trial = c.trials(exp)[0]["id"]
+    files = {path.split("/")[-2] + "/" + os.path.basename(path): json.load(open(path)) for path in glob.glob(c.path("checkpoints", "*", "rank_*", "*.json"))}
+    assert files == {"rank_0/0.json": [0, 1], "rank_1/0.json": [2, 3], "rank_0/1.json": [4, 5], "rank_1/1.json": [6, 7], "rank_0/2.json": [8, 9]}, files
+    assert rows(c, trial, "validation") == [(3, {"sum": sum(i * i for i in range(10))})], c.metrics(trial, "validation")
+    log = c.logs(trial)
+    assert "finished on rank 0" in log and "finished on rank 1" in log and log.count("Completed steps:  2 and checkpointing") == 2, log
+    assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
+
+
+def main():
+    if os.environ.get("DET_SANITIZED") or subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+        print("skipped: no PyTorch, or none that bears sanitizers")
+        return 77
+    names = sys.argv[1:] or [n[5:] for n in globals() if n.startswith("test_")]
+    with Cluster(slots=2) as c:
+        model = c.path("model")
+        shutil.copytree(os.path.join(TOP, "tests/integration/python_layers"), model)
+        shutil.copytree(os.path.join(TOP, "tests/python/stand_ins"), model, dirs_exist_ok=True)
+        for name in names:
+            globals()["test_" + name](c, model)
+            print("ok", name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
