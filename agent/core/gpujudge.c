@@ -195,12 +195,33 @@ static struct gpu_verdict look_at(struct gpu_past *past, const struct gpu_sight 
     p = has_task ? NULL : left_behind(s);
     if (p && before->state == LINK_SLOT_HELD && past->named.pid == p->pid)
         return *before;
-    past->named = p ? *p : (struct gpu_process){0};
-    if (p)
+    if (p) {
+        past->named = *p;
         return held_by(p);
-    if (!has_task && s->processes_n == 0 && holds_memory(past, s))
-        return held(s);
-    return (struct gpu_verdict){.state = LINK_SLOT_USABLE};
+    }
+    if (has_task || s->processes_n > 0 || !holds_memory(past, s))
+        return (struct gpu_verdict){.state = LINK_SLOT_USABLE};
+    past->named = (struct gpu_process){0};
+    return held(s);
+}
+
+/* Processes that come and go would give and take the slot every few seconds, a line each time. */
+static void keep_calm(struct gpu_past *past, struct gpu_verdict *v, uint64_t now_ms,
+                      const struct gpu_verdict *before)
+{
+    uint64_t since = now_ms - past->foreign_ms;
+    if (v->state == LINK_SLOT_FOREIGN) {
+        if (past->foreign_ms == 0 || since >= GPU_AGAIN_MS)
+            past->calm_ms = 0;
+        else if (before->state != LINK_SLOT_FOREIGN)
+            past->calm_ms = past->calm_ms == 0              ? GPU_CALM_MS
+                            : past->calm_ms < GPU_CALM_MS_MAX ? past->calm_ms * 2
+                                                              : GPU_CALM_MS_MAX;
+        past->foreign_ms = now_ms;
+    } else if (v->state == LINK_SLOT_USABLE && since < past->calm_ms) {
+        *v = verdict(LINK_SLOT_FOREIGN, "processes that are none of ours come and go, last %d (%s)",
+                     past->named.pid, name_of(&past->named));
+    }
 }
 
 struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, bool has_task,
@@ -222,5 +243,6 @@ struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, b
     if (v.state != LINK_SLOT_USABLE && !is_late && suspected != v.state &&
         before->state != v.state)
         return *before;
+    keep_calm(past, &v, now_ms, before);
     return v;
 }

@@ -6,7 +6,8 @@
  *            uncorrected ECC error, a row that could not be remapped)
  *   FOREIGN  a process on it is no task's of this agent: seen twice, since one look may fall
  *            between a process and what is known of it; the one that is named stays so while it
- *            is there, whoever comes and goes beside it
+ *            is there, whoever comes and goes beside it. Where one comes again soon, the slot stays
+ *            FOREIGN for a while after its end, each time twice as long
  *   HELD     no task has it, but a process of one that has ended is on it, or none is to be seen
  *            and more of its memory is in use than when it was idle: seen twice, or after the end
  *            of a task for GPU_SETTLE_MS, since a driver frees what a process had after its end
@@ -20,6 +21,9 @@
 
 #define GPU_SLACK_BYTES ((uint64_t)512 << 20) /* by which an idle GPU's memory may vary */
 #define GPU_SETTLE_MS   5000
+#define GPU_CALM_MS     10000 /* without foreign processes, the second time; then ever longer .. */
+#define GPU_CALM_MS_MAX 320000
+#define GPU_AGAIN_MS    600000 /* a foreign process that comes later comes for the first time */
 #define GPU_UNSETTLED   "the memory of its last task is not seen free yet"
 
 struct gpu_process {
@@ -39,7 +43,7 @@ struct gpu_sight {
     uint64_t mem_total, mem_used; /* bytes; 0: not known */
     uint64_t ecc_uncorrected;     /* since the driver was loaded */
     bool remap_failed;
-    unsigned xid;       /* one that only a reset ends, the first since the agent began; 0: none */
+    unsigned xid;       /* one that only a reset ends, the first since then; 0: none */
     double utilisation; /* percent of time in which a kernel ran */
     double temperature_c, power_w, sm_mhz, mem_mhz;
     struct gpu_process processes[GPU_PROCESSES_MAX];
@@ -51,6 +55,8 @@ struct gpu_past {
     uint64_t mem_idle;              /* the least in use while nobody had it; 0: never seen */
     enum link_slot_state suspected; /* FOREIGN or HELD: by the last look */
     struct gpu_process named;       /* by the last verdict that names one */
+    uint64_t foreign_ms; /* when a foreign process was last seen, by a verdict; 0: never */
+    uint64_t calm_ms;    /* for how long after that it stays FOREIGN */
     uint64_t settle_end_ms; /* until when its last task's memory may be given back; 0: it was */
 };
 

@@ -246,6 +246,37 @@ static void what_else_is_wrong_is_said_while_it_settles(void **state)
     assert_int_equal(look(with(99, "", false, true), false), LINK_SLOT_FOREIGN);
 }
 
+/* Each time that one comes again soon, the slot is given back later. */
+static void processes_that_come_and_go_keep_the_slot(void **state)
+{
+    int changes = 0;
+    look(idle(), false);
+    for (int i = 0; i < 2000; i++, now_ms += 2000) { /* six seconds each, six seconds apart */
+        enum link_slot_state before = last.state;
+        look(i % 6 < 3 ? with(100 + i / 6, "x", false, false) : idle(), false);
+        changes += before != last.state;
+    }
+    assert_int_equal(changes, 2 + 1); /* taken, given back, taken */
+    look(idle(), false);
+    assert_int_equal(last.state, LINK_SLOT_FOREIGN);
+    says("come and go, last 43");
+    now_ms += GPU_CALM_MS;
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    for (int i = 0; i < 8; i++) { /* ever longer, to a bound */
+        look(with(7, "x", false, false), false);
+        assert_int_equal(look(with(7, "x", false, false), false), LINK_SLOT_FOREIGN);
+        now_ms += i < 5 ? (uint64_t)GPU_CALM_MS * 2 << i : GPU_CALM_MS_MAX;
+        now_ms -= 1;
+        assert_int_equal(look(idle(), false), LINK_SLOT_FOREIGN);
+        now_ms += 1;
+        assert_int_equal(look(idle(), false), LINK_SLOT_USABLE);
+    }
+    now_ms += GPU_AGAIN_MS;
+    look(with(7, "x", false, false), false);
+    look(with(7, "x", false, false), false);
+    assert_int_equal(look(idle(), false), LINK_SLOT_USABLE); /* at once, as the first time */
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -261,6 +292,7 @@ int main(void)
         T(an_error_takes_it_out_at_once),
         T(errors_of_programs_are_none_of_the_gpu),
         T(the_words_stay_while_memory_moves),
+        T(processes_that_come_and_go_keep_the_slot),
         T(memory_of_an_ended_task_is_waited_for),
         T(memory_that_an_ended_task_keeps_is_held_from_the_deadline_on),
         T(what_else_is_wrong_is_said_while_it_settles),
