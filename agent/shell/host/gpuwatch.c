@@ -1,5 +1,6 @@
 #include "gpuwatch.h"
 
+#include "gpuerrors.h"
 #include "log.h"
 #include "mem.h"
 #include "nvml.h"
@@ -16,19 +17,22 @@
 #define TICK_MS         1000
 #define SETTLE_TICK_MS  200
 #define RETRY_LOOKS_MAX 32
+#define UUID_BYTES_MAX  96
 #define MPS_SERVER "nvidia-cuda-mps" /* in whose name everybody's kernels run */
 
 struct watched {
     int slot;
     char *uuid;
     nvml_device device, whole; /* NULL: not found */
-    unsigned xid;      /* the first that is fatal; 0: none */
+    char whole_uuid[UUID_BYTES_MAX]; /* "": not known (yet) */
+    unsigned xid;      /* the first that is fatal since it was reset; 0: none */
     uint64_t last_xid; /* of any kind: a program that makes many has one line */
 };
 
 /* The thread's own, but for what the lock guards. */
 struct looker {
     struct nvml nvml;
+    struct gpuerrors *errors;
     nvml_events events; /* NULL: none, the thread waits by the clock */
     char work_dir[PATH_MAX];
     struct watched *v;
@@ -76,18 +80,32 @@ static void looker_free(struct looker *l)
 
 /* ---- in the thread ---- */
 
+static uint64_t energy_of(const struct nvml *n, nvml_device whole)
+{
+    unsigned long long mj = 0;
+    return n->energy && n->energy(whole, &mj) == NVML_OK ? mj : 0;
+}
+
 /* Of a GPU and of its instances: the errors are of the whole. */
+static void find_device(struct looker *l, struct watched *w)
+{
+    const struct nvml *n = &l->nvml;
+    w->device = w->whole = NULL;
+    if (!n->by_uuid || n->by_uuid(w->uuid, &w->device) != NVML_OK) {
+        w->device = NULL;
+        return;
+    }
+    if (!n->mig_whole || strncmp(w->uuid, "MIG-", 4) != 0 ||
+        n->mig_whole(w->device, &w->whole) != NVML_OK)
+        w->whole = w->device;
+    if (n->uuid(w->whole, w->whole_uuid, sizeof w->whole_uuid) == NVML_OK)
+        w->xid = gpuerrors_get(l->errors, w->whole_uuid, energy_of(n, w->whole));
+}
+
 static void find_devices(struct looker *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        struct watched *w = &l->v[i];
-        w->device = w->whole = NULL;
-        if (!l->nvml.by_uuid || l->nvml.by_uuid(w->uuid, &w->device) != NVML_OK)
-            w->device = NULL;
-        else if (!l->nvml.mig_whole || strncmp(w->uuid, "MIG-", 4) != 0 ||
-                 l->nvml.mig_whole(w->device, &w->whole) != NVML_OK)
-            w->whole = w->device;
-    }
+    for (size_t i = 0; i < l->n; i++)
+        find_device(l, &l->v[i]);
 }
 
 static void register_events(struct looker *l)
@@ -236,8 +254,10 @@ static void on_event(struct looker *l, const struct nvml_event *e)
         if (w->last_xid != e->data)
             log_warning("slot %d: XID %llu", w->slot, e->data);
         w->last_xid = e->data;
-        if (w->xid == 0 && gpu_xid_is_fatal(e->data))
-            w->xid = (unsigned)e->data;
+        if (w->xid > 0 || !gpu_xid_is_fatal(e->data))
+            continue;
+        w->xid = (unsigned)e->data;
+        gpuerrors_put(l->errors, w->whole_uuid, w->xid, energy_of(&l->nvml, w->whole));
     }
 }
 
@@ -330,11 +350,13 @@ static void *run(void *arg)
     struct looker *l = arg;
     struct gpu_sight *seen = det_zalloc(l->n * sizeof *seen);
     struct retry retry = {0};
+    l->errors = gpuerrors_open(l->work_dir);
     bool begun = begin(l);
     while (!is_closed(l))
         begun = turn(l, seen, begun, &retry);
     if (begun)
         end(l);
+    gpuerrors_close(l->errors);
     free(seen);
     looker_free(l); /* closed: nobody else has it */
     return NULL;

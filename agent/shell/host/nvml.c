@@ -30,6 +30,7 @@ int nvml_load(struct nvml *n)
         {"nvmlDeviceGetTemperature", &n->temperature, false},
         {"nvmlDeviceGetPowerUsage", &n->power, false},
         {"nvmlDeviceGetClockInfo", &n->clock, false},
+        {"nvmlDeviceGetTotalEnergyConsumption", &n->energy, false},
         {"nvmlDeviceGetTotalEccErrors", &n->ecc, false},
         {"nvmlDeviceGetRemappedRows", &n->remapped, false},
         {"nvmlEventSetCreate", &n->events_create, false},

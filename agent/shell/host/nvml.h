@@ -60,6 +60,7 @@ struct nvml {
     int (*temperature)(nvml_device d, int sensor, unsigned *ret_c);
     int (*power)(nvml_device d, unsigned *ret_mw);
     int (*clock)(nvml_device d, int type, unsigned *ret_mhz);
+    int (*energy)(nvml_device d, unsigned long long *ret_mj); /* since it was reset */
     int (*ecc)(nvml_device d, int kind, int since, unsigned long long *ret);
     int (*remapped)(nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
                     unsigned *failed);

@@ -11,6 +11,7 @@
  *   mem N    MiB in use, of 81920        pid N    a process on it, once for each
  *   xid N    an event, at each wait      ecc N    uncorrected errors
  *   remap 1  a row cannot be remapped    lost 1   it is off the bus
+ *   joule N  used since it was reset     init 1   the driver's begin takes until the line is gone
  *   hang 1   a look at its memory takes until the line is gone
  */
 #include "fake_nvml.h"
@@ -38,6 +39,8 @@ int nvmlDeviceGetMigMode(device d, unsigned *now, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(device d, unsigned *n);
 int nvmlDeviceGetMigDeviceHandleByIndex(device d, unsigned i, device *ret);
 
+static long state_of(unsigned gpu, const char *key, int nth);
+
 static unsigned gpu_of(device d)
 {
     return (unsigned)(d - 1) / 16;
@@ -57,6 +60,8 @@ int nvmlInit_v2(void)
 {
     if (!getenv("FAKE_NVML"))
         return UNINITIALIZED;
+    while (state_of(0, "init", 0) > 0)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     fake_nvml_counts.open++;
     fake_nvml_counts.begins++;
     return SUCCESS;
@@ -144,6 +149,7 @@ int nvmlDeviceGetUtilizationRates(device d, struct utilization *ret);
 int nvmlDeviceGetTemperature(device d, int sensor, unsigned *ret);
 int nvmlDeviceGetPowerUsage(device d, unsigned *ret);
 int nvmlDeviceGetClockInfo(device d, int type, unsigned *ret);
+int nvmlDeviceGetTotalEnergyConsumption(device d, unsigned long long *ret);
 int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long long *ret);
 int nvmlDeviceGetRemappedRows(device d, unsigned *c, unsigned *u, unsigned *pending,
                                unsigned *failed);
@@ -231,6 +237,13 @@ int nvmlDeviceGetClockInfo(device d, int type, unsigned *ret)
     return SUCCESS;
 }
 
+int nvmlDeviceGetTotalEnergyConsumption(device d, unsigned long long *ret)
+{
+    long n = state_of(gpu_of(d), "joule", 0);
+    *ret = n > 0 ? (unsigned long long)n * 1000 : 0;
+    return n > 0 ? SUCCESS : NOT_SUPPORTED;
+}
+
 int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long long *ret)
 {
     long n = state_of(gpu_of(d), "ecc", 0);
@@ -267,11 +280,13 @@ int nvmlDeviceRegisterEvents(device d, unsigned long long types, uintptr_t set)
 
 int nvmlEventSetWait_v2(uintptr_t set, struct event *ret, unsigned timeout_ms)
 {
+    static size_t turns; /* each GPU has its turn */
     for (size_t i = 0; i < registered_n; i++) {
-        long xid = state_of(registered[i], "xid", 0);
+        unsigned gpu = registered[turns++ % registered_n];
+        long xid = state_of(gpu, "xid", 0);
         if (xid < 0)
             continue;
-        *ret = (struct event){1 + registered[i] * 16 + WHOLE, 8, (unsigned long long)xid, 0, 0};
+        *ret = (struct event){1 + gpu * 16 + WHOLE, 8, (unsigned long long)xid, 0, 0};
         return SUCCESS;
     }
     return TIMEOUT;

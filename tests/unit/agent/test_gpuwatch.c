@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 static char dir[] = "/tmp/test-gpuwatch-XXXXXX"; /* the agent's */
-static char state_path[64];
+static char state_path[64], errors_path[64];
 static uv_loop_t loop;
 static struct slots slots;
 static struct gpuwatch *watch;
@@ -220,6 +220,52 @@ static void errors_take_slots_out(void **state)
     end();
 }
 
+static void remember(const char *text)
+{
+    FILE *f = fopen(errors_path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The driver tells them once; an agent that begins anew is not told again. */
+static void errors_are_remembered_until_a_reset(void **state)
+{
+    describe("a xid 79\na joule 500\nb xid 48\n");
+    begin("2w");
+    until(0, LINK_SLOT_AILING, "XID 79");
+    until(2, LINK_SLOT_AILING, "XID 48");
+    end();
+    describe("a joule 501\nb joule 7\n");
+    begin("2w");
+    until(0, LINK_SLOT_AILING, "XID 79: the GPU has fallen off the bus; out until it is reset");
+    until(1, LINK_SLOT_AILING, "XID 79"); /* a reset is of the whole GPU */
+    until(2, LINK_SLOT_AILING, "XID 48");
+    end();
+    describe("a joule 3\n"); /* it counts anew */
+    begin("2w");
+    until(0, LINK_SLOT_USABLE, "");
+    until(1, LINK_SLOT_USABLE, "");
+    until(2, LINK_SLOT_AILING, "XID 48");
+    end();
+    remember("{\"boot\":\"another\",\"gpus\":{\"GPU-b\":{\"xid\":48,\"energy_mj\":0}}}");
+    begin("2w"); /* the host was booted since */
+    until(2, LINK_SLOT_USABLE, "");
+    end();
+}
+
+static void a_memory_that_is_no_memory_is_as_none(void **state)
+{
+    static const char *const texts[] = {"", "{", "[]", "7", "{\"gpus\":[]}", "{\"boot\":3,\"gpus\":{\"GPU-a\":79}}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        remember(texts[i]);
+        describe("");
+        begin("w");
+        until(0, LINK_SLOT_USABLE, "");
+        end();
+    }
+}
+
 /* What happens to the others while NVML is begun anew is not heard: not at each look. */
 static void a_lost_gpu_is_looked_for_ever_less_often(void **state)
 {
@@ -257,13 +303,21 @@ static int setup(void **state)
     if (!mkdtemp(dir))
         return -1;
     snprintf(state_path, sizeof state_path, "%s/state", dir);
+    snprintf(errors_path, sizeof errors_path, "%s/gpu-errors.json", dir);
     setenv("FAKE_NVML_STATE", state_path, 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     return 0;
 }
 
+static int forget(void **state)
+{
+    unlink(errors_path);
+    return 0;
+}
+
 static int teardown(void **state)
 {
+    unlink(errors_path);
     return unlink(state_path) == 0 ? rmdir(dir) : -1;
 }
 
@@ -275,8 +329,10 @@ int main(void)
         cmocka_unit_test(a_task_of_ours_is_known),
         cmocka_unit_test(memory_is_free_before_the_slot_is),
         cmocka_unit_test(errors_take_slots_out),
-        cmocka_unit_test(a_lost_gpu_is_looked_for_ever_less_often),
-        cmocka_unit_test(a_driver_that_hangs_holds_nobody_up),
+        cmocka_unit_test_setup(errors_are_remembered_until_a_reset, forget),
+        cmocka_unit_test_setup(a_memory_that_is_no_memory_is_as_none, forget),
+        cmocka_unit_test_setup(a_lost_gpu_is_looked_for_ever_less_often, forget),
+        cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, forget),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
