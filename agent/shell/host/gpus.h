@@ -2,6 +2,7 @@
 #ifndef GPUS_H
 #define GPUS_H
 
+#include "det/err.h"
 #include "vec.h"
 
 struct gpu {
@@ -15,8 +16,11 @@ struct gpus {
     int next_id;
 };
 
-/* By NVML (loaded at run time), else by nvidia-smi; none where there is neither. */
-void gpus_find(struct gpus *ret);
+#define GPUS_FIND_MS 60000 /* the driver of eight GPUs may take seconds to begin */
+
+/* By NVML (loaded at run time), else by nvidia-smi; none where there is neither. DET_ETIMEOUT: they
+ * have not answered for so long. */
+DET_MUST int gpus_find(struct gpus *ret, unsigned timeout_ms, struct det_err *err);
 void gpus_finish(struct gpus *g);
 /* Leaves those that `visible` names, in the words of CUDA_VISIBLE_DEVICES: numbers and UUIDs, or
  * how these begin, up to the first that names none; a GPU stands for its instances. NULL: all. */

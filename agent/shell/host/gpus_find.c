@@ -3,12 +3,15 @@
  * instances, and everybody the same one. */
 #include "gpus.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mem.h"
@@ -162,10 +165,101 @@ static void add_by_smi(struct gpus *g)
     }
 }
 
-void gpus_find(struct gpus *ret)
+/* ---- for so long, and no longer ---- */
+
+/* Whoever comes last frees it: the thread is left behind while the driver hangs. */
+struct search {
+    pthread_mutex_t lock;
+    pthread_cond_t end;
+    struct gpus found;
+    bool is_done, is_left;
+};
+
+static void search_free(struct search *s)
+{
+    gpus_finish(&s->found);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->end);
+    free(s);
+}
+
+static void *search(void *arg)
+{
+    struct search *s = arg;
+    struct gpus found = {0};
+    add_by_nvml(&found);
+    if (found.v.n == 0)
+        add_by_smi(&found);
+    pthread_mutex_lock(&s->lock);
+    s->found = found;
+    s->is_done = true;
+    bool is_left = s->is_left;
+    pthread_cond_signal(&s->end);
+    pthread_mutex_unlock(&s->lock);
+    if (is_left)
+        search_free(s);
+    return NULL;
+}
+
+static struct search *begin(struct det_err *err)
+{
+    struct search *s = det_zalloc(sizeof *s);
+    pthread_t t;
+    pthread_condattr_t clock;
+    pthread_attr_t attr;
+    sigset_t all, old; /* signals belong to the loop */
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->end, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&s->lock, NULL);
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&t, &attr, search, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc == 0)
+        return s;
+    search_free(s);
+    det_ignore(det_fail_errno(err, DET_ENOMEM, rc, "a thread to look for GPUs"), "told by NULL");
+    return NULL;
+}
+
+static bool wait_for(struct search *s, unsigned timeout_ms, struct gpus *ret)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += timeout_ms / 1000;
+    t.tv_nsec += timeout_ms % 1000 * 1000000L;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_done && pthread_cond_timedwait(&s->end, &s->lock, &t) == 0)
+        ;
+    bool is_done = s->is_done;
+    s->is_left = !is_done;
+    *ret = s->found;
+    s->found = (struct gpus){0};
+    pthread_mutex_unlock(&s->lock);
+    if (is_done)
+        search_free(s);
+    return is_done;
+}
+
+int gpus_find(struct gpus *ret, unsigned timeout_ms, struct det_err *err)
 {
     *ret = (struct gpus){0};
-    add_by_nvml(ret);
-    if (ret->v.n == 0)
-        add_by_smi(ret);
+    struct search *s = begin(err);
+    if (!s)
+        return DET_ENOMEM;
+    if (wait_for(s, timeout_ms, ret))
+        return 0;
+    return det_fail(err, DET_ETIMEOUT,
+                    "the driver of the GPUs has not answered for %u s (NVML, nvidia-smi): dmesg may "
+                    "say why; --slots N begins without them",
+                    timeout_ms / 1000);
 }

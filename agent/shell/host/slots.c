@@ -41,26 +41,29 @@ static void add_cpus(struct slots *s, int n)
 }
 
 /* What hides GPUs from this process hides them from its tasks: they were given to somebody else. */
-static void add_gpus(struct slots *s)
+static int add_gpus(struct slots *s, struct det_err *err)
 {
     det_cleanup(gpus_finish) struct gpus g;
-    gpus_find(&g);
+    int rc = gpus_find(&g, GPUS_FIND_MS, err);
+    if (rc < 0)
+        return rc;
     gpus_keep(&g, getenv("CUDA_VISIBLE_DEVICES"));
     for (size_t i = 0; i < g.v.n && g.v.v[i].id < LINK_SLOTS_MAX; i++) {
         const struct gpu *gpu = &g.v.v[i];
         struct link_slot slot = {gpu->id, LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid)};
         vec_push(&s->v, slot);
     }
+    return 0;
 }
 
 int slots_find(const char *what, struct slots *ret, struct det_err *err)
 {
     *ret = (struct slots){0};
     if (strcmp(what, "auto") == 0) {
-        add_gpus(ret);
-        if (ret->v.n == 0)
+        int rc = add_gpus(ret, err);
+        if (rc == 0 && ret->v.n == 0)
             add_cpus(ret, 1);
-        return 0;
+        return rc;
     }
     char *end;
     long n = strtol(what, &end, 10);

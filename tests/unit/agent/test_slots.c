@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "buf.h"
+#include "fake_nvml.h"
+#include "gpus.h"
 
 /* What --slots auto finds, "ID UUID" each. */
 static void expect(const char *gpus, const char *visible, const char *slots)
@@ -68,6 +70,29 @@ static void test_what_the_agent_was_not_given_is_no_slot(void **state)
     expect("2w", "GPU-a", "0 MIG-a1, 1 MIG-a2");
 }
 
+/* Its thread is left behind, and ends when the driver comes back. */
+static void test_a_driver_that_hangs_is_told(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test-slots-XXXXXX";
+    struct gpus g;
+    struct det_err err;
+    int fd = mkstemp(path), before = fake_nvml_counts.begins;
+    assert_int_equal(write(fd, "a init 1\n", 9), 9);
+    close(fd);
+    setenv("FAKE_NVML_STATE", path, 1);
+    setenv("FAKE_NVML", "w", 1);
+    assert_int_equal(gpus_find(&g, 20, &err), DET_ETIMEOUT);
+    assert_non_null(strstr(err.text, "the driver of the GPUs has not answered"));
+    gpus_finish(&g);
+    assert_int_equal(fake_nvml_counts.begins, before);
+    unlink(path);
+    while (fake_nvml_counts.begins == before || fake_nvml_counts.open > 0)
+        usleep(1000);
+    unsetenv("FAKE_NVML_STATE");
+    expect("w", NULL, "0 GPU-a");
+}
+
 static void make_smi(const char *dir, const char *text)
 {
     char path[256];
@@ -122,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_those_after_a_lost_gpu_keep_their_ids),
         cmocka_unit_test(test_each_instance_of_a_divided_gpu_is_a_slot),
         cmocka_unit_test(test_what_the_agent_was_not_given_is_no_slot),
+        cmocka_unit_test(test_a_driver_that_hangs_is_told),
         cmocka_unit_test(test_nvidia_smi_tells_where_nvml_is_absent),
         cmocka_unit_test(test_an_instance_has_its_gpus_name_and_its_profile),
     };
