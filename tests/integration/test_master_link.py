@@ -3,10 +3,15 @@ import asyncio
 import http.client
 import json
 import os
+import random
+import re
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 import types
 import uuid
 
@@ -271,6 +276,56 @@ def lost(c, a):
     wait_until(lambda: c.api("GET", "/agents")["agents"][0]["enabled"], 10, "the agent to be back")
 
 
+SEARCH = """
+name: slow
+entrypoint: model_def:T
+searcher: {name: random, metric: loss, max_trials: 120, max_concurrent_trials: 120, max_length: {batches: 10}}
+resources: {slots_per_trial: 1}
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
+"""
+
+
+class SlowAgent(FakeAgent):
+    """Its line carries a few megabytes a second at most."""
+
+    def listen(self):
+        s = self.conn = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        s.connect(("127.0.0.1", self.c.port))
+        head = "".join(f"{k}: {v}\r\n" for k, v in self.headers().items())
+        s.sendall(f"GET /agent/v1/{self.name}/orders?boot={self.boot}&after=0 HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
+        self.got, self.ended = b"", False
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            while data := self.conn.recv(1 << 15):
+                self.got += data
+                time.sleep(0.01)  # the line's speed
+        except OSError:
+            pass
+        self.ended = True
+
+    def starts(self):
+        return len(set(re.findall(rb'"seq":(\d+),"order":"start"', self.got)))
+
+
+def slow_line(c):
+    """Ten megabytes of orders take several beats to arrive: that is no agent that does not read."""
+    before = len(re.findall("the link is gone", open(c.path("master.log")).read()))
+    a = SlowAgent(c, "slow", 120)
+    a.hello()
+    a.listen()
+    with tempfile.TemporaryDirectory() as d:
+        open(os.path.join(d, "model_def.py"), "w").write("T = 1\n")
+        open(os.path.join(d, "blob"), "wb").write(random.Random(1).randbytes(60 << 10))
+        c.create(SEARCH, d)
+    wait_until(lambda: a.ended or a.starts() >= 118, 60, "all starts")
+    assert not a.ended
+    assert len(re.findall("the link is gone", open(c.path("master.log")).read())) == before
+    a.conn.shutdown(2)
+
+
 class SlowPost:
     """Stands for a herd agent's connection: while an answer is awaited, one more event comes up."""
 
@@ -309,6 +364,8 @@ def main():
         print("ok outage", flush=True)
         lost(c, a)
         print("ok lost", flush=True)
+        slow_line(c)
+        print("ok slow_line", flush=True)
 
 
 main()

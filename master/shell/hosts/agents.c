@@ -26,6 +26,8 @@
 /* Starts that share one read of their experiment's row. Not all of a batch: the model definition is
  * in each of their orders. */
 enum { STARTS_PER_READ = 64 };
+/* A host owes some for each of its slots, containers and stores; this many nobody will read. */
+enum { ORDERS_MAX = 1 << 16 };
 
 struct order {
     struct order *next;
@@ -47,7 +49,10 @@ struct link { /* one agent, also while it is away */
     int64_t seen;     /* highest event taken; -1: none of this boot */
     int64_t next_seq; /* of orders */
     struct order *head, **tail;
+    size_t orders; /* that wait */
     struct http_stream *stream;
+    uint64_t taken;     /* by the stream, at the last beat */
+    int64_t took_ms;    /* when it last took anything, or nothing waited */
     int64_t dial_by_ms; /* no stream yet: gone after this; 0: not waiting */
     bool here;          /* the core was told hello and not yet lost */
     bool beats;         /* it says so when it has nothing to say */
@@ -60,7 +65,7 @@ struct agents {
     struct shell *sh;
     struct map *links;
     uv_timer_t beat;
-    int64_t beat_ms; /* when the timer last fired */
+    int64_t beat_ms;            /* when the timer last fired */
     VEC(struct order *) starts; /* of the batch: their row is yet to be asked for */
     bool stopped;
 };
@@ -90,29 +95,42 @@ static void order_free(struct order *o)
     free(o);
 }
 
+static struct order *order_next(struct link *l)
+{
+    struct order *o = l->head;
+    l->head = o->next;
+    if (!l->head)
+        l->tail = &l->head;
+    l->orders--;
+    return o;
+}
+
 static void orders_forget(struct link *l)
 {
     while (l->head) {
-        struct order *o = l->head;
-        l->head = o->next;
+        struct order *o = order_next(l);
         if (o->ready)
             order_free(o);
         else
             o->link = NULL; /* its query's callback frees it */
     }
-    l->tail = &l->head;
 }
 
+/* A slow line's rest waits for the stream's wake. */
 static void orders_flush(struct link *l)
 {
-    while (l->stream && l->head && l->head->ready) {
-        struct order *o = l->head;
-        l->head = o->next;
-        if (!l->head)
-            l->tail = &l->head;
+    while (l->stream && !http_stream_is_full(l->stream) && l->head && l->head->ready) {
+        struct order *o = order_next(l);
         http_stream_write(l->stream, o->line.p, o->line.len);
         order_free(o);
     }
+}
+
+/* The link, if the agent is here: one that is away is owed nothing until it says hello. */
+static struct link *link_here(const struct agents *a, const char *id)
+{
+    struct link *l = map_get(a->links, id);
+    return l && l->here && !a->stopped ? l : NULL;
 }
 
 static struct order *order_add(struct link *l)
@@ -122,6 +140,7 @@ static struct order *order_add(struct link *l)
     o->seq = l->next_seq++;
     *l->tail = o;
     l->tail = &o->next;
+    l->orders++;
     return o;
 }
 
@@ -137,8 +156,8 @@ static void order_ready(struct order *o)
 
 void agents_kill(struct agents *a, const struct core_kill *k)
 {
-    struct link *l = map_get(a->links, k->agent_id);
-    if (!l || a->stopped)
+    struct link *l = link_here(a, k->agent_id);
+    if (!l)
         return;
     struct order *o = order_add(l);
     JSON_OWN j = link_order_json(&(struct link_order){
@@ -154,8 +173,8 @@ void agents_kill(struct agents *a, const struct core_kill *k)
 bool agents_stacks(struct agents *a, const char *agent_id, const char *alloc_id,
                    const char *container)
 {
-    struct link *l = map_get(a->links, agent_id);
-    if (!l || a->stopped || !l->stream)
+    struct link *l = link_here(a, agent_id);
+    if (!l || !l->stream)
         return false;
     struct order *o = order_add(l);
     JSON_OWN j = link_order_json(&(struct link_order){
@@ -193,8 +212,8 @@ static void on_store_row(void *arg, const struct db_result *r)
 
 void agents_store(struct agents *a, const struct core_store_order *s)
 {
-    struct link *l = map_get(a->links, s->agent_id);
-    if (!l || a->stopped)
+    struct link *l = link_here(a, s->agent_id);
+    if (!l)
         return;
     struct order *o = order_add(l);
     o->owner_id = s->make ? s->owner_id : 0;
@@ -211,8 +230,7 @@ void agents_store(struct agents *a, const struct core_store_order *s)
 
 static void order_send_start(struct order *o)
 {
-    const struct link_order head = {
-        .seq = o->seq, .alloc = o->alloc_id, .container = o->container};
+    const struct link_order head = {.seq = o->seq, .alloc = o->alloc_id, .container = o->container};
     buf_add_ch(&o->task, '}');
     link_start_write(&o->line, &head, buf_str(&o->task));
     buf_finish(&o->task);
@@ -270,14 +288,15 @@ static void task_begin(struct agents *a, const struct core_start *s, struct buf 
     buf_add_ch(out, '}');
     json_add_str(out, "token", token);
     json_add_int(out, "owner", s->owner_id);
-    json_add_int(out, "stall_timeout_ms", s->stall_timeout_s < 0 ? a->sh->conf->stall_timeout_ms
-                                                                 : s->stall_timeout_s * 1000);
+    json_add_int(out, "stall_timeout_ms",
+                 s->stall_timeout_s < 0 ? a->sh->conf->stall_timeout_ms
+                                        : s->stall_timeout_s * 1000);
 }
 
 void agents_start(struct agents *a, const struct core_start *s)
 {
-    struct link *l = map_get(a->links, s->agent_id);
-    if (!l || a->stopped)
+    struct link *l = link_here(a, s->agent_id);
+    if (!l)
         return;
     struct order *o = order_add(l);
     task_begin(a, s, &o->task);
@@ -319,6 +338,7 @@ void agents_read_rows(struct agents *a)
 static void link_lost(struct link *l)
 {
     l->dial_by_ms = 0;
+    orders_forget(l);
     if (!l->here || l->agents->stopped)
         return;
     l->here = false;
@@ -336,8 +356,10 @@ static void stream_drop(struct link *l)
 static void on_stream_wake(void *arg)
 {
     struct link *l = arg;
-    if (!http_stream_is_gone(l->stream))
+    if (!http_stream_is_gone(l->stream)) {
+        orders_flush(l);
         return;
+    }
     stream_drop(l);
     link_lost(l);
 }
@@ -356,13 +378,23 @@ static bool is_silent(const struct link *l, int64_t now_ms)
     return l->beats && now_ms - l->heard_ms > LINK_SILENCE_MS;
 }
 
+/* A slow line takes something between two beats; who takes nothing for long does not read. */
+static bool is_deaf(struct link *l, int64_t now_ms)
+{
+    uint64_t taken = http_stream_taken(l->stream);
+    if (taken != l->taken || !http_stream_is_full(l->stream))
+        l->took_ms = now_ms;
+    l->taken = taken;
+    return now_ms - l->took_ms > LINK_SILENCE_MS || l->orders > ORDERS_MAX;
+}
+
 static void link_beat(struct link *l, int64_t now_ms)
 {
     static const char line[] = "{\"order\":\"heartbeat\"}\n";
-    if (l->stream && (http_stream_is_full(l->stream) || is_silent(l, now_ms))) {
-        stream_drop(l); /* the agent has not read, or not spoken, for long */
+    if (l->stream && (is_deaf(l, now_ms) || is_silent(l, now_ms))) {
+        stream_drop(l);
         link_lost(l);
-    } else if (l->stream) {
+    } else if (l->stream && !http_stream_is_full(l->stream)) {
         http_stream_write(l->stream, line, sizeof line - 1);
     } else if (l->dial_by_ms && now_ms > l->dial_by_ms) {
         link_lost(l); /* said hello and never came for its orders */
@@ -379,7 +411,8 @@ static void on_beat(uv_timer_t *t)
     a->beat_ms = now_ms;
     for (size_t it = 0; map_next(a->links, &it, &id, &v);) {
         struct link *l = v;
-        l->heard_ms = is_late ? now_ms : l->heard_ms;
+        if (is_late)
+            l->heard_ms = l->took_ms = now_ms;
         link_beat(l, now_ms);
     }
 }
@@ -592,6 +625,7 @@ static void on_orders(struct shell *sh, struct http_req *req)
     stream_drop(l);
     l->dial_by_ms = 0;
     l->stream = http_stream_begin(req, "application/x-ndjson", on_stream_wake, l);
+    l->took_ms = clk_mono_ms();
     log_with(LOG_INFO, LOG_FIELDS("agent", l->id), "connected");
     link_beat(l, clk_mono_ms());
     orders_flush(l);

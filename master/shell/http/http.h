@@ -142,9 +142,11 @@ int http_status_of(int code, int *ret_grpc, const char **ret_reason);
  * with 200 and chunked encoding: req is gone) until http_stream_end, also when the client is gone:
  * writing then does nothing. on_wake(arg) runs when the client went away, when the server is
  * stopping, and when the bytes waiting fell below a quarter of HTTP_STREAM_FULL after having been
- * full.
+ * full. Who writes on into a full one all the same is bounded: with more than HTTP_STREAM_MAX
+ * waiting, the client is taken for gone.
  */
 #define HTTP_STREAM_FULL ((size_t)256 << 10)
+#define HTTP_STREAM_MAX  ((size_t)64 << 20)
 struct http_stream;
 struct http_stream *http_stream_begin(struct http_req *req,
                                       const char *content_type, /* NULL: JSON */
@@ -159,6 +161,7 @@ void http_stream_result(struct http_stream *s, const char *json, size_t len);
 void http_stream_error(struct http_stream *s, int code, const char *text);
 bool http_stream_is_full(const struct http_stream *s); /* stop producing until on_wake */
 bool http_stream_is_gone(const struct http_stream *s);
+uint64_t http_stream_taken(const struct http_stream *s); /* bytes that its connection has taken */
 void http_stream_end(struct http_stream *s); /* sends what waits, then ends; s is gone */
 /* Ends it so that its client sees that something is missing; s is gone. */
 void http_stream_cut(struct http_stream *s);

@@ -9,6 +9,7 @@
 #include "mem.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 /* A block is what a client of HTTP/1.0 gets at once; chunks to all others come from their
  * connection's own memory. */
@@ -19,7 +20,8 @@ struct http_stream {
     struct http_stream *prev, *next; /* of http->streams */
     struct http_conn *conn;          /* NULL once libmicrohttpd let go */
     struct buf out;
-    size_t off; /* sent of out */
+    size_t off;     /* sent of out */
+    uint64_t taken; /* sent in all */
     bool ended, gone, suspended, was_full;
     uv_poll_t *watch; /* while suspended */
     void (*on_wake)(void *arg);
@@ -78,13 +80,16 @@ static void on_disconnect(uv_poll_t *h, int status, int events)
     wake(s);
 }
 
+static int fd_of(const struct http_stream *s)
+{
+    return MHD_get_connection_info(s->conn->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 static void suspend(struct http_stream *s)
 {
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(s->conn->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     s->watch = det_zalloc(sizeof *s->watch);
     s->watch->data = s;
-    if (uv_poll_init(s->http->loop, s->watch, i->connect_fd) < 0) {
+    if (uv_poll_init(s->http->loop, s->watch, fd_of(s)) < 0) {
         free(s->watch);
         s->watch = NULL;
     } else {
@@ -92,6 +97,16 @@ static void suspend(struct http_stream *s)
     }
     s->suspended = true;
     MHD_suspend_connection(s->conn->mhd);
+}
+
+/* Nobody reads. The handler, who is writing, hears of it when the connection has ended. */
+static void give_up(struct http_stream *s)
+{
+    s->gone = true;
+    buf_finish(&s->out);
+    s->off = 0;
+    shutdown(fd_of(s), SHUT_RDWR); /* libmicrohttpd waits to write, without end */
+    resume(s);
 }
 
 static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
@@ -109,6 +124,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     size_t n = have < max ? have : max;
     memcpy(to, s->out.p + s->off, n);
     s->off += n;
+    s->taken += n;
     if (s->off == s->out.len) {
         if (s->out.cap > KEEP_BYTES) /* thousands of streams had much to say, once */
             buf_finish(&s->out);
@@ -175,6 +191,10 @@ void http_stream_write(struct http_stream *s, const void *p, size_t n)
         buf_consume(&s->out, s->off);
         s->off = 0;
     }
+    if (n > HTTP_STREAM_MAX - (s->out.len - s->off)) {
+        give_up(s);
+        return;
+    }
     buf_add(&s->out, p, n);
     if (s->out.len - s->off >= HTTP_STREAM_FULL)
         s->was_full = true;
@@ -213,6 +233,11 @@ void http_stream_error(struct http_stream *s, int code, const char *text)
 bool http_stream_is_full(const struct http_stream *s)
 {
     return s->out.len - s->off >= HTTP_STREAM_FULL;
+}
+
+uint64_t http_stream_taken(const struct http_stream *s)
+{
+    return s->taken;
 }
 
 bool http_stream_is_gone(const struct http_stream *s)

@@ -99,6 +99,19 @@ static void on_stream(struct shell *s, struct http_req *req)
     stream = http_stream_begin(req, NULL, on_stream_wake, NULL);
 }
 
+/* Writes on, whoever reads. */
+static void on_flood(struct shell *s, struct http_req *req)
+{
+    static char mb[1 << 20];
+    ticks = 6; /* none of them ends it */
+    stream = http_stream_begin(req, NULL, on_stream_wake, NULL);
+    for (size_t n = 0; n < HTTP_STREAM_MAX; n += sizeof mb)
+        http_stream_write(stream, mb, sizeof mb);
+    assert_false(http_stream_is_gone(stream));
+    http_stream_write(stream, mb, 1);
+    assert_true(http_stream_is_gone(stream));
+}
+
 static void on_whoami(struct shell *s, struct http_req *req)
 {
     char text[256];
@@ -130,6 +143,7 @@ static const struct http_route routes[] = {
     {HTTP_GET, "/api/v1/things/best", 0, on_literal, 0},
     {HTTP_GET, "/api/v1/late", 0, on_late, 0},
     {HTTP_GET, "/api/v1/stream", 0, on_stream, 0},
+    {HTTP_GET, "/api/v1/flood", 0, on_flood, 0},
     {HTTP_GET, "/api/v1/unended", 0, on_unended, 0},
     {HTTP_GET, "/api/v1/agent-only", HTTP_AUTH_AGENT, on_whoami, 0},
     {HTTP_GET, "/api/v1/alloc-only", HTTP_AUTH_ALLOC, on_whoami, 0},
@@ -280,6 +294,16 @@ static void client_stream(void)
     close(fd); /* the server must notice while it has nothing to say */
 }
 
+static void client_flood(void)
+{
+    char some[4096];
+    int fd = dial();
+    EXPECT(send(fd, GET("/api/v1/flood"), strlen(GET("/api/v1/flood")), 0) > 0);
+    while (recv(fd, some, sizeof some, 0) > 0)
+        ; /* what was under way; then its end */
+    close(fd);
+}
+
 static void client_auth(void)
 {
     char text[1024], token[AUTH_TOKEN_MAX];
@@ -370,6 +394,15 @@ static void test_stream(void **state)
     assert_int_equal(streams_gone, 1);
 }
 
+static void test_flood(void **state)
+{
+    int before = streams_gone;
+    run_client(client_flood);
+    for (int i = 0; i < 3000 && streams_gone == before; i++)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(streams_gone, before + 1);
+}
+
 static void test_auth(void **state)
 {
     run_client(client_auth);
@@ -457,6 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basics),       cmocka_unit_test(test_too_big),
         cmocka_unit_test(test_long_head),    cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_flood),
         cmocka_unit_test(test_auth),         cmocka_unit_test(test_routes_twice),
         cmocka_unit_test(test_answered_after_the_end),
     };
