@@ -26,11 +26,18 @@ struct host *host_create(const char *boot, const char *pool, const char *addr,
     return h;
 }
 
+static void exit_finish(struct link_exit *e)
+{
+    free((char *)e->text);
+    free((char *)e->exception);
+    free((char *)e->at);
+}
+
 static void task_free(struct host_task *t)
 {
     free(t->alloc);
     free(t->container);
-    free((char *)t->exit.text);
+    exit_finish(&t->exit);
     free((char *)t->silent.phase);
     free(t->slots);
     json_decref(t->held);
@@ -204,11 +211,13 @@ static void settle(struct host *h, const struct host_task *t)
 
 static void end(struct host *h, struct host_task *t, const struct link_exit *e)
 {
-    char *text = det_strdup(e->text ? e->text : "");
     bool was_started = !t->held;
-    free((char *)t->exit.text);
-    t->exit = *e;
-    t->exit.text = text;
+    struct link_exit copy = *e;
+    copy.text = det_strdup(e->text ? e->text : "");
+    copy.exception = det_strdup(e->exception);
+    copy.at = det_strdup(e->at);
+    exit_finish(&t->exit);
+    t->exit = copy;
     t->state = LINK_ENDED;
     json_decref(t->held);
     t->held = NULL;
@@ -216,6 +225,12 @@ static void end(struct host *h, struct host_task *t, const struct link_exit *e)
         settle(h, t);
     t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
     start_held(h);
+}
+
+static void end_as(struct host *h, struct host_task *t, enum link_exit_reason reason,
+                   const char *why)
+{
+    end(h, t, &(struct link_exit){.reason = reason, .rank = -1, .text = why});
 }
 
 static void on_start(struct host *h, const struct link_order *o)
@@ -249,7 +264,9 @@ static void answer_lost(struct host *h, const struct link_order *o)
     struct host_task t = {.alloc = (char *)o->alloc,
                           .container = (char *)(o->container ? o->container : o->alloc),
                           .state = LINK_ENDED,
-                          .exit = {LINK_LOST, 0, 0, -1, "the agent knows of no such task"}};
+                          .exit = {.reason = LINK_LOST,
+                                   .rank = -1,
+                                   .text = "the agent knows of no such task"}};
     host_tell(h, LINK_EV_EXIT, &t);
 }
 
@@ -259,7 +276,7 @@ static void signal_held(struct host *h, struct host_task *t, int signal)
     if (signal != SIGKILL)
         return;
     t->is_gone = true;
-    end(h, t, &(struct link_exit){LINK_KILLED, 0, 0, -1, "killed before it could start"});
+    end_as(h, t, LINK_KILLED, "killed before it could start");
 }
 
 static void on_signal(struct host *h, const struct link_order *o)
@@ -311,7 +328,7 @@ void host_refuse(struct host *h, const char *alloc, const char *container, const
         return;
     struct host_task *t = add(h, alloc, container);
     t->is_gone = true;
-    end(h, t, &(struct link_exit){LINK_START_FAILED, 0, 0, -1, why});
+    end_as(h, t, LINK_START_FAILED, why);
 }
 
 /* ---- det-task ---- */
@@ -420,7 +437,7 @@ void host_on_gone(struct host *h, const char *alloc)
     }
     t->is_gone = true;
     if (t->state != LINK_ENDED)
-        end(h, t, &(struct link_exit){LINK_LOST, 0, 0, -1, "det-task ended without a word"});
+        end_as(h, t, LINK_LOST, "det-task ended without a word");
     if (t->is_acked) {
         effect(h, HOST_FORGET, t);
         drop(h, t);

@@ -111,7 +111,7 @@ static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
 
 static void start_failed(struct agent *a, const char *alloc, const struct det_err *err)
 {
-    struct link_exit e = {LINK_START_FAILED, 0, 0, -1, err->text};
+    struct link_exit e = {.reason = LINK_START_FAILED, .rank = -1, .text = err->text};
     log_with(LOG_ERROR, LOG_FIELDS("allocation", alloc), "%s", err->text);
     host_on_ended(a->host, alloc, &e);
     host_on_gone(a->host, alloc);

@@ -37,7 +37,7 @@ void task_decide(struct task *t, enum link_exit_reason reason, int code, int sig
     vsnprintf(t->text, sizeof t->text, fmt, ap);
     va_end(ap);
     t->is_decided = true;
-    t->exit = (struct link_exit){reason, code, signal, rank, t->text};
+    t->exit = (struct link_exit){reason, code, signal, rank, t->text, NULL, NULL};
     bool is_error = code != 0 || signal != 0 || reason != LINK_EXITED;
     if (t->text[0])
         logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR,
@@ -162,6 +162,7 @@ static bool old_exit(struct task *t)
     snprintf(t->text, sizeof t->text, "%s", e.text);
     t->exit = e;
     t->exit.text = t->text;
+    t->exit.exception = t->exit.at = NULL; /* named anew, if its lines are read once more */
     t->is_decided = true;
     return true;
 }

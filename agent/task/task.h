@@ -27,6 +27,7 @@
 #include "stall.h"
 #include "taskbox.h"
 #include "taskspec.h"
+#include "traceback.h"
 #include "vec.h"
 
 enum task_phase {
@@ -99,6 +100,7 @@ struct task {
     bool is_successor;   /* --recover: of a det-task that died */
     struct link_exit exit;
     char text[LINK_TEXT_MAX];
+    struct traceback traceback;
     int64_t begun_ms; /* of this process, monotonic */
     int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;

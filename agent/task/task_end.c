@@ -227,6 +227,7 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
 {
     struct task *t = arg;
     task_stacks_line(t, r, l);
+    traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank_number(r), l);
     logspool_add(t->spool, stdtype, rank_number(r), l);
     task_hook_lives(t);
     if (t->phase < TASK_KILLING && logspool_is_full(t->spool))
@@ -474,10 +475,22 @@ static void on_last_empty(void *arg)
     finish(arg);
 }
 
+/* An uncaught one ends Python with code 1; its output is read to the end only now. */
+static void name_exception(struct task *t)
+{
+    const struct traceback *seen = &t->traceback;
+    bool is_its = seen->rank < 0 || seen->rank == t->exit.rank;
+    if (t->exit.reason != LINK_EXITED || t->exit.code != 1 || !seen->exception[0] || !is_its)
+        return;
+    t->exit.exception = seen->exception;
+    t->exit.at = seen->at;
+}
+
 static void tell_exit(struct task *t)
 {
     if (t->phase != TASK_DRAINING)
         return;
+    name_exception(t);
     task_goto(t, TASK_ENDED);
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);

@@ -17,20 +17,6 @@
 #define TICK_MS    20
 #define TICKS_MAX  100 /* that one process is waited for */
 
-static const char *const libraries[] = {"/lib/python3", "-packages/", "/determined/", "<"};
-
-/* "model_def.py", or NULL: a library's. */
-static const char *users_file(const char *path, const char *dir)
-{
-    size_t n = strlen(dir);
-    if (strncmp(path, dir, n) == 0 && strncmp(path + n, "/work/", 6) == 0)
-        return path + n + 6;
-    for (size_t i = 0; i < DET_ARRAY_LEN(libraries); i++)
-        if (strstr(path, libraries[i]))
-            return NULL;
-    return path;
-}
-
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l)
 {
     char path[1024], function[128];
@@ -45,7 +31,7 @@ void task_stacks_line(struct task *t, const struct rank *r, const struct logline
         t->stacks_told = false;
     if (t->stacks_told || !is_frame)
         return;
-    const char *file = users_file(path, t->spec.dir);
+    const char *file = traceback_users_file(path, t->spec.dir);
     if (!file)
         return;
     t->stacks_told = true;

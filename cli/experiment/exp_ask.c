@@ -18,11 +18,25 @@ int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct de
     return rc;
 }
 
+static char *why_held(struct cli *c, const json_t *experiment)
+{
+    struct det_err err;
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, &err, "/experiments/%" PRId64 "/why", json_int(experiment, "id", 0)) <
+            0 ||
+        !json_flag(answer, "held", false))
+        return NULL;
+    char *plain = plain_text(json_str(answer, "text", ""));
+    return plain ? plain : det_strdup(json_str(answer, "text", ""));
+}
+
 char *experiment_reason(struct cli *c, const json_t *experiment)
 {
     enum { LINES = 300 };
     struct det_err err;
     JSON_OWN answer = NULL;
+    if (strcmp(json_str(experiment, "state", ""), "STATE_PAUSED") == 0)
+        return why_held(c, experiment);
     if (strcmp(json_str(experiment, "state", ""), "STATE_ERROR") != 0 ||
         cli_get(c, &answer, &err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR",
                 json_int(experiment, "id", 0)) < 0)

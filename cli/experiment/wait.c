@@ -95,9 +95,9 @@ int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *
         return 0;
     if (strcmp(state, "STATE_PAUSED") == 0)
         det_fail(err, DET_ESTATE,
-                 "experiment %" PRId64 " is paused; det experiment activate %" PRId64
+                 "experiment %" PRId64 " is paused%s%s; det experiment activate %" PRId64
                  " lets it go on",
-                 id, id);
+                 id, why ? ": " : "", why ? why : "", id);
     else
         det_fail(err, DET_ESTATE,
                  "experiment %" PRId64 " ended %s%s%s; det experiment logs %" PRId64 " tells %s", id,

@@ -56,6 +56,7 @@ int conf_read(const json_t *config, struct conf *ret, struct det_err *err)
         .max_slots = json_int(r, "max_slots", -1),
         .priority = (int)json_int(r, "priority", 0),
         .weight = json_num(r, "weight", 1),
+        .holds = json_flag(config, "hold_failing_search", true),
     };
     if (ret->slots < 0 || ret->slots > 1000000)
         return det_fail(err, DET_EINVAL, "resources.slots_per_trial: %lld; expected 0 to 1000000",

@@ -191,6 +191,7 @@ struct core_exit {
     enum core_exit_reason reason;
     int code, signal, rank;  /* 0, 0, -1 when none failed */
     const char *text;        /* may be NULL */
+    const char *exception, *at; /* of a Python program (agentlink.h); NULL: none is known */
 };
 /* What a host saw happen to a task (agent.md), by its own clock. */
 struct core_mark {

@@ -26,6 +26,7 @@ struct conf {
     int64_t slots, max_restarts, max_slots;
     int priority;
     double weight;
+    bool holds;                  /* a search whose first trials fail alike (alike.h) */
 };
 
 struct container;
@@ -121,6 +122,7 @@ struct failure {
     int node;                    /* whose container it was */
     int code, signal, rank;
     char *text;
+    char *exception, *at;        /* NULL: none is known; not restored */
 };
 
 struct alloc {
@@ -251,6 +253,8 @@ struct trial {
     int start_rounds;            /* times that no host could start it, since it got somewhere */
     bool is_paused;              /* its next run is held for the last of these */
     char *said;                  /* the searcher's reason to close it; not restored */
+    char *mistake, *mistake_at;  /* the exception of its first run that failed, "": none was
+                                  * known; NULL: none has failed (alike.h) */
     char *no_retry;              /* the pattern of a log policy: its next failure is the last */
     struct alloc *alloc;
     bool dirty, is_new;
@@ -264,6 +268,7 @@ struct exp {
     int64_t owner_id, project_id, parent_id;
     char *job_id, *warm_start, *owner;
     enum exp_state state;
+    char *held;                  /* why it was paused unasked (alike.h); NULL: it was not */
     json_t *config;
     char *config_text;
     struct conf conf;

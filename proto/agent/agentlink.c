@@ -37,6 +37,8 @@ static const struct link_field exit_fields[] = {
     {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
     {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},
     {"text", LINK_F_STR, AT(link_exit, text), false, 0, 4 * LINK_TEXT_MAX, NULL},
+    {"exception", LINK_F_STR, AT(link_exit, exception), false, 0, 4 * LINK_EXCEPTION_MAX, NULL},
+    {"at", LINK_F_STR, AT(link_exit, at), false, 0, 4 * LINK_EXCEPTION_MAX, NULL},
     {0},
 };
 
@@ -44,6 +46,8 @@ int link_exit_decode(const json_t *j, struct link_exit *ret, struct det_err *err
 {
     *ret = (struct link_exit){.rank = -1, .text = ""};
     int rc = link_fields(j, exit_fields, ret, err);
+    if (ret->exception && !ret->at)
+        ret->at = "";
     return rc < 0 ? det_wrap(err, rc, "exit") : 0;
 }
 
@@ -57,6 +61,11 @@ json_t *link_exit_json(const struct link_exit *e)
     json_set(j, "signal", json_integer(e->signal));
     json_set(j, "rank", json_integer(e->rank));
     json_set(j, "text", json_lossy(text, len));
+    if (e->exception) {
+        json_set(j, "exception",
+                 json_lossy(e->exception, strnlen(e->exception, LINK_EXCEPTION_MAX)));
+        json_set(j, "at", json_lossy(e->at, strnlen(e->at, LINK_EXCEPTION_MAX)));
+    }
     return j;
 }
 

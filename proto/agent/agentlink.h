@@ -35,6 +35,7 @@
 #define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
 #define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
 #define LINK_WHY_MAX      300  /* bytes of why a slot is not usable; longer ones are cut */
+#define LINK_EXCEPTION_MAX 400 /* bytes of an exception, and of its place; cut likewise */
 #define LINK_PLACE_MAX    2048 /* bytes of a store's place */
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
@@ -68,6 +69,9 @@ struct link_exit {
     enum link_exit_reason reason;
     int code, signal, rank; /* 0..255, 0..64, -1.. */
     const char *text;       /* never NULL when decoded */
+    /* The exception that ended it, "KeyError: 'lr'", and where in the user's own code,
+     * "model_def.py, line 3, in f" or ""; both NULL: none is known. */
+    const char *exception, *at;
 };
 
 enum link_state { LINK_STARTING, LINK_RUNNING, LINK_ENDED, LINK_STATE_COUNT };

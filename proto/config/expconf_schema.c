@@ -286,6 +286,7 @@ const struct expconf_key expconf_keys[] = {
     {INT("max_restarts", "5", 0, INT32_MAX)},
     {INT("stall_timeout", NULL, 0, INT32_MAX)},
     {BOOL("stop_on_nan", NULL)},
+    {BOOL("hold_failing_search", NULL)},
     {INT("scheduling_unit", "100", 1, INT32_MAX)},
     {INT("records_per_epoch", "0", 0, INT32_MAX),
      IDLE("an epoch is the length of the training data")},

@@ -110,9 +110,33 @@ def gpu_that_another_has(c):
     assert "used all the same: XID 79" in c.det("slot", "list").stdout
 
 
+def held(c):
+    """Eight trials fail of one mistake: the search is held, says why, and goes on if it is told to."""
+    code = c.path("broken")
+    os.mkdir(code)
+    with open(os.path.join(code, "train.py"), "w") as f:
+        f.write("import os\n\n\ndef build(seed):\n    raise ValueError(f'no layer {seed}')\n\n\nbuild(os.environ['DET_TRIAL_SEED'])\n")
+    text = json.loads(config(slots=0, n=10))
+    text["searcher"]["max_concurrent_trials"] = 1
+    exp = c.create(json.dumps({**text, "entrypoint": ["/usr/bin/python3", "train.py"]}), code)
+    c.wait(exp, state="STATE_PAUSED")
+    a = why(c, f"exp:{exp}")
+    said = "its first 8 trials all failed of the same: ValueError: no layer "
+    assert a["held"] and a["reason"] == "PAUSED" and said in a["text"] and a["text"].endswith("(train.py, line 5, in build)"), a
+    assert said in c.det("why", f"exp:{exp}").stdout and said in c.det("experiment", "describe", str(exp)).stdout
+    r = c.det("experiment", "wait", str(exp), check=False)
+    assert r.returncode == 1 and said in r.stderr, r
+    c.det("experiment", "activate", str(exp))
+    c.wait(exp, state="STATE_ERROR")
+    trials = c.trials(exp)
+    assert [t["state"] for t in trials] == ["STATE_ERROR"] * 10, trials
+    assert sum("is held (paused): " + said in c.logs(t["id"]) for t in trials) == 1
+
+
 def main():
     with Cluster(slots=2) as c:
         silent(c)
+        held(c)
         first = c.create(config(slots=2), None)
         running(c, first)
         second = c.create(config(slots=2), None)

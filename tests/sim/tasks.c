@@ -61,6 +61,13 @@ static void wake(struct sim *m, const struct task *t, int64_t in_ms)
     sim_later(m, in_ms, (struct msg){.kind = M_TASK, .task = t->uid});
 }
 
+/* Of every fifth seed a third of the experiments never get anywhere: one mistake ends all their
+ * runs. The others take nothing from the seed for it. */
+static bool is_broken(const struct sim *m, const struct task *t)
+{
+    return m->in.seed % 5 == 0 && !t->gc && strtoll(t->alloc, NULL, 10) % 3 == 0;
+}
+
 void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
 {
     if (t->stopped)
@@ -68,6 +75,10 @@ void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int c
     t->stopped = true;
     t->phase = P_ENDED;
     t->exit = (struct core_exit){.reason = reason, .code = code, .rank = code ? 0 : -1};
+    if (code && reason == CORE_EXITED && is_broken(m, t)) {
+        t->exit.exception = t->uid % 2 ? "KeyError: 7" : "KeyError: 0x1f";
+        t->exit.at = "model_def.py, line 3, in f";
+    }
     sim_trace(m, "task      %s on %s ends: reason %d, code %d", t->alloc, m->hosts[t->host].id,
               (int)reason, code);
     host_report(m, t, true, CORE_TASK_ENDED);
@@ -198,7 +209,10 @@ static void run_operation(struct sim *m, struct task *t)
         return;
     }
     t->length = length;
-    enter(m, t, P_TRAIN, 1);
+    if (is_broken(m, t))
+        crash(m, t);
+    else
+        enter(m, t, P_TRAIN, 1);
 }
 
 static void send_checkpoint(struct sim *m, struct task *t)

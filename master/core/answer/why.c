@@ -383,18 +383,26 @@ static void why_searcher(const struct answer *w, const struct trial *t)
     buf_finish(&text);
 }
 
+static void why_paused(const struct answer *w, const struct exp *e)
+{
+    json_set(w->j, "reason", json_string("PAUSED"));
+    json_set(w->j, "held", json_boolean(e->held != NULL));
+    if (e->held)
+        say(w->j, "text", "its search is held (paused): %s", e->held);
+    else
+        say(w->j, "text", "its experiment is paused");
+    det_cleanup(freep) char *cmd = det_asprintf("det experiment activate %" PRId64, e->id);
+    json_array_append_new(json_object_get(w->j, "suggestions"),
+                          json_make("{s:s,s:s}", "text", "activate the experiment", "command", cmd));
+}
+
 static void without_allocation(const struct answer *w, const struct exp *e, const struct trial *t)
 {
-    if (e->state == EXP_PAUSED) {
-        json_set(w->j, "reason", json_string("PAUSED"));
-        say(w->j, "text", "its experiment is paused");
-        det_cleanup(freep) char *cmd = det_asprintf("det experiment activate %" PRId64, e->id);
-        json_array_append_new(json_object_get(w->j, "suggestions"),
-                              json_make("{s:s,s:s}", "text", "activate the experiment", "command",
-                                        cmd));
-    } else if (trial_op_done(t)) {
+    if (e->state == EXP_PAUSED)
+        why_paused(w, e);
+    else if (trial_op_done(t))
         why_searcher(w, t);
-    } else {
+    else {
         json_set(w->j, "reason", json_string("STOPPING"));
         say(w->j, "text", "it is %s", trial_state_text(t->state));
     }
@@ -434,12 +442,19 @@ static const struct trial *speaker(const struct exp *e)
     return found;
 }
 
+static void no_trial(const struct answer *w, const struct exp *e)
+{
+    say(w->j, "text", e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
+                                             : "its searcher has asked for no trial%s",
+        e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
+}
+
 json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
 {
     const struct exp *e = exp_find(c, exp_id);
     if (!e || exp_state_is_terminal(e->state))
         return NULL;
-    const struct trial *t = speaker(e);
+    const struct trial *t = e->held ? NULL : speaker(e); /* that is the experiment's */
     json_t *j = t ? core_why_trial(c, t->id, now) : NULL;
     size_t running = e->group->running.n + e->group->ending.n, waits = e->group->pending.n;
     if (!j) {
@@ -448,9 +463,10 @@ json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
         json_set(j, "trialId", json_null());
         json_set(j, "experimentId", json_integer(e->id));
         json_set(j, "reason", json_string("NO_WORK"));
-        say(j, "text", e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
-                                              : "its searcher has asked for no trial%s",
-            e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
+        if (e->held)
+            why_paused(&w, e);
+        else
+            no_trial(&w, e);
     }
     json_set(j, "trialsRunning", json_integer((json_int_t)running));
     json_set(j, "trialsWaiting", json_integer((json_int_t)waits));

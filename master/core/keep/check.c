@@ -119,6 +119,7 @@ static void check_exp(const struct core *c, const struct exp *e)
     }
     assert(open == e->open && !e->ended && !e->dirty);
     assert(e->progress >= 0 && e->progress <= 1);
+    assert(!e->held || e->state == EXP_PAUSED);
     check_progress(e);
     if (e->state == EXP_DELETING)
         assert(has_collection(c, e) && (!e->gc || e->gc->exp == e));

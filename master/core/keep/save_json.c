@@ -7,6 +7,13 @@
 
 #include <string.h>
 
+/* Text of others, whatever bytes it has. */
+static void add_lossy(struct buf *out, const char *key, const char *text)
+{
+    JSON_OWN j = json_lossy(text, strlen(text));
+    json_add(out, key, j);
+}
+
 void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
 {
     buf_add_ch(out, '{');
@@ -14,6 +21,8 @@ void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
         json_add_str(out, "warm_start", e->warm_start);
     if (e->owner)
         json_add_str(out, "owner", e->owner);
+    if (e->held)
+        add_lossy(out, "held", e->held);
     if (e->todo_at < e->todo.ops.n)
         json_add_flag(out, "trials_owed", true);
     e->waited_ms = queue_waited_ms(e->group, now_ms);
@@ -37,15 +46,9 @@ void load_exp_core(struct exp *e, const json_t *j)
 {
     e->warm_start = det_strdup(json_str(j, "warm_start", NULL));
     e->owner = det_strdup(json_str(j, "owner", NULL));
+    e->held = det_strdup(json_str(j, "held", NULL));
     e->todo_owed = json_flag(j, "trials_owed", false);
     e->waited_ms = within(j, "waited_ms", WAIT_MAX_MS, 0);
-}
-
-/* Text of others, whatever bytes it has. */
-static void add_lossy(struct buf *out, const char *key, const char *text)
-{
-    JSON_OWN j = json_lossy(text, strlen(text));
-    json_add(out, key, j);
 }
 
 void save_trial_core(struct buf *out, const struct trial *t)
@@ -67,6 +70,10 @@ void save_trial_core(struct buf *out, const struct trial *t)
         json_add_int(out, "bad_port", t->bad_port);
     if (t->no_retry)
         add_lossy(out, "no_retry", t->no_retry);
+    if (t->mistake) {
+        add_lossy(out, "mistake", t->mistake);
+        add_lossy(out, "mistake_at", t->mistake_at);
+    }
     if (t->start_rounds > 0)
         json_add_int(out, "start_rounds", t->start_rounds);
     JSON_OWN avoids = t->avoids.n > 0 ? avoid_json(t) : NULL;
@@ -102,6 +109,8 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->lost = det_strdup(json_str(j, "lost", NULL));
     t->bad_port = (int)within(j, "bad_port", PORT_MAX, -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
+    t->mistake = det_strdup(json_str(j, "mistake", NULL));
+    t->mistake_at = t->mistake ? det_strdup(json_str(j, "mistake_at", "")) : NULL;
     t->start_rounds = (int)within(j, "start_rounds", COUNT_MAX, 0);
     avoid_load(t, json_arr(j, "avoids"));
     load_excluded(t, json_arr(j, "excluded"));

@@ -120,6 +120,8 @@ void alloc_free(struct alloc *a)
     json_decref(a->gc_config);
     json_decref(a->gc_work);
     free(a->failure.text);
+    free(a->failure.exception);
+    free(a->failure.at);
     free(a->id);
     free(a->task_id);
     free(a);

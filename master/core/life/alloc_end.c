@@ -177,6 +177,8 @@ static void set_failure(struct alloc *a, int node, const struct core_exit *e)
                           .signal = e->signal,
                           .rank = e->rank};
     f->text = exit_text(e);
+    f->exception = det_strdup(e->exception);
+    f->at = det_strdup(e->at);
 }
 
 /* The host that the others wait for. */

@@ -28,6 +28,8 @@ void exp_goto(struct core *c, struct exp *e, enum exp_state to)
 {
     assert(exp_edges[e->state] & BIT(to));
     e->state = to;
+    free(e->held);
+    e->held = NULL;
     exp_mark(c, e);
     if (e->conf.search.kind == SEARCH_CUSTOM)
         fx_add(c->out, CORE_SEARCH_WAKE)->exp_id = e->id;
@@ -82,6 +84,7 @@ void exp_free(struct exp *e)
     free(e->config_text);
     free(e->job_id);
     free(e->owner);
+    free(e->held);
     free(e->warm_start);
     slab_put(e->group);
     free(e);
@@ -205,6 +208,16 @@ void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reas
     for (size_t i = 0; i < e->trials.n; i++)
         trial_set(c, e->trials.v[i], trial_stop[to], reason);
     exp_maybe_finish(c, e);
+}
+
+void exp_hold(struct core *c, struct exp *e, char *why)
+{
+    exp_goto(c, e, EXP_PAUSED);
+    e->held = why;
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (e->trials.v[i]->state == TRIAL_ACTIVE)
+            trial_set(c, e->trials.v[i], TRIAL_PAUSED,
+                      "the search is held: its first trials failed alike");
 }
 
 /* It may go on some day, and then as if it had never been stopped. */

@@ -39,6 +39,8 @@ DET_MUST int exp_continue(struct core *c, const struct core_continue *in, bool *
                           struct det_err *err);
 DET_MUST int exp_activate(struct core *c, struct exp *e, struct det_err *err);
 DET_MUST int exp_pause(struct core *c, struct exp *e, struct det_err *err);
+/* Paused by the rule of alike.h; takes why. */
+void exp_hold(struct core *c, struct exp *e, char *why);
 DET_MUST int exp_cancel(struct core *c, struct exp *e, struct det_err *err);
 DET_MUST int exp_kill(struct core *c, struct exp *e, struct det_err *err);
 DET_MUST int exp_patch(struct core *c, struct exp *e, const struct core_event *ev,

@@ -1,5 +1,6 @@
 #include "trial.h"
 
+#include "alike.h"
 #include "alloc.h"
 #include "avoid.h"
 #include "effects.h"
@@ -109,6 +110,7 @@ void trial_reopen(struct core *c, struct trial *t)
     t->has_op = t->op_complete = t->op_redo = t->closed = false;
     forget_policies(t);
     forget_said(t);
+    alike_forget(t);
     t->exp->open++;
     trial_mark(c, t);
 }
@@ -124,6 +126,7 @@ void trial_free(struct trial *t)
     free(t->warm_start);
     free(t->latest);
     free(t->lost);
+    alike_forget(t);
     free(t);
 }
 

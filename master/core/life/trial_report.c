@@ -2,6 +2,7 @@
  * (docs/contract/trial.md 1). */
 #include "trial.h"
 
+#include "alike.h"
 #include "alloc.h"
 #include "avoid.h"
 #include "effects.h"
@@ -94,11 +95,22 @@ static void complete(struct core *c, struct trial *t, int reason)
     trial_reconsider(c, t);
 }
 
+/* Before anything follows from the failure: what would follow waits, as in any pause. */
+static void hold(struct core *c, struct exp *e, const struct alloc *a)
+{
+    exp_hold(c, e, alike_sentence(e));
+    fx_log(c, a, FX_ERROR,
+           "Experiment %lld is held (paused): %s. `det experiment activate %lld` lets it go on.",
+           (long long)e->id, e->held, (long long)e->id);
+}
+
 /* Its own fault: max_restarts times it may try again. */
 static void on_error(struct core *c, struct trial *t, const struct alloc *a)
 {
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
+    if (alike_on_failure(t, &a->failure))
+        hold(c, t->exp, a);
     if (t->no_retry) {
         fx_log(c, a, FX_ERROR,
                "Trial %lld failed and is not restarted: its log matched \"%s\" (log policy "

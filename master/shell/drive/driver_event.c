@@ -20,6 +20,8 @@ static void own_task(struct driver_event *e, struct core_task_in *t)
     t->alloc = own(e, t->alloc);
     t->container = own(e, t->container);
     t->exit.text = own(e, t->exit.text);
+    t->exit.exception = own(e, t->exit.exception);
+    t->exit.at = own(e, t->exit.at);
     t->silent.phase = own(e, t->silent.phase);
 }
 

@@ -97,7 +97,8 @@ static struct host *connected(void)
     return h;
 }
 
-static const struct link_exit code3 = {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"};
+static const struct link_exit code3 = {
+    LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3", "KeyError: 'lr'", "a.py, line 3, in f"};
 
 static void test_life(void **state)
 {

@@ -148,14 +148,16 @@ static void test_end_is_said_once(void **state)
         struct core_exit e;
         const char *want;
     } rows[] = {
-        {{CORE_STALLED, 0, 9, 1, "rank 1 stalled: no batch for 5.0 s"},
+        {{CORE_STALLED, 0, 9, 1, "rank 1 stalled: no batch for 5.0 s", NULL, NULL},
          "rank 1 stalled: no batch for 5.0 s"},
-        {{CORE_STALLED, 0, 9, -1, "startup-hook.sh stalled: it printed nothing for 5 s"},
+        {{CORE_STALLED, 0, 9, -1, "startup-hook.sh stalled: it printed nothing for 5 s", NULL, NULL},
          "startup-hook.sh stalled: it printed nothing for 5 s"},
-        {{CORE_STALLED, 0, 9, 1, ""}, "rank 1 stalled"},
-        {{CORE_EXITED, 139, 11, 0, NULL}, "rank 0 exited by signal 11"},
-        {{CORE_EXITED, 3, 0, 2, "rank 2 exited with code 3"}, "rank 2 exited with code 3"},
-        {{CORE_LOST, 0, 0, -1, "det-task was killed"}, "the task was lost: det-task was killed"},
+        {{CORE_STALLED, 0, 9, 1, "", NULL, NULL}, "rank 1 stalled"},
+        {{CORE_EXITED, 139, 11, 0, NULL, NULL, NULL}, "rank 0 exited by signal 11"},
+        {{CORE_EXITED, 3, 0, 2, "rank 2 exited with code 3", NULL, NULL},
+         "rank 2 exited with code 3"},
+        {{CORE_LOST, 0, 0, -1, "det-task was killed", NULL, NULL},
+         "the task was lost: det-task was killed"},
     };
     world_create(&w, "{\"max_restarts\": 10}");
     for (size_t i = 0; i < DET_ARRAY_LEN(rows); i++) {

@@ -103,6 +103,7 @@ static const struct row rows[] = {
     {"max_restarts", "0", "-1", NULL},
     {"stall_timeout", "30", "-1", NULL},
     {"stop_on_nan", "true", "1", NULL},
+    {"hold_failing_search", "false", "1", NULL},
     {"scheduling_unit", "1", "0", NULL},
     {"records_per_epoch", "5", "-5", NULL},
     {"reproducibility", "{experiment_seed: 1}", "1", NULL},

@@ -33,7 +33,7 @@ static void test_hello(void **state)
         {.alloc = "1.b.2",
          .container = "c-2",
          .state = LINK_ENDED,
-         .exit = {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3"}}};
+         .exit = {LINK_EXITED, 3, 0, 1, "rank 1 exited with code 3", NULL, NULL}}};
     struct link_event ev = {.seq = 1,
                             .kind = LINK_EV_HELLO,
                             .hello = {"0.27.0", "gpus", "10.0.0.2", slots, 2, tasks, 2}};
@@ -86,7 +86,7 @@ static void test_exit(void **state)
 {
     struct link_event ev = {.seq = 9,
                             .kind = LINK_EV_EXIT,
-                            .task = {"1.a.1", "c-1", LINK_ENDED, {LINK_STALLED, 0, 9, 0, NULL}}};
+                            .task = {"1.a.1", "c-1", LINK_ENDED, {LINK_STALLED, 0, 9, 0, NULL, "KeyError: 'lr'", "a.py, line 3, in f"}}};
     struct link_events e;
     round_trip_event(&ev, &e);
     assert_int_equal(e.v[0].seq, 9);
@@ -94,6 +94,8 @@ static void test_exit(void **state)
     assert_int_equal(e.v[0].task.exit.reason, LINK_STALLED);
     assert_int_equal(e.v[0].task.exit.signal, 9);
     assert_string_equal(e.v[0].task.exit.text, "");
+    assert_string_equal(e.v[0].task.exit.exception, "KeyError: 'lr'");
+    assert_string_equal(e.v[0].task.exit.at, "a.py, line 3, in f");
     link_events_finish(&e);
 }
 

@@ -1,0 +1,49 @@
+#include "traceback.h"
+
+#include "mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char head[] = "Traceback (most recent call last):";
+static const char *const libraries[] = {"/lib/python3", "-packages/", "/determined/", "<"};
+
+const char *traceback_users_file(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    if (strncmp(path, dir, n) == 0 && strncmp(path + n, "/work/", 6) == 0)
+        return path + n + 6;
+    for (size_t i = 0; i < DET_ARRAY_LEN(libraries); i++)
+        if (strstr(path, libraries[i]))
+            return NULL;
+    return path;
+}
+
+static void on_frame(struct traceback *t, const char *dir, const char *text)
+{
+    char path[256], function[128];
+    int line;
+    if (sscanf(text, " File \"%255[^\"]\", line %d, in %127[^\n]", path, &line, function) != 3)
+        return;
+    const char *file = traceback_users_file(path, dir);
+    if (file)
+        snprintf(t->next_at, sizeof t->next_at, "%s, line %d, in %s", file, line, function);
+}
+
+void traceback_line(struct traceback *t, const char *dir, int rank, const struct logline *l)
+{
+    size_t n = strcspn(l->text, "\n");
+    if ((t->is_inside || t->exception[0]) && rank != t->rank)
+        return;
+    if (strncmp(l->text, head, sizeof head - 1) == 0) {
+        t->is_inside = true;
+        t->rank = rank;
+        t->next_at[0] = '\0';
+    } else if (t->is_inside && n > 0 && l->text[0] == ' ') {
+        on_frame(t, dir, l->text);
+    } else if (t->is_inside && n > 0) {
+        snprintf(t->exception, sizeof t->exception, "%.*s", (int)n, l->text);
+        memcpy(t->at, t->next_at, sizeof t->at);
+        t->is_inside = false;
+    }
+}

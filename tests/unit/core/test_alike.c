@@ -1,0 +1,205 @@
+/* A search whose first trials all fail of the same mistake is held; others are not. */
+#include "world.h"
+
+#include "why.h"
+#include <stdio.h>
+
+#define AT "model_def.py, line 3, in build"
+
+static struct world w;
+
+static struct core_exit raised(const char *exception, const char *at)
+{
+    struct core_exit e = EXIT_CODE(1);
+    e.text = "rank 0 exited with code 1";
+    e.exception = exception;
+    e.at = at;
+    return e;
+}
+
+static void search_as(int trials, int restarts, bool holds)
+{
+    char config[300];
+    snprintf(config, sizeof config,
+             "{\"max_restarts\":%d,\"hold_failing_search\":%s,\"searcher\":{\"name\":"
+             "\"random\",\"max_trials\":%d,\"max_concurrent_trials\":%d}}", restarts,
+             holds ? "true" : "false", trials, trials < 16 ? trials : 16);
+    world_init(&w, NULL);
+    w.keeps = true;
+    world_hello(&w, "a", 32, NULL, 0);
+    world_create(&w, config);
+}
+
+static void search(int trials, int restarts)
+{
+    search_as(trials, restarts, true);
+}
+
+static void fail_of(int64_t trial, const char *exception, const char *at)
+{
+    world_run(&w, trial);
+    world_exit(&w, trial, 0, raised(exception, at));
+    core_check(w.core);
+}
+
+/* Trials from..to, each with another number in its message. */
+static void fail_alike(int64_t from, int64_t to)
+{
+    for (int64_t id = from; id <= to; id++) {
+        char text[80];
+        snprintf(text, sizeof text, "ValueError: lr %g at 0x%llx", (double)id / 7,
+                 (unsigned long long)id * 1234567);
+        fail_of(id, text, AT);
+    }
+}
+
+static enum exp_state state_of(void)
+{
+    struct core_exp_view v;
+    assert_true(core_exp_get(w.core, 1, &v));
+    return v.state;
+}
+
+static void expect_why(const char *text, bool is_held)
+{
+    JSON_OWN j = core_why_exp(w.core, 1, (struct core_now){w.now_ms, w.now_ms * 1000});
+    assert_non_null(strstr(json_str(j, "text", ""), text));
+    assert_int_equal(json_flag(j, "held", false), is_held);
+}
+
+static void held(void **state)
+{
+    search(16, 0);
+    fail_alike(1, 7);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(8, 8);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    assert_true(world_logged(&w, "Experiment 1 is held (paused): its first 8 trials all failed of "
+                                 "the same: ValueError: lr 0.142857 at 0x12d687 (" AT ")"));
+    expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
+    world_restart(&w);
+    expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
+    assert_int_equal(
+        world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1}), 0);
+    world_finish(&w);
+}
+
+/* Whoever goes on is not held again, with restarts too. */
+static void goes_on(void **state)
+{
+    search(10, 1);
+    fail_alike(1, 8);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    for (int64_t id = 1; id <= 10; id++) /* those about to start are killed */
+        if (id != 8)
+            world_exit(&w, id, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1});
+    fail_alike(1, 8);
+    fail_alike(9, 10);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(9, 10);
+    struct core_exp_view v;
+    assert_false(core_exp_get(w.core, 1, &v) && v.state == EXP_ACTIVE); /* every trial failed */
+    world_finish(&w);
+}
+
+static void killed(void **state)
+{
+    search(16, 2);
+    fail_alike(1, 8);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = 1}),
+                     0);
+    core_check(w.core);
+    world_finish(&w);
+}
+
+static void not_held(void **state)
+{
+    static const struct {
+        const char *exception, *at;
+    } others[] = {{"ValueError: lr", AT},                       /* another message */
+                  {"KeyError: lr 0.5 at 0x1", AT},              /* another type */
+                  {"ValueError: lr 0.5 at 0x1", "b.py, line 3, in build"},
+                  {"ValueError: lr 0.5 at 0x1", "model_def.py, line 4, in build"},
+                  {NULL, NULL}};                                /* none is known */
+    for (size_t i = 0; i < DET_ARRAY_LEN(others); i++)
+        for (int64_t at = 1; at <= 8; at += 7) {
+            search(16, 0);
+            fail_alike(1, at - 1);
+            fail_of(at, others[i].exception, others[i].at);
+            fail_alike(at + 1, 9);
+            assert_int_equal(state_of(), EXP_ACTIVE);
+            world_finish(&w);
+        }
+}
+
+/* One that has got somewhere: what fails after it is no mistake of all. */
+static void one_succeeds(void **state)
+{
+    search(16, 0);
+    world_run(&w, 1);
+    world_complete(&w, 1, 0.5);
+    fail_alike(2, 10);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    world_finish(&w);
+}
+
+/* They are the first to fail, but others train. */
+static void another_trains(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        search(16, 0);
+        world_run(&w, 9);
+        if (i)
+            world_step(&w, (struct core_event){
+                               .kind = CORE_EV_PROGRESS, .trial_id = 9, .run_id = 1, .units = 5});
+        fail_alike(1, 8);
+        assert_int_equal(state_of(), i ? EXP_ACTIVE : EXP_PAUSED);
+        world_finish(&w);
+    }
+}
+
+/* Only the first eight are asked. */
+static void others_first(void **state)
+{
+    search(16, 0);
+    fail_alike(2, 12);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(1, 1);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_finish(&w);
+}
+
+static void not_if_told(void **state)
+{
+    search_as(16, 0, false);
+    fail_alike(1, 9);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    world_finish(&w);
+}
+
+/* The system's failures do not count, and change nothing. */
+static void losses_do_not_count(void **state)
+{
+    search(16, 0);
+    for (int64_t id = 1; id <= 8; id++) {
+        world_run(&w, id);
+        world_exit(&w, id, 0, EXIT_LOST);
+    }
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(1, 8);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_finish(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(held),         cmocka_unit_test(goes_on),
+        cmocka_unit_test(killed),       cmocka_unit_test(not_held),
+        cmocka_unit_test(one_succeeds), cmocka_unit_test(another_trains),
+        cmocka_unit_test(others_first), cmocka_unit_test(not_if_told),
+        cmocka_unit_test(losses_do_not_count)};
+    return cmocka_run_group_tests_name("alike", tests, NULL, NULL);
+}
