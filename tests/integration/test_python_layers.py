@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What people train with, on a cluster: Hugging Face's Trainer and Lightning (stand-ins of both: tests/python/stand_ins),
-batch processing. usage: test_python_layers.py [NAME...]   (functions test_NAME below)"""
+batch processing, custom searches. usage: test_python_layers.py [NAME...]   (functions test_NAME below)"""
 import glob
 import json
 import os
@@ -9,15 +9,15 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import TOP, Cluster, wait_until  # noqa: E402
+from cluster import SLOWER, TOP, Cluster, wait_until  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 
 
 def config(script, metric, max_length, slots=1, **more):
     launcher = [PYTHON, "-m", "determined.launch.torch_distributed"] if slots > 1 else []
-    return json.dumps({"name": script, "entrypoint": [*launcher, PYTHON, script], "max_restarts": 0, "resources": {"slots_per_trial": slots},
-                       "searcher": {"name": "single", "metric": metric, "max_length": max_length}, **more})
+    return json.dumps({"name": script, "entrypoint": [*launcher, PYTHON, script], "resources": {"slots_per_trial": slots},
+                       "max_restarts": 0, "searcher": {"name": "single", "metric": metric, "max_length": max_length}, **more})
 
 
 def checkpoints(c, trial):
@@ -69,6 +69,44 @@ def test_batch(c, model):
     log = c.logs(trial)
     assert "finished on rank 0" in log and "finished on rank 1" in log and log.count("Completed steps:  2 and checkpointing") == 2, log
     assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
+
+
+CUSTOM = {"name": "custom", "metric": "loss", "unit": "batches"}
+
+
+def searched(c, exp):
+    """Three trials, each validated at 2 and at 4, and every event answered once, though the searcher was killed."""
+    c.wait(exp)
+    assert [t["totalBatchesProcessed"] for t in c.trials(exp)] == [4, 4, 4], c.trials(exp)
+    assert c.experiment(exp)["progress"] == 1.0, c.experiment(exp)
+    assert sorted(t["hparams"]["x"] for t in c.trials(exp)) == [1, 2, 3]
+
+
+def test_local_search(c, model):
+    """Killed once what it answers is kept, and before that is posted; started again, it goes on."""
+    about = {"name": "searched.py", "entrypoint": [PYTHON, "searched.py"], "searcher": CUSTOM, "max_restarts": 0}
+    env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"), "DET_USER": "admin",
+           "DET_PASS": open(c.path("admin.password")).read().strip(), "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
+    command = [PYTHON, os.path.join(model, "search.py"), json.dumps(about), c.path("state"), model]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200 * SLOWER)
+    assert done.returncode == -9, (done.stdout, done.stderr)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200 * SLOWER)
+    assert done.returncode == 0 and done.stderr.count("Resubmitting operations for event.id=") == 1, (done.stdout, done.stderr)
+    assert len(os.listdir(glob.glob(c.path("state", "exp_*"))[0])) == 2, "the last event's state, and which it is"
+    searched(c, int(done.stdout.split()[-1]))
+
+
+def test_remote_search(c, model):
+    """As an experiment of its own, whose process dies: its restart goes on from its checkpoint."""
+    about = {"name": "searched.py", "entrypoint": [PYTHON, "searched.py"], "searcher": CUSTOM, "max_restarts": 0}
+    data = {"searched": about, "password_file": c.path("admin.password")}
+    exp = c.create(config("remote.py", "none", {"batches": 1}, slots=0, data=data, max_restarts=1), model)
+    c.wait(exp)
+    trial = c.trials(exp)[0]["id"]
+    log = c.logs(trial)
+    assert log.count("Created experiment") == 1 and log.count("Resubmitting operations for event.id=") == 1, log
+    assert c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 1
+    searched(c, int(log.split("Created experiment ")[1].split()[0]))
 
 
 def main():

@@ -297,10 +297,47 @@ determined.experimental.core_v2
   init_context(*, defaults=None, unmanaged=None, client=None, distributed=None, checkpoint_storage=None, preempt_mode=PreemptMode.WorkersAskChief, tensorboard_mode=TensorboardMode.AUTO)
   close()
   url_reverse_webui_exp_view()
+determined.searcher
+  Operation LocalSearchRunner RemoteSearchRunner
+  ExitedReason{ERRORED='ERRORED', USER_CANCELED='USER_CANCELED', INVALID_HP='INVALID_HP'}
+  Create(request_id, hparams, checkpoint=None)
+  ValidateAfter(request_id, length)
+  Close(request_id)
+  Progress(progress)
+  Shutdown(cancel=False, failure=False)
+  SearcherState()
+  SearcherState.to_dict(self)
+  SearcherState.from_dict(self, d)
+  SearchMethod.initial_operations(self, searcher_state)
+  SearchMethod.on_trial_created(self, searcher_state, request_id)
+  SearchMethod.on_validation_completed(self, searcher_state, request_id, metric, train_length)
+  SearchMethod.on_trial_closed(self, searcher_state, request_id)
+  SearchMethod.on_trial_exited_early(self, searcher_state, request_id, exited_reason)
+  SearchMethod.progress(self, searcher_state)
+  SearchMethod.save_method_state(self, path)
+  SearchMethod.load_method_state(self, path)
+  SearchMethod.save(self, searcher_state, path, *, experiment_id)
+  SearchMethod.load(self, path)
+  SearchRunner(search_method)
+  SearchRunner.run_experiment(self, experiment_id, session, prior_operations, sleep_time=1.0)
+  SearchRunner.get_events(self, session, experiment_id)
+  SearchRunner.post_operations(self, session, experiment_id, event, operations)
+  SearchRunner.save_state(self, experiment_id, operations)
+  LocalSearchRunner(search_method, searcher_dir=None)
+  LocalSearchRunner.run(self, exp_config, model_dir=None, includes=None)
+  LocalSearchRunner.load_state(self, experiment_id)
+  RemoteSearchRunner(search_method, context)
+  RemoteSearchRunner.run(self, exp_config, model_dir=None, includes=None)
+  RemoteSearchRunner.load_state(self, storage_id)
 determined.transformers
   DetCallback(core_context, args, filter_metrics=None, user_data=None)
 determined.lightning.experimental
   DetLogger(*, defaults=None, unmanaged=None, client=None)
+determined.pytorch.deepspeed
+  ModelParallelUnit(data_parallel_rank, data_parallel_world_size, should_report_metrics, should_build_data_loader)
+  make_data_parallel_mpu(dist_context)
+  make_deepspeed_mpu(topology)
+  overwrite_deepspeed_config(base_ds_config, source_ds_dict)
 determined.pytorch.experimental
   get_default_device(core_context)
   torch_batch_process(batch_processor_cls, dataset, batch_size=None, max_batches=None, checkpoint_interval=5, dataloader_kwargs=None, distributed_context=None)
@@ -377,7 +414,7 @@ class Names(unittest.TestCase):
         """What a module exports is in the table, and the other way round."""
         table = {(m, n.split(".")[0]) for m, n, _ in entries()}
         for module in ("determined", "determined.pytorch", "determined.core", "determined.experimental", "determined.experimental.client",
-                       "determined.experimental.core_v2", "determined.transformers", "determined.lightning.experimental", "determined.pytorch.experimental"):
+                       "determined.experimental.core_v2", "determined.searcher", "determined.transformers", "determined.lightning.experimental", "determined.pytorch.experimental"):
             exported = importlib.import_module(module).__all__
             self.assertEqual([n for n in exported if (module, n) not in table], [], module)
             self.assertEqual(sorted(set(exported)), sorted(exported), module)

@@ -17,7 +17,7 @@ _stacks.answer()
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 
 #: `import determined as det` is enough for det.core and the like; what is not used costs nothing.
-_SUBMODULES = ("common", "core", "experimental", "launch", "lightning", "pytorch", "tensorboard", "transformers")
+_SUBMODULES = ("common", "core", "experimental", "launch", "lightning", "pytorch", "searcher", "tensorboard", "transformers")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """HTTP to the master as a person speaks it: with a user's token."""
 
 import hashlib
+import http.client
 import json
 import os
 import pathlib
@@ -130,6 +131,16 @@ class Master:
 
     def delete(self, path: str, body: Any = None) -> Any:
         return self._json("DELETE", path, body)
+
+    def poll(self, path: str, seconds: float) -> Any:
+        """A route that answers once there is something; None: not within this time."""
+        try:
+            with self._open("GET", path, None, timeout=seconds) as answer:
+                return json.loads(answer.read())
+        except TimeoutError:
+            return None
+        except http.client.HTTPException as e:
+            raise ConnectionError(f"GET {path}: {e}") from e
 
     def stream(self, path: str, **query: Any) -> Iterator[Dict[str, Any]]:
         """The objects of a streaming route, one a line, as they come."""

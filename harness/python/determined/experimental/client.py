@@ -72,11 +72,23 @@ class Determined:
         template: Optional[str] = None,
     ) -> Experiment:
         """Submits the files of `model_dir` under a configuration: a dict, or the path of a YAML file."""
+        return self._submit(config, model_dir, includes, parent_id, project_id, template)
+
+    def _submit(
+        self,
+        config: Union[str, "os.PathLike[str]", Dict[str, Any]],
+        model_dir: Optional[Union[str, "os.PathLike[str]"]] = None,
+        includes: Optional[Iterable[Union[str, "os.PathLike[str]"]]] = None,
+        parent_id: Optional[int] = None,
+        project_id: Optional[int] = None,
+        template: Optional[str] = None,
+        activate: bool = True,
+    ) -> Experiment:
         if not isinstance(config, (str, os.PathLike, dict)):
             raise ValueError(f"config must be a path or a dict, not a {type(config).__name__}")
         text = json.dumps(config) if isinstance(config, dict) else pathlib.Path(config).read_text()
         body = {
-            "activate": True,
+            "activate": activate,
             "config": text,
             "modelDefinition": pack(model_dir, includes) if model_dir is not None else [],
             "parentId": parent_id,

@@ -1,0 +1,61 @@
+"""What is not here says so on import, in one sentence; what DeepSpeed's users need beside DeepSpeed is here."""
+import importlib
+import json
+import os
+import tempfile
+import types
+import unittest
+
+from determined import core
+from determined.pytorch import deepspeed
+
+
+class Absent(unittest.TestCase):
+    def test_modules(self):
+        for name, text in (("determined.keras", "trains PyTorch"), ("determined.estimator", "determined.core"), ("determined.pytorch.lightning", "DetLogger"),
+                           ("determined.pytorch.dsat", "overwrite_deepspeed_config"), ("determined.common.api", "determined.experimental.client")):
+            for _ in range(2):
+                with self.assertRaisesRegex(ImportError, text) as failed:
+                    importlib.import_module(name)
+            self.assertNotIn("\n", str(failed.exception))
+
+    def test_deepspeed_trial(self):
+        with self.assertRaisesRegex(ImportError, "determined.launch.deepspeed"):
+            from determined.pytorch.deepspeed import DeepSpeedTrial  # noqa: F401
+        with self.assertRaises(AttributeError):
+            deepspeed.nothing
+
+
+class DeepSpeed(unittest.TestCase):
+    def test_config(self):
+        base = {"optimizer": {"type": "Adam", "params": {"lr": 0.1, "eps": 1}}, "train_batch_size": 8}
+        source = {"optimizer": {"params": {"lr": 0.2}}, "train_batch_size": {"x": 1}, "more": [1]}
+        expected = {"optimizer": {"type": "Adam", "params": {"lr": 0.2, "eps": 1}}, "train_batch_size": {"x": 1}, "more": [1]}
+        was = json.dumps([base, source])
+        found = deepspeed.overwrite_deepspeed_config(base, source)
+        self.assertEqual(found, expected)
+        found["more"].append(2)
+        self.assertEqual(json.dumps([base, source]), was)
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, "ds.json")
+            with open(path, "w") as f:
+                json.dump(base, f)
+            self.assertEqual(deepspeed.overwrite_deepspeed_config(path, source), expected)
+            with open(path, "w") as f:
+                f.write('{"a": 1, "a": 2}')
+            with self.assertRaisesRegex(ValueError, "duplicate keys.*'a'"):
+                deepspeed.overwrite_deepspeed_config(path, {})
+        with self.assertRaisesRegex(TypeError, "Expected string or dict for base_ds_config argument."):
+            deepspeed.overwrite_deepspeed_config(None, {})
+
+    def test_units(self):
+        """A grid of 2 stages, 2 slices and 3 copies, as DeepSpeed's PipelineParallelGrid tells of it (a stand-in of it)."""
+        self.assertEqual(deepspeed.make_data_parallel_mpu(core.DummyDistributedContext()), deepspeed.ModelParallelUnit(0, 1, True, True))
+        for stage, slice_, loads in ((0, 0, True), (2, 0, True), (1, 0, False), (0, 1, False)):
+            grid = types.SimpleNamespace(get_data_parallel_rank=lambda: 1, get_data_parallel_world_size=lambda: 3, get_pipe_parallel_rank=lambda: stage,
+                                         get_pipe_parallel_world_size=lambda: 3, get_slice_parallel_rank=lambda: slice_)
+            self.assertEqual(deepspeed.make_deepspeed_mpu(grid), deepspeed.ModelParallelUnit(1, 3, True, loads))
+
+
+if __name__ == "__main__":
+    unittest.main()
