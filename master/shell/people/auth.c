@@ -152,11 +152,15 @@ bool auth_by_cookie(const struct http_req *req)
 
 static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
 {
+    static const char digits[] = "0123456789abcdef";
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned len = 0;
     HMAC(EVP_sha256(), a->key, (int)strlen(a->key), (const unsigned char *)text, n, mac, &len);
-    for (unsigned i = 0; i < len && i < 32; i++)
-        snprintf(hex + 2 * (size_t)i, 3, "%02x", mac[i]);
+    for (unsigned i = 0; i < len && i < 32; i++) { /* for each request of each task */
+        *hex++ = digits[mac[i] >> 4];
+        *hex++ = digits[mac[i] & 15];
+    }
+    *hex = 0;
 }
 
 void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out[AUTH_TOKEN_MAX])

@@ -401,6 +401,28 @@ static void test_series(void **state)
     }
 }
 
+/* At which steps an experiment has reported what, once chunks are full: what is known there already
+ * changes nothing, one more number does, and what is no number does not. */
+static void test_steps(void **state)
+{
+    static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'own', s, jsonb_build_object('avg_metrics', "
+                              "CASE %d * s WHEN 110 THEN '{\"n\":1,\"late\":2}'::jsonb WHEN 154 THEN '{\"n\":\"x\"}' "
+                              "WHEN 198 THEN '{\"n\":1,\"s\":\"t\"}' ELSE '{\"n\":1}' END), now()), '') "
+                              "FROM generate_series(1, 16) s";
+    char sql[512];
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() FROM generate_series(21, 23) i");
+    for (int trial = 21; trial <= 23; trial++) {
+        snprintf(sql, sizeof sql, add, trial, trial);
+        assert_string_equal(ask(sql), "");
+    }
+    assert_string_equal(ask("SELECT string_agg(x, ' ' ORDER BY x) FROM (SELECT count(*) || names::text || trial_id x "
+                            "FROM metric_steps WHERE grp = 'own' GROUP BY names, trial_id) y"),
+                        "15{n}21 1{late,n}22");
+    assert_string_equal(ask("SELECT string_agg(name || trials, ' ' ORDER BY name) FROM metric_names WHERE grp = 'own'"),
+                        "late1 n3 s1");
+}
+
 static void on_committed(void *arg, const struct db_result *r)
 {
     on_did(arg, db_rc(r), db_error(r));
@@ -432,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
