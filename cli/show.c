@@ -168,18 +168,21 @@ char *show_value(const json_t *value)
     return buf_steal(&w.out);
 }
 
+const char *show_number(double value)
+{
+    char *s = slot();
+    struct buf b = BUF_INIT;
+    add_short(&b, value);
+    snprintf(s, 64, "%s", buf_str(&b));
+    buf_finish(&b);
+    return s;
+}
+
 const char *show_metric(const json_t *value)
 {
     if (json_is_string(value))
         return json_string_value(value);
-    if (!json_is_number(value))
-        return "";
-    char *s = slot();
-    struct buf b = BUF_INIT;
-    add_short(&b, json_number_value(value));
-    snprintf(s, 64, "%s", buf_str(&b));
-    buf_finish(&b);
-    return s;
+    return json_is_number(value) ? show_number(json_number_value(value)) : "";
 }
 
 char *show_store_place(const json_t *storage)

@@ -25,6 +25,8 @@ const char *show_bytes(double bytes);
 /* Any value in one cell: numbers in 4 digits, a list as "[12 values]", "" when null. Caller frees.
  */
 char *show_value(const json_t *value);
+/* A number in 4 digits. In a ring of eight results. */
+const char *show_number(double value);
 /* A metric in 4 digits, "" when null. */
 const char *show_metric(const json_t *value);
 /* The directory of a checkpoint_storage that is one; NULL for others. Caller frees. */

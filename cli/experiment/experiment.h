@@ -32,8 +32,6 @@ extern const struct opt experiment_set_opts[];
 int experiment_set(struct cli *c, struct det_err *err);
 int experiment_label(struct cli *c, struct det_err *err);
 
-int trial_stacks(struct cli *c, struct det_err *err);
-
 /* The options of a log query, shared with `det trial logs`. */
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */

@@ -107,7 +107,10 @@ def one_machine():
         run(readme, "det trial timeline ID", "det trial timeline 1"),
         run(PYTHON, "det trial describe ID", "det trial describe 1"),
         run("docs/compatibility.md", "det tensorboard start ID", "det tensorboard start 1"),
-        run(conf, "det experiment create CONFIG DIR", "det experiment create examples/digits/const.yaml examples/digits --follow"),
+        run(conf, "det experiment create CONFIG DIR",
+            "det experiment create examples/digits/const.yaml examples/digits --config profiling.enabled=true --follow"),
+        *[run(page, "det trial profile ID", "det trial profile $(det experiment list-trials 3 --columns trial --csv | tail -n 1)")
+          for page in (readme, conf, PYTHON, "docs/compatibility.md")],
         run(conf, "det experiment replay ID", "det experiment replay 1"),
         run(conf, "det preview-search CONFIG", "det preview-search examples/digits/grid.yaml"),
         run(conf, "det store list"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """det as a person types it: results, exit codes, and what it says about mistakes."""
+import csv
 import fcntl
 import glob
 import json
@@ -89,6 +90,17 @@ def download_by_meaning(c):
     says(c.det("t", "download", "1", "--uuid", "no such?", check=False), 1, '"no such?" is not a UUID')
 
 
+def profiled(c):
+    """Where the time of trial 1's 60 batches went."""
+    says(c.det("t", "profile", "1"), 0, "batches 0 to 59", "records/s in the median batch", "of 60 batches waited", "\ntrain_batch ", "\n  train_batch.backward ",
+         "\nvalidate ", "cpu_util_simple")
+    rows = list(csv.DictReader(c.det("t", "profile", "1", "--csv").stdout.splitlines()))
+    assert [r["TIMES"] for r in rows if r["NAME"] in ("dataloader_next", "samples_per_second")] == ["60"] * 2, rows
+    of = {s["name"]: s for s in json.loads(c.det("t", "profile", "1", "--json").stdout)["series"]}
+    assert of["train_batch.backward"]["within"] == "train_batch" and 0 < of["train_batch"]["share"] <= 1, of
+    says(c.det("t", "profile", "77", check=False), 1, "trial 77 not found")
+
+
 def test_commands():
     with Cluster(agents=1, slots=2) as c:
         c.det("user", "whoami")
@@ -103,7 +115,8 @@ def test_commands():
         says(c.det("agent", "disable", "--all"), 0, "agent-0 disabled")
         says(c.det("agent", "enable", "--all"), 0, "agent-0 enabled")
         says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found")
-        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20", "--config", "resources.shm_size=4g"]
+        small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20", "--config", "resources.shm_size=4g",
+                 "--config", "profiling.enabled=true"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
         says(r, 0, "Created experiment 1", "warning: resources.shm_size: has no effect: ")
         says(c.det("e", "list"), 0, "COMPLETED")
@@ -152,6 +165,7 @@ def test_commands():
         says(c.det("t", "plot", "1", "--svg", c.path("curve.svg")), 0)
         assert open(c.path("curve.svg")).read().endswith("</svg>\n")
         says(c.det("t", "plot", "1", "--metric", "no such", check=False), 1, "'no such'", "--metrics")
+        profiled(c)
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
         says(c.det("e", "activate", "2"), 0)
@@ -177,9 +191,12 @@ def test_commands():
         says(c.det("task", "list"), 0, "ALLOCATION", c.trials(3)[0]["taskId"])
         says(c.det("t", "stacks", str(c.trials(3)[0]["id"]), check=False), 1, "does not run now: det why trial:")
         c.det("e", "kill", "3")
-        says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.max_length={batches: 100000000}"), 0, "Created experiment 4")
+        says(c.det("t", "profile", str(c.trials(3)[0]["id"]), check=False), 1, "profiling is off", "--config profiling.enabled=true")
+        says(c.det("e", "create", CONST, DIGITS, "--config", "searcher.max_length={batches: 100000000}", "--config", "profiling={enabled: true, end_after_batch: 9}"),
+             0, "Created experiment 4")
         trial = wait_until(lambda: [t["id"] for t in c.trials(4) if c.metrics(t["id"])], 60, "a trial that trains")[0]
         says(c.det("t", "stacks", str(trial)), 0, "the stacks of process")
+        wait_until(lambda: "measured so far, batches 0 to 9\n" in c.det("t", "profile", str(trial), check=False).stdout, 60, "its measurements")
         c.det("e", "kill", "4")
         says(c.det("t", "stacks", str(trial), check=False), 1)
 

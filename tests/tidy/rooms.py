@@ -37,7 +37,7 @@ ROOMS = {
     "harness/backend/cpu": {".": "dnnl elem", "dnnl": ".", "elem": "."},
     "harness/data": {".": "sets", "sets": "images", "images": "sets"},
     "harness/trial": {".": "model state run", "model": "run", "state": ". model run", "run": ". state"},
-    "cli": {".": "experiment", "experiment": ". people checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
+    "cli": {".": "experiment", "experiment": ". people checkpoint", "trial": ". experiment checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
 }
 LARGER = {  # a folder of more files, and why it is one room all the same
     "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",

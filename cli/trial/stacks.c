@@ -2,8 +2,8 @@
 #include "agentlink.h"
 #include "cli.h"
 #include "clk.h"
-#include "experiment.h"
 #include "logs.h"
+#include "trial.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "logs.h"
 #include "show.h"
 #include "table.h"
+#include "trial.h"
 #include "watch.h"
 
 #include <inttypes.h>
@@ -187,6 +188,8 @@ static const struct verb verbs[] = {
      trial_download_opts, trial_download},
     {"plot", NULL, "ID...", "curves of a metric, in characters or as a picture", trial_plot_opts,
      trial_plot},
+    {"profile", NULL, "ID", "where the time of its batches went, and what its hosts did", NULL,
+     trial_profile},
     {"stacks", NULL, "ID", "where its ranks are now, in Python and in C; it goes on", NULL,
      trial_stacks},
     {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
