@@ -109,7 +109,7 @@ def one_machine():
         run("docs/compatibility.md", "det tensorboard start ID", "det tensorboard start 1"),
         run(conf, "det experiment create CONFIG DIR",
             "det experiment create examples/digits/const.yaml examples/digits --config profiling.enabled=true --follow"),
-        *[run(page, "det trial profile ID", "det trial profile $(det experiment list-trials 3 --columns trial --csv | tail -n 1)")
+        *[run(page, "det trial profile ID", "det trial profile $(det experiment list-trials 3 --columns trial --csv | tr -dc 0-9)")
           for page in (readme, conf, PYTHON, "docs/compatibility.md")],
         run(conf, "det experiment replay ID", "det experiment replay 1"),
         run(conf, "det preview-search CONFIG", "det preview-search examples/digits/grid.yaml"),
