@@ -180,6 +180,7 @@ static void go(struct task *t, const struct taskenv_nodes *n)
     t->env = taskenv_common(&t->spec, chief ? chief : t->spec.addr);
     take_ports(t);
     int rc = taskenv_write_info(&t->spec, t->env, n, &err);
+    taskenv_leave_out_long(t->env);
     if (rc == 0 && t->spec.task.gc_uuids)
         rc = gcrun_write(&t->spec, &err);
     if (rc < 0)

@@ -1,16 +1,19 @@
 #include "loop_env.h"
 
+#include "fsx.h"
 #include "length.h"
 #include "spool.h"
 #include "storage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Hosts start at different times (start-up hooks, compilers); if one cannot, its agent ends us
  * all. */
-#define JOIN_MS (5 * 60 * 1000)
+#define JOIN_MS        (5 * 60 * 1000)
+#define INFO_BYTES_MAX ((size_t)64 << 20)
 
 /* ---- The experiment's configuration ---------------------------------------------------------- */
 
@@ -37,8 +40,8 @@ static int period(const json_t *config, const char *key, int64_t global_batch_si
     if (l.unit != LENGTH_RECORDS || l.n < 1)
         return 0;
     if (global_batch_size < 1)
-        return det_fail(err, DET_EINVAL,
-                        "%s: records need the hyperparameter global_batch_size", key);
+        return det_fail(err, DET_EINVAL, "%s: records need the hyperparameter global_batch_size",
+                        key);
     ret->n = records_to_batches(l.n, global_batch_size);
     return 0;
 }
@@ -64,8 +67,10 @@ static char *dup_or_null(const char *s)
 }
 
 static const enum loop_length_unit unit_of[LENGTH_UNIT_COUNT] = {
-    [LENGTH_BATCHES] = LOOP_LEN_BATCHES, [LENGTH_RECORDS] = LOOP_LEN_RECORDS,
-    [LENGTH_EPOCHS] = LOOP_LEN_EPOCHS, [LENGTH_NONE] = LOOP_LEN_BATCHES};
+    [LENGTH_BATCHES] = LOOP_LEN_BATCHES,
+    [LENGTH_RECORDS] = LOOP_LEN_RECORDS,
+    [LENGTH_EPOCHS] = LOOP_LEN_EPOCHS,
+    [LENGTH_NONE] = LOOP_LEN_BATCHES};
 
 /* The unit of the operations: searcher.unit, else that of searcher.max_length. */
 static int searcher(struct det_loop_config *c, const json_t *config, struct det_err *err)
@@ -144,14 +149,31 @@ static int env_dup(const char *name, char **ret, struct det_err *err)
 static json_t *env_json(const char *name, struct det_err *err)
 {
     const char *s = getenv(name);
-    if (!s || !*s) {
-        det_fail(err, DET_EINVAL, "the environment has no %s", name);
-        return NULL;
-    }
     json_t *j = json_parse(s, strlen(s), err);
     if (!j)
         det_wrap(err, DET_EINVAL, "%s", name);
     return j;
+}
+
+/* A key of trial.json: the agent writes there what is too long for a variable, too. */
+static json_t *info_json(const char *key, struct det_err *err)
+{
+    const char *dir = getenv("DET_INFO_DIR");
+    det_cleanup(freep) char *path = det_asprintf("%s/trial.json", dir && *dir ? dir : ".");
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    if (fsx_read_file(AT_FDCWD, path, INFO_BYTES_MAX, &text, err) < 0)
+        return NULL;
+    JSON_OWN info = json_parse(text.p, text.len, err);
+    json_t *j = json_object_get(info, key);
+    if (!j)
+        det_fail(err, DET_EINVAL, "%s has no %s", path, key);
+    return json_incref(j);
+}
+
+static json_t *env_or_info(const char *name, const char *key, struct det_err *err)
+{
+    const char *s = getenv(name);
+    return s && *s ? env_json(name, err) : info_json(key, err);
 }
 
 bool loop_env_managed(void)
@@ -188,8 +210,8 @@ static int ids(struct det_loop_config *c, struct det_err *err)
 
 int loop_env_config(struct det_loop_config *c, struct det_err *err)
 {
-    JSON_OWN config = env_json("DET_EXPERIMENT_CONFIG", err);
-    JSON_OWN hparams = config ? env_json("DET_HPARAMS", err) : NULL;
+    JSON_OWN config = env_or_info("DET_EXPERIMENT_CONFIG", "config", err);
+    JSON_OWN hparams = config ? env_or_info("DET_HPARAMS", "hparams", err) : NULL;
     if (!hparams)
         return DET_EINVAL;
     c->managed = true;

@@ -98,6 +98,32 @@ static bool python(const json_t *v)
     return json_is_array(v) ? requirements(v) : !json_is_string(v) || interpreter(v);
 }
 
+/* With a longer variable, or more of them, exec starts nothing (E2BIG). */
+static bool are_short(const json_t *list)
+{
+    size_t i, all = 0;
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        all += json_string_length(item);
+        if (json_string_length(item) >= (128 << 10))
+            return false;
+    }
+    return all <= (1 << 20);
+}
+
+static bool variables(const json_t *v)
+{
+    const char *kind;
+    json_t *list;
+    json_object_foreach((json_t *)v, kind, list)
+    {
+        if (!are_short(list))
+            return false;
+    }
+    return are_short(v);
+}
+
 static bool absolute(const json_t *v)
 {
     return *json_string_value(v) == '/';
@@ -303,6 +329,9 @@ const struct expconf_key expconf_keys[] = {
      EXAMPLE("{cpu: image-1, cuda: image-2}")},
     {.path = "environment.environment_variables",
      .type = EXPCONF_ENV_VARS,
+     .ok = variables,
+     .rule = "a list of KEY=value, or a map of such lists by cpu, cuda, rocm, of less than 128 KiB "
+             "each and at most 1 MiB together",
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
     {.path = "environment.python", .type = EXPCONF_PYTHON, .ok = python,

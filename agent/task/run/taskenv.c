@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of Linux, with its end: what is longer is E2BIG to exec. */
+#define VARIABLE_MAX ((size_t)128 << 10)
+
 extern char **environ;
 
 /* What a task may see of the agent's environment; a name that ends in '_' stands for all that begin
@@ -336,6 +339,14 @@ static int write_json(int dirfd, const char *name, json_t *j, struct det_err *er
     det_cleanup(det_closep) int fd =
         fsx_open_beneath(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
     return fd < 0 ? fd : fsx_write_all(fd, b.p, b.len, err);
+}
+
+void taskenv_leave_out_long(json_t *env)
+{
+    static const char *const names[] = {"DET_EXPERIMENT_CONFIG", "DET_HPARAMS"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++)
+        if (strlen(names[i]) + strlen("=") + strlen(json_str(env, names[i], "")) >= VARIABLE_MAX)
+            json_object_del(env, names[i]);
 }
 
 int taskenv_write_info(const struct taskspec *s, const json_t *env, const struct taskenv_nodes *n,

@@ -29,5 +29,8 @@ void taskenv_free(char **v);
  * user. */
 DET_MUST int taskenv_write_info(const struct taskspec *s, const json_t *env,
                                 const struct taskenv_nodes *n, struct det_err *err);
+/* Takes the configuration and the hyperparameters out where they are too long for a variable: who
+ * needs them finds them in trial.json. */
+void taskenv_leave_out_long(json_t *env);
 
 #endif

@@ -41,26 +41,6 @@ static void set_ports(const struct env *e, int index)
     set_int(e, "INTER_TRAIN_PROCESS_COMM_PORT_2", 12365 + 20 * index);
 }
 
-/* Without the lists that the agent installs: with their hashes they take more than Linux lets one
- * variable have, which is 128 KiB. */
-static void set_config(const struct env *e, const struct exp *exp)
-{
-    const json_t *whole = json_path(exp->config, "environment.python");
-    if (!json_object_get(whole, "requirements") && !json_object_get(whole, "constraints")) {
-        set_str(e, "DET_EXPERIMENT_CONFIG", exp->config_text);
-        return;
-    }
-    JSON_OWN config = json_copy(exp->config);
-    json_t *environment = json_copy(json_object_get(config, "environment"));
-    json_t *python = json_copy(json_object_get(environment, "python"));
-    json_object_del(python, "requirements");
-    json_object_del(python, "constraints");
-    json_set(environment, "python", python);
-    json_set(config, "environment", environment);
-    det_cleanup(freep) char *text = json_text(config);
-    set_str(e, "DET_EXPERIMENT_CONFIG", text);
-}
-
 static void set_trial(const struct env *e, const struct alloc *a)
 {
     const struct trial *t = a->trial;
@@ -68,7 +48,7 @@ static void set_trial(const struct env *e, const struct alloc *a)
     set_int(e, "DET_TRIAL_ID", t->id);
     set_int(e, "DET_TRIAL_RUN_ID", a->run_id);
     set_int(e, "DET_TRIAL_SEED", t->seed);
-    set_config(e, t->exp);
+    set_str(e, "DET_EXPERIMENT_CONFIG", t->exp->config_text);
     det_cleanup(freep) char *hparams = json_text(t->hparams);
     set_str(e, "DET_HPARAMS", hparams);
     if (t->latest || t->warm_start)

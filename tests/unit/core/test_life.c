@@ -91,16 +91,12 @@ static void test_users_variables(void **state)
     assert_string_equal(world_env(&w, "DTRAIN_SSH_PORT"), "12350");
 }
 
-/* A variable takes 128 KiB at most: lists go to the agent alone. */
-static void test_long_lists_are_in_no_variable(void **state)
+/* The configuration as it is; the agent installs the list, for each run anew. */
+static void test_list_of_requirements(void **state)
 {
     world_create(&w, "{\"environment\":{\"python\":{\"requirements\":[\"a==1 --hash=sha256:00\"],"
                      "\"constraints\":[\"a<2\"],\"interpreter\":\"python3\"}}}");
-    const char *text = world_env(&w, "DET_EXPERIMENT_CONFIG");
-    JSON_OWN config = json_parse(text, strlen(text), NULL);
-    det_cleanup(freep) char *python = json_text(json_path(config, "environment.python"));
-    assert_string_equal(python, "{\"interpreter\":\"python3\"}");
-    assert_string_equal(json_str(config, "entrypoint", ""), "model_def:T");
+    assert_non_null(strstr(world_env(&w, "DET_EXPERIMENT_CONFIG"), "--hash=sha256:00"));
     const char *sent = world_effect(&w, CORE_ORDER_START, 0)->start.task;
     JSON_OWN task = json_parse(sent, strlen(sent), NULL);
     assert_int_equal(json_array_size(json_path(task, "python.requirements")), 1);
@@ -490,7 +486,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_straight_through),
         TEST(test_users_variables),
-        TEST(test_long_lists_are_in_no_variable),
+        TEST(test_list_of_requirements),
         TEST(test_restarts_are_counted),
         TEST(test_failed_hosts_get_other_ports),
         TEST(test_one_host_keeps_its_ports),

@@ -268,6 +268,33 @@ static void test_refused(void **state)
                    "resources.devices[0].container_path: missing");
 }
 
+/* One variable of so many bytes, and how many of them: what exec takes. */
+static bool fit(size_t bytes, int n, bool by_device)
+{
+    struct det_err err;
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    buf_addf(&text, "%senvironment:\n  environment_variables: %s[", smallest,
+             by_device ? "{cuda: " : "");
+    for (int i = 0; i < n; i++)
+        buf_addf(&text, "A%03d=%0*d, ", i, (int)bytes - 5, 1);
+    buf_addf(&text, "]%s\n", by_device ? "}" : "");
+    JSON_OWN config = NULL;
+    int rc = expconf_parse(buf_str(&text), text.len, &defaults, &config, NULL, &err);
+    if (rc < 0 && !strstr(err.text, "less than 128 KiB each"))
+        fail_msg("%s", err.text);
+    return rc == 0;
+}
+
+static void test_variables_that_exec_takes(void **state)
+{
+    for (int by_device = 0; by_device < 2; by_device++) {
+        assert_true(fit((128 << 10) - 1, 1, by_device));
+        assert_false(fit(128 << 10, 1, by_device));
+        assert_true(fit(64 << 10, 16, by_device));
+        assert_false(fit(64 << 10, 17, by_device));
+    }
+}
+
 static void test_grid_needs_counts(void **state)
 {
     static const char text[] =
@@ -511,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_all_mistakes_at_once),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_variables_that_exec_takes),
         cmocka_unit_test(test_grid_needs_counts),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_lower),
