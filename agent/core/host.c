@@ -72,6 +72,7 @@ void host_destroy(struct host *h)
         free(h->dropped[i]);
     json_decref(h->seen);
     json_decref(h->clock);
+    json_decref(h->gpus);
     free(h->boot);
     free(h->pool);
     free(h->addr);

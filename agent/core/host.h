@@ -74,6 +74,8 @@ const char *host_boot(const struct host *h);
 void host_set_seen(struct host *h, json_t *seen);
 /* And of the clock (link_clock_json()); likewise. */
 void host_set_clock(struct host *h, json_t *clock);
+/* What the next request says of the GPUs, once: an array of link_gpu_json(); likewise. */
+void host_set_gpus(struct host *h, json_t *gpus);
 
 /* ---- det-task ---- */
 /* A task that was found when the agent started. slots: those it holds, as far as they are known. */

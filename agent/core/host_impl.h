@@ -40,6 +40,7 @@ struct host {
     char *boot, *pool, *addr;
     json_t *seen; /* of the master's life, or NULL */
     json_t *clock; /* ours beside the master's, or NULL */
+    json_t *gpus;  /* not told yet, or NULL */
     VEC(struct link_slot) slots;
     VEC(struct host_sight) sights;
     VEC(struct host_task *) tasks;

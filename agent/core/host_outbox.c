@@ -223,6 +223,8 @@ char *host_batch(struct host *h)
     JSON_OWN body = link_events_json(h->boot, array, h->seen);
     if (h->clock)
         json_set(body, "clock", json_incref(h->clock));
+    if (h->gpus)
+        json_set(body, "gpus", det_take(h->gpus));
     return json_text(body);
 }
 
@@ -250,6 +252,12 @@ void host_set_clock(struct host *h, json_t *clock)
 {
     json_decref(h->clock);
     h->clock = clock;
+}
+
+void host_set_gpus(struct host *h, json_t *gpus)
+{
+    json_decref(h->gpus);
+    h->gpus = gpus;
 }
 
 bool host_is_greeted(const struct host *h)

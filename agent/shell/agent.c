@@ -5,6 +5,7 @@
 #include "dial.h"
 #include "enrol.h"
 #include "fsx.h"
+#include "gpufigures.h"
 #include "gpuwatch.h"
 #include "life.h"
 #include "log.h"
@@ -31,6 +32,7 @@
 #define TOKEN_BYTES_MAX 4096
 #define DEAF_MS 3000 /* after a kill: then its det-task is ended from outside */
 #define DEAF_TICK_MS 500
+#define FIGURES_MS   10000
 
 struct agent {
     uv_loop_t *loop;
@@ -49,6 +51,8 @@ struct agent {
     struct sweeper sweeper;
     struct watches *watches;
     struct gpuwatch *gpus; /* NULL: there are none to look at */
+    struct gpufigures *figures;
+    uint64_t figures_ms; /* when they were told last */
     bool is_performing;
 };
 
@@ -234,11 +238,26 @@ static void on_slot(void *arg, int slot, const struct gpu_verdict *v, const stru
 {
     struct agent *a = arg;
     host_on_slot(a->host, &(struct link_slot_sight){slot, v->state, v->text});
+    if (v->state != LINK_SLOT_UNSEEN)
+        gpufigures_add(a->figures, slot, s, has_task(a, slot), uv_now(a->loop));
+}
+
+/* With the next event or beat. */
+static void tell_figures(struct agent *a)
+{
+    if (a->figures_ms > 0 && uv_now(a->loop) - a->figures_ms < FIGURES_MS)
+        return;
+    json_t *all = gpufigures_take(a->figures);
+    if (!all)
+        return;
+    a->figures_ms = uv_now(a->loop);
+    host_set_gpus(a->host, all);
 }
 
 static void on_looked(void *arg)
 {
     struct agent *a = arg;
+    tell_figures(a);
     if (a->dial)
         perform(a);
 }
@@ -449,6 +468,7 @@ static void watch_signals(struct agent *a)
 static void release(struct agent *a)
 {
     host_destroy(a->host);
+    gpufigures_destroy(a->figures);
     map_destroy(a->conns);
     slots_finish(&a->slots);
     life_close(a->life);
@@ -507,6 +527,7 @@ int agent_run(const struct agentopts *given, struct det_err *err)
     watch_signals(&a);
     sweeper_init(&a.sweeper, a.loop, a.dirs.fd);
     a.watches = watches_create(a.loop, &o->accounts, on_store, &a);
+    a.figures = gpufigures_create();
     const struct gpuwatch_handlers gpus = {has_task, on_slot, on_looked, &a};
     a.gpus = gpuwatch_create(a.loop, &a.slots, o->work_dir, &gpus);
     log_info("agent %s at %s: %zu slots, master %s", o->id, o->addr, a.slots.v.n, o->master);

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define GIB    ((double)(1 << 30))
+#define IDLE_S 600
+
 static struct {
     bool drain, all;
     int64_t minutes;
@@ -142,6 +145,23 @@ static void tell_slots(const json_t *a)
     }
 }
 
+static bool is_idle(const json_t *slot)
+{
+    return json_num(json_obj(slot, "gpu"), "idleSeconds", 0) >= IDLE_S;
+}
+
+static void tell_idle(const json_t *a)
+{
+    const char *key;
+    json_t *slot;
+    json_object_foreach((json_t *)json_obj(a, "slots"), key, slot)
+        if (is_idle(slot))
+            fprintf(stderr, "%s: the GPU of slot %s has had no work for %.0f min; %s has it\n",
+                    json_str(a, "id", ""), json_str(slot, "id", ""),
+                    json_num(json_obj(slot, "gpu"), "idleSeconds", 0) / 60,
+                    json_str(json_obj(slot, "container"), "parent", "nobody"));
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
@@ -162,6 +182,7 @@ static int list(struct cli *c, struct det_err *err)
     {
         tell_clock(a);
         tell_slots(a);
+        tell_idle(a);
     }
     return 0;
 }
@@ -275,10 +296,27 @@ static void state_cell(struct table *t, const json_t *slot)
         table_cell(t, "%s%s", json_flag(slot, "forced", false) ? "used all the same: " : "", why);
 }
 
+/* "42 %, 2.0 of 80.0 GiB"; "-": not known. */
+static void use_cell(struct table *t, const json_t *slot)
+{
+    const json_t *gpu = json_obj(slot, "gpu");
+    double percent = json_num(gpu, "utilizationPercent", -1);
+    double used = json_num(gpu, "memoryUsedBytes", -1), all = json_num(gpu, "memoryTotalBytes", -1);
+    char share[32] = "", memory[64] = "";
+    if (percent >= 0)
+        snprintf(share, sizeof share, "%.0f %%", percent);
+    if (used >= 0 && all > 0)
+        snprintf(memory, sizeof memory, "%.1f of %.1f GiB", used / GIB, all / GIB);
+    if (*share || *memory)
+        table_cell(t, "%s%s%s", share, *share && *memory ? ", " : "", memory);
+    else
+        table_cell(t, "-");
+}
+
 static int list_slots(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER",
-                                        "STATE"};
+                                        "USE", "STATE"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/agents") < 0)
         return CLI_FAILED;
@@ -297,6 +335,7 @@ static int list_slots(struct cli *c, struct det_err *err)
         table_cell(t, "%s", json_str(json_obj(slot, "device"), "brand", ""));
         table_cell(t, "%s", switched(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "container"), "id", "free"));
+        use_cell(t, slot);
         state_cell(t, slot);
     }
     table_print(t, "no slots; start det-agent --master URL on a host");

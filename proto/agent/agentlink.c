@@ -473,6 +473,55 @@ json_t *link_times_json(const struct link_times *t)
                      (json_int_t)t->answered_us);
 }
 
+static const struct link_field gpu_fields[] = {
+    {"slot", LINK_F_INT, AT(link_gpu, slot), true, 0, LINK_SLOTS_MAX - 1, NULL},
+    {"util_percent", LINK_F_INT, AT(link_gpu, util_percent), false, 0, 100, NULL},
+    {"mem_used", LINK_F_I64, AT(link_gpu, mem_used), false, 0, INT64_MAX / 2, NULL},
+    {"mem_total", LINK_F_I64, AT(link_gpu, mem_total), false, 0, INT64_MAX / 2, NULL},
+    {"temp_c", LINK_F_INT, AT(link_gpu, temp_c), false, 0, INT_MAX, NULL},
+    {"power_mw", LINK_F_INT, AT(link_gpu, power_mw), false, 0, INT_MAX, NULL},
+    {"sm_mhz", LINK_F_INT, AT(link_gpu, sm_mhz), false, 0, INT_MAX, NULL},
+    {"mem_mhz", LINK_F_INT, AT(link_gpu, mem_mhz), false, 0, INT_MAX, NULL},
+    {"idle_s", LINK_F_I64, AT(link_gpu, idle_s), false, 0, INT64_MAX / 2, NULL},
+    {0},
+};
+
+static int gpus_decode(const json_t *arr, struct link_events *e, struct det_err *err)
+{
+    if (!json_is_array(arr) || json_array_size(arr) > LINK_SLOTS_MAX)
+        return det_fail(err, DET_EINVAL, "an array of at most %d", LINK_SLOTS_MAX);
+    e->gpus_n = json_array_size(arr);
+    e->gpus = det_zalloc((e->gpus_n + 1) * sizeof *e->gpus);
+    for (size_t i = 0; i < e->gpus_n; i++) {
+        e->gpus[i] = (struct link_gpu){0, -1, -1, -1, -1, -1, -1, -1, -1};
+        int rc = link_fields(json_array_get(arr, i), gpu_fields, &e->gpus[i], err);
+        if (rc < 0)
+            return det_wrap(err, rc, "[%zu]", i);
+    }
+    return 0;
+}
+
+static void set_known(json_t *j, const char *key, int64_t value)
+{
+    if (value >= 0)
+        json_set(j, key, json_integer(value));
+}
+
+json_t *link_gpu_json(const struct link_gpu *g)
+{
+    json_t *j = json_object();
+    json_set(j, "slot", json_integer(g->slot));
+    set_known(j, "util_percent", g->util_percent);
+    set_known(j, "mem_used", g->mem_used);
+    set_known(j, "mem_total", g->mem_total);
+    set_known(j, "temp_c", g->temp_c);
+    set_known(j, "power_mw", g->power_mw);
+    set_known(j, "sm_mhz", g->sm_mhz);
+    set_known(j, "mem_mhz", g->mem_mhz);
+    set_known(j, "idle_s", g->idle_s);
+    return j;
+}
+
 json_t *link_events_json(const char *boot, json_t *events_array, json_t *seen)
 {
     json_t *j = json_object();
@@ -530,6 +579,10 @@ static int events_decode(struct link_events *e, struct det_err *err)
     e->has_clock = clock != NULL;
     if (e->has_clock && clock_decode(clock, &e->clock, err) < 0)
         return det_wrap(err, DET_EINVAL, "clock");
+    const json_t *gpus = json_object_get(e->json, "gpus");
+    rc = gpus ? gpus_decode(gpus, e, err) : 0;
+    if (rc < 0)
+        return det_wrap(err, rc, "gpus");
     e->n = json_array_size(h.events);
     e->v = det_zalloc((e->n + 1) * sizeof *e->v);
     for (size_t i = 0; i < e->n; i++) {
@@ -567,6 +620,7 @@ void link_events_finish(struct link_events *e)
         free(e->v[i].task.marks);
     }
     free(e->v);
+    free(e->gpus);
     json_decref(e->json);
     *e = (struct link_events){0};
 }

@@ -160,6 +160,17 @@ struct link_event {
     struct link_slot_sight sight;    /* LINK_EV_SLOT */
 };
 
+/* A GPU in figures, of late; -1: its driver does not say. */
+struct link_gpu {
+    int slot;
+    int util_percent;            /* of the time, a kernel ran */
+    int64_t mem_used, mem_total; /* bytes */
+    int temp_c, power_mw, sm_mhz, mem_mhz;
+    int64_t idle_s; /* a task has it and has used less than LINK_GPU_IDLE_PERCENT for so long */
+};
+#define LINK_GPU_IDLE_PERCENT 5
+json_t *link_gpu_json(const struct link_gpu *g); /* new reference */
+
 /* A life of the master, as it says at each answer and as the agent has heard of it last: the
  * leadership's number and nonce, its newest batch of rows, the highest ids given out. */
 struct link_life {
@@ -182,6 +193,8 @@ struct link_events {
     bool beats; /* its silence means something */
     struct link_event *v; /* seq rises by 1 from one to the next */
     size_t n;
+    struct link_gpu *gpus; /* "gpus": of this host, all that are known; NULL: it does not say now */
+    size_t gpus_n;
 };
 /* DET_EUNIMPL for a version that this master does not speak. */
 DET_MUST int link_protocol_check(int64_t protocol, struct det_err *err);

@@ -16,6 +16,8 @@ import types
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import masters  # noqa: E402
+import promtext  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
 from herd import Agent  # noqa: E402
 
@@ -120,6 +122,25 @@ def clock(c, a):
     assert c.det("agent", "list").stderr == ""
 
 
+def gpus(c, a):
+    """What a host says of its GPUs beside its beat is shown of the slots and in /metrics; what it does not know is not."""
+    for bad in ({}, [7], [{}], [{"slot": 4000}], [{"slot": 0, "util_percent": 101}]):
+        assert a.post([], gpus=bad)[0] == 400, bad
+    figures = {"slot": 1, "util_percent": 42, "mem_used": 2 << 30, "mem_total": 80 << 30, "temp_c": 55, "power_mw": 312500, "sm_mhz": 1980,
+               "idle_s": 0}
+    assert a.post([], gpus=[figures, {"slot": 7, "util_percent": 1}])[0] == 200
+    slots = c.api("GET", f"/agents/{a.name}")["agent"]["slots"]
+    assert "gpu" not in slots[f"/agents/{a.name}/slots/0"], slots
+    assert slots[f"/agents/{a.name}/slots/1"]["gpu"] == {
+        "utilizationPercent": 42, "memoryUsedBytes": 2 << 30, "memoryTotalBytes": 80 << 30, "temperatureCelsius": 55, "powerWatts": 312.5,
+        "smClockMhz": 1980, "idleSeconds": 0}, slots
+    assert "42 %, 2.0 of 80.0 GiB" in c.det("slot", "list").stdout
+    text = masters.get(c.port, "/metrics", timeout=60)[2]
+    families = promtext.parse(text)
+    assert promtext.value(families, "det_gpu_power_watts", agent=a.name, slot="1") == 312.5, text
+    assert promtext.value(families, "det_gpu_utilization_percent", agent=a.name, slot="1") == 42, text
+
+
 def one_trial(c, a):
     """Start order, rendezvous, reports, fence, exit."""
     exp = c.create(CONFIG, None)
@@ -133,6 +154,10 @@ def one_trial(c, a):
     a.say(type="state", state="running", **ids)
     trial = c.trials(exp)[0]["id"]
     wait_until(lambda: c.trials(exp)[0]["state"] == "STATE_RUNNING", 10, "RUNNING")
+    assert a.post([], gpus=[{"slot": i, "idle_s": 599 if i != task["slots"][0] else 725} for i in range(2)])[0] == 200
+    said = c.api("GET", f"/trials/{trial}/why")["text"]
+    assert said.endswith(f"; the GPU of slot {task['slots'][0]} of agent fake has had no work for 12 min (used less than 5 %)"), said
+    assert f"fake: the GPU of slot {task['slots'][0]} has had no work for 12 min; {start['alloc']} has it" in c.det("agent", "list").stderr
     h = {"Grpc-Metadata-x-allocation-token": "Bearer " + task["token"]}
 
     def call(method, path, body=None):
@@ -356,6 +381,8 @@ def main():
         print("ok handshake", flush=True)
         clock(c, a)
         print("ok clock", flush=True)
+        gpus(c, a)
+        print("ok gpus", flush=True)
         master_restart(c, a, *one_trial(c, a))
         print("ok one_trial, master_restart", flush=True)
         kill(c, a)

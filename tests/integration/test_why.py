@@ -56,8 +56,12 @@ def silent(c):
     c.wait(exp)
 
 
+def slot(c, agent):
+    return next(a["slots"][f"/agents/{agent}/slots/0"] for a in c.api("GET", "/agents")["agents"] if a["id"] == agent)
+
+
 def slot_state(c, agent):
-    return next(a["slots"][f"/agents/{agent}/slots/0"]["state"] for a in c.api("GET", "/agents")["agents"] if a["id"] == agent)
+    return slot(c, agent)["state"]
 
 
 def gpu_that_another_has(c):
@@ -85,6 +89,7 @@ def gpu_that_another_has(c):
         other.wait()
     running(c, exp)  # it is free again
     assert slot_state(c, "agent-1") == "USABLE"
+    wait_until(lambda: slot(c, "agent-1").get("gpu", {}).get("utilizationPercent") == 42, 60, "its GPU's figures")
     with open(state, "w") as f:
         f.write("a mem 9000\n")  # the run's: it is not free at once when that has ended
     c.api("POST", f"/experiments/{exp}/kill", {})

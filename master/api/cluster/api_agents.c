@@ -1,6 +1,7 @@
 /* Agents and their slots. */
 #include "api_handlers.h"
 #include "agents.h"
+#include "api_gpus.h"
 #include "api_util.h"
 #include "clk.h"
 #include "driver.h"
@@ -47,14 +48,17 @@ static json_t *container_json(const struct core *core, const char *agent_id, con
                      container_state(state), "devices", devices, "permissionDenied", 0);
 }
 
-static json_t *slot_json(const struct core *core, const char *agent_id,
-                         const struct core_slot_view *s)
+static json_t *slot_json(struct shell *sh, const char *agent_id, const struct core_slot_view *s)
 {
+    const struct core *core = api_core(sh);
+    json_t *gpu = gpus_json(sh, agent_id, s->id);
     char id[16];
     snprintf(id, sizeof id, "%d", s->id);
     json_t *j = json_make("{s:s,s:o,s:b,s:b,s:s,s:s,s:b}", "id", id, "device", device_json(s),
                           "enabled", s->enabled, "draining", s->draining, "state",
                           core_slot_state_text(s->state), "stateText", s->why, "forced", s->forced);
+    if (gpu)
+        json_set(j, "gpu", gpu);
     json_set(j, "container",
              s->container
                  ? container_json(core, agent_id, s->container, s->container_state, s->alloc_id)
@@ -62,14 +66,15 @@ static json_t *slot_json(const struct core *core, const char *agent_id,
     return j;
 }
 
-static json_t *slots_json(const struct core *core, const char *agent_id)
+static json_t *slots_json(struct shell *sh, const char *agent_id)
 {
+    const struct core *core = api_core(sh);
     json_t *map = json_object();
     struct core_slot_view s;
     char key[256];
     for (size_t i = 0; core_slot_at(core, agent_id, i, &s); i++) {
         snprintf(key, sizeof key, "/agents/%.200s/slots/%d", agent_id, s.id);
-        json_set(map, key, slot_json(core, agent_id, &s));
+        json_set(map, key, slot_json(sh, agent_id, &s));
     }
     return map;
 }
@@ -121,7 +126,7 @@ static json_t *agent_json(struct shell *sh, const struct core_agent_view *a)
     clk_format(a->registered_us, time);
     json_t *j = json_make(
         "{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o,s:f}", "id", a->id, "registeredTime",
-        time, "slots", slots_json(core, a->id), "containers", containers, "label", "", "addresses",
+        time, "slots", slots_json(sh, a->id), "containers", containers, "label", "", "addresses",
         a->addr ? a->addr : "", "enabled", a->enabled && a->connected, "draining", a->draining,
         "version", a->version ? a->version : "", "resourcePools", a->pool, "stores",
         stores_json(core, a->id), "clockAheadSeconds", agents_clock_ahead_s(sh->agents, a->id));
@@ -204,7 +209,7 @@ void api_get_slots(struct shell *sh, struct http_req *req)
         return;
     json_t *list = json_array();
     for (size_t i = 0; core_slot_at(api_core(sh), a.id, i, &s); i++)
-        json_array_append_new(list, slot_json(api_core(sh), a.id, &s));
+        json_array_append_new(list, slot_json(sh, a.id, &s));
     api_reply_json(req, json_make("{s:o}", "slots", list));
 }
 
@@ -213,7 +218,7 @@ void api_get_slot(struct shell *sh, struct http_req *req)
     struct core_slot_view s;
     if (slot_of(sh, req, &s))
         api_reply_json(req, json_make("{s:o}", "slot",
-                                      slot_json(api_core(sh), http_param(req, "agentId"), &s)));
+                                      slot_json(sh, http_param(req, "agentId"), &s)));
 }
 
 static void on_agent_set(void *arg, const struct core_reply *r)

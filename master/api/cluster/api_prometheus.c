@@ -1,4 +1,5 @@
 /* How the master is: alive, ready, and in figures. */
+#include "api_gpus.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "clk.h"
@@ -195,6 +196,7 @@ void api_prometheus(struct shell *sh, struct http_req *req)
     core_count(api_core(sh), &n);
     work(&n, &out);
     hosts(api_core(sh), &n, &out);
+    gpus_metrics(sh, &out);
     events(sh, &out);
     database(sh, &out);
     http(sh, &out);

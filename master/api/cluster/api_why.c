@@ -1,4 +1,5 @@
 /* GET /trials/{id}/why, /experiments/{id}/why, /jobs/{jobId}/why */
+#include "api_gpus.h"
 #include "api_handlers.h"
 #include "api_rungs.h"
 #include "api_util.h"
@@ -65,6 +66,8 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
     if (!api_id(req, "id", &c->id))
         return;
     json_t *j = core_why_trial(driver_core_to_try(sh->driver), c->id, now());
+    if (j)
+        gpus_tell_idle(sh, c->id, j);
     if (j)
         api_reply_json(req, j);
     else

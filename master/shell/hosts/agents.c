@@ -28,6 +28,7 @@
 enum { STARTS_PER_READ = 64 };
 /* A host owes some for each of its slots, containers and stores; this many nobody will read. */
 enum { ORDERS_MAX = 1 << 16 };
+enum { GPUS_OLD_MS = 60000 }; /* figures of before say nothing of now */
 
 struct order {
     struct order *next;
@@ -59,6 +60,9 @@ struct link { /* one agent, also while it is away */
     int64_t heard_ms;   /* when it last said anything */
     bool is_apart;      /* its clock from ours, by the last exchange that could tell */
     double ahead_s;     /* then: how far it is ahead */
+    struct link_gpu *gpus; /* as it said last */
+    size_t gpus_n;
+    int64_t gpus_ms;
 };
 
 struct agents {
@@ -476,6 +480,29 @@ double agents_clock_ahead_s(const struct agents *a, const char *id)
     return l && l->here && l->is_apart ? l->ahead_s : 0;
 }
 
+static void link_gpus(struct link *l, const struct link_events *in)
+{
+    if (!in->gpus)
+        return;
+    free(l->gpus);
+    l->gpus = det_memdup(in->gpus, (in->gpus_n + 1) * sizeof *l->gpus);
+    l->gpus_n = in->gpus_n;
+    l->gpus_ms = clk_mono_ms();
+}
+
+bool agents_gpu(const struct agents *a, const char *id, int slot, struct link_gpu *ret)
+{
+    const struct link *l = map_get(a->links, id);
+    if (!l || !l->here || clk_mono_ms() - l->gpus_ms > GPUS_OLD_MS)
+        return false;
+    for (size_t i = 0; i < l->gpus_n; i++)
+        if (l->gpus[i].slot == slot) {
+            *ret = l->gpus[i];
+            return true;
+        }
+    return false;
+}
+
 struct ack {
     struct shell *sh;
     struct http_req *req;
@@ -535,6 +562,7 @@ static int events_take(struct agents *a, const char *id, const struct link_event
     l->heard_ms = clk_mono_ms();
     l->beats = in->beats;
     link_clock(l, in);
+    link_gpus(l, in);
     int rc = 0;
     for (size_t i = 0; i < in->n && rc == 0; i++)
         rc = event_take(l, &in->v[i], err);
@@ -558,6 +586,7 @@ static bool take_beat(const char *id, const struct link_events *in, struct ack *
     l->heard_ms = clk_mono_ms();
     l->beats = in->beats;
     link_clock(l, in);
+    link_gpus(l, in);
     k->seq = l->seen < 0 ? 0 : l->seen;
     reply_ack(k);
     return true;
@@ -679,6 +708,7 @@ void agents_destroy(struct agents *a)
         struct link *l = v;
         orders_forget(l);
         free(l->id);
+        free(l->gpus);
         free(l);
     }
     map_destroy(a->links);

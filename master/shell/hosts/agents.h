@@ -10,6 +10,7 @@
 #ifndef SHELL_AGENTS_H
 #define SHELL_AGENTS_H
 
+#include "agentlink.h"
 #include "core.h"
 #include "http.h"
 
@@ -29,6 +30,8 @@ void agents_store(struct agents *a, const struct core_store_order *s);
 
 /* How far its clock is ahead of ours (negative: behind); 0 while they agree or it is not here. */
 double agents_clock_ahead_s(const struct agents *a, const char *id);
+/* A GPU of it, as it said within the last minute; false: it did not. */
+bool agents_gpu(const struct agents *a, const char *id, int slot, struct link_gpu *ret);
 /* A revoked agent's link ends now. */
 void agents_drop(struct agents *a, const char *agent_id);
 

@@ -82,6 +82,29 @@ static void test_slots_that_are_not_usable(void **state)
     link_events_finish(&e);
 }
 
+static void test_gpus(void **state)
+{
+    static const char head[] = "{\"boot\":\"b\",\"protocol\":1,\"events\":[],\"gpus\":";
+    static const char *const refused[] = {
+        "{}}", "7}", "[7]}", "[{}]}", "[{\"slot\":-1}]}", "[{\"slot\":0,\"util_percent\":101}]}",
+        "[{\"slot\":0,\"mem_used\":\"x\"}]}", "[{\"slot\":0,\"idle_s\":-1}]}"};
+    struct link_gpu g = {3, 42, 1 << 20, 1 << 30, 55, 312500, 1980, -1, 700};
+    struct link_events e;
+    struct det_err err;
+    JSON_OWN one = link_gpu_json(&g);
+    det_cleanup(freep) char *said = json_text(one);
+    det_cleanup(freep) char *text = det_asprintf("%s[%s]}", head, said);
+    assert_int_equal(decode_events(text, &e, &err), 0);
+    assert_int_equal(e.gpus_n, 1);
+    assert_memory_equal(&e.gpus[0], &g, sizeof g);
+    link_events_finish(&e);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        det_cleanup(freep) char *bad = det_asprintf("%s%s", head, refused[i]);
+        assert_int_equal(decode_events(bad, &e, &err), DET_EINVAL);
+        assert_non_null(strstr(err.text, "gpus"));
+    }
+}
+
 static void test_exit(void **state)
 {
     struct link_event ev = {.seq = 9,
@@ -362,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_gpus),
         cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_slots_that_are_not_usable),
