@@ -9,19 +9,15 @@ import { Name, shown } from "../ui/name";
 import "../ui/parts.css";
 import { toast } from "../ui/toasts";
 import "./cluster.css";
+import { ailment, experimentOf, slotKind, slotWords } from "./cluster_data";
 import { Problem } from "./problem";
 import { Queue } from "./queue";
 import { askQueues, orderedPools, type Pool } from "./queue_data";
 
 const LIVE_MS = 1000;
+const AILMENTS = 3;
 type Agent = Messages["agent.v1.Agent"];
 type Slot = Messages["agent.v1.Slot"];
-
-/* The experiment of a container: its task's id begins with it. null: none of a trial. */
-export function experimentOf(parent: string): number | null {
-    const m = /^([1-9]\d{0,15})\./.exec(parent);
-    return m ? Number(m[1]) : null;
-}
 
 /* Numbers in names go by their size: agent-2 comes before agent-10. */
 export function byName(a: string, b: string): number {
@@ -39,21 +35,21 @@ function PoolCard({ p }: { p: Pool }) {
     </section>;
 }
 
-function slotWords(s: Slot, agent: Agent): string {
-    const on = `slot ${s.id} of ${shown(agent.id)}`;
-    if (s.container) {
-        const exp = experimentOf(s.container.parent);
-        return `${on}: ${exp === null ? "a task" : `experiment ${exp}`}`;
-    }
-    return `${on}: ${!s.enabled || !agent.enabled ? "switched off" : s.draining || agent.draining ? "draining" : "free"}`;
-}
+const MARKS = { taken: "", free: "", off: "✕", out: "!" };
 
 function SlotSquare({ s, agent }: { s: Slot; agent: Agent }) {
     const exp = s.container && experimentOf(s.container.parent), words = slotWords(s, agent);
     if (exp) return <a class="slot taken" href={`/det/experiments/${exp}`} title={words} aria-label={words}
         style={{ background: colourOf(exp, isDark.value) }}><span class="slot-text">{exp}</span></a>;
-    const kind = s.container ? "taken" : !s.enabled || !agent.enabled || agent.draining ? "off" : "free";
-    return <span class={`slot ${kind}`} role="img" title={words} aria-label={words}>{kind === "off" ? "✕" : ""}</span>;
+    const kind = slotKind(s, agent);
+    return <span class={`slot ${kind}`} role="img" title={words} aria-label={words}>{MARKS[kind]}</span>;
+}
+
+/* A few of them in full: what a square alone cannot say. */
+function Ailments({ slots }: { slots: Slot[] }) {
+    const ill = slots.filter((s) => ailment(s));
+    return <>{ill.slice(0, AILMENTS).map((s) => <p key={s.id} class="soft slot-why">slot {s.id} is {ailment(s)}</p>)}
+        {ill.length > AILMENTS && <p class="soft slot-why">and {count(ill.length - AILMENTS, "more slot")}</p>}</>;
 }
 
 async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
@@ -79,7 +75,7 @@ function AgentRow({ a, again }: { a: Agent; again: () => void }) {
     return <tr>
         <th scope="row"><Name text={a.id} /></th>
         <td data-label="state">{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
-        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span></td>
+        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span><Ailments slots={slots} /></td>
         <td data-label="pools">{a.resourcePools.map(shown).join(", ")}</td>
         <td>{a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
     </tr>;

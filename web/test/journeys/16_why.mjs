@@ -4,6 +4,21 @@ import { api, create, pictures, until, url } from "./harness.mjs";
 const config = (name, slots) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: slots },
     searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
 
+// A slot that its host takes for unusable is no free one.
+async function out(page) {
+    await page.route("**/api/v1/agents*", async (route) => {
+        const response = await route.fetch(), answer = await response.json();
+        Object.values(answer.agents[0].slots).forEach((s) => Object.assign(s, { container: null, state: "AILING", stateText: "XID 79: it has fallen off the bus" }));
+        await route.fulfill({ response, json: answer });
+    });
+    await page.goto(`${url}/det/clusters`);
+    await page.locator(".slot.out").first().waitFor();
+    await page.getByText("slot 0 is not usable: XID 79: it has fallen off the bus").waitFor();
+    if (await page.locator(".slot.free").count() > 0) throw new Error("an unusable slot is shown as free");
+    await pictures(page, "cluster-out");
+    await page.unroute("**/api/v1/agents*");
+}
+
 export default async function ({ page }) {
     const slots = Object.keys((await api("GET", "/agents")).agents[0].slots).length;
     const state = async (id) => (await api("GET", `/experiments/${id}`)).experiment.state;
@@ -29,4 +44,5 @@ export default async function ({ page }) {
     await page.getByText(`Done: det experiment activate ${held}`).waitFor();
     await until(async () => (await state(held)) !== "STATE_PAUSED", "it to be active");
     for (const id of [second, held]) await api("POST", `/experiments/${id}/kill`, {});
+    await out(page);
 }
