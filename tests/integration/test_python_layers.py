@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What people train with, on a cluster: Hugging Face's Trainer and Lightning (stand-ins of both: tests/python/stand_ins),
-batch processing, custom searches. usage: test_python_layers.py [NAME...]   (functions test_NAME below)"""
+batch processing, custom searches, docs/guides. usage: test_python_layers.py [NAME...]   (functions test_NAME below)"""
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,34 @@ def test_batch(c, model):
     assert c.api("GET", f"/trials/{trial}")["trial"]["state"] == "STATE_COMPLETED"
 
 
+def of_guide(model, name):
+    """A guide's configuration, as it says itself."""
+    text = open(os.path.join(model, name)).read()
+    searcher, entrypoint = re.search(r"^searcher: (.*)\nentrypoint: (.*)$", text, re.M).groups()
+    return f"searcher: {searcher}\nentrypoint: {entrypoint.replace('python3', PYTHON)}\nmax_restarts: 0\nhyperparameters: {{global_batch_size: 32}}\n"
+
+
+def test_guides(c, model):
+    names = {"hf_trainer.py": "eval_loss", "lightning_metrics.py": "val_loss", "torch_metrics.py": "f1", "wandb_mlflow.py": "loss", "plain_pytorch.py": "loss"}
+    started = {c.create(of_guide(model, name), model): metric for name, metric in names.items()}
+    for exp, metric in started.items():
+        c.wait(exp)
+        assert metric in rows(c, c.trials(exp)[0]["id"], "validation")[-1][1], exp
+
+
+def user(c):
+    return {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"), "DET_USER": "admin",
+            "DET_PASS": open(c.path("admin.password")).read().strip(), "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
+
+
+def test_notebook(c, model):
+    """The cells of docs/guides/submit.ipynb in their order, and what the last of them shows."""
+    cells = ["".join(cell["source"]) for cell in json.load(open(os.path.join(model, "submit.ipynb")))["cells"] if cell["cell_type"] == "code"]
+    text = "\n".join(cells).replace("python3 plain", PYTHON + " plain") + "\nprint(sorted(curves), best.hparams)"
+    done = subprocess.run([PYTHON, "-c", text], cwd=model, env=user(c), capture_output=True, text=True, timeout=200 * SLOWER)
+    assert done.returncode == 0 and done.stdout.endswith("[0.01, 0.1] {'lr': 0.1}\n"), (done.stdout, done.stderr)
+
+
 CUSTOM = {"name": "custom", "metric": "loss", "unit": "batches"}
 
 
@@ -85,12 +114,10 @@ def searched(c, exp):
 def test_local_search(c, model):
     """Killed once what it answers is kept, and before that is posted; started again, it goes on."""
     about = {"name": "searched.py", "entrypoint": [PYTHON, "searched.py"], "searcher": CUSTOM, "max_restarts": 0}
-    env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "XDG_CONFIG_HOME": c.path("config"), "DET_USER": "admin",
-           "DET_PASS": open(c.path("admin.password")).read().strip(), "PYTHONPATH": os.path.join(os.environ["DET_BIN"], "../lib/det/python")}
     command = [PYTHON, os.path.join(model, "search.py"), json.dumps(about), c.path("state"), model]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200 * SLOWER)
+    done = subprocess.run(command, env=user(c), capture_output=True, text=True, timeout=200 * SLOWER)
     assert done.returncode == -9, (done.stdout, done.stderr)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200 * SLOWER)
+    done = subprocess.run(command, env=user(c), capture_output=True, text=True, timeout=200 * SLOWER)
     assert done.returncode == 0 and done.stderr.count("Resubmitting operations for event.id=") == 1, (done.stdout, done.stderr)
     assert len(os.listdir(glob.glob(c.path("state", "exp_*"))[0])) == 2, "the last event's state, and which it is"
     searched(c, int(done.stdout.split()[-1]))
@@ -117,7 +144,8 @@ def main():
     with Cluster(slots=2) as c:
         model = c.path("model")
         shutil.copytree(os.path.join(TOP, "tests/integration/python_layers"), model)
-        shutil.copytree(os.path.join(TOP, "tests/python/stand_ins"), model, dirs_exist_ok=True)
+        for folder in ("tests/python/stand_ins", "docs/guides"):
+            shutil.copytree(os.path.join(TOP, folder), model, dirs_exist_ok=True)
         for name in names:
             globals()["test_" + name](c, model)
             print("ok", name, flush=True)

@@ -19,7 +19,7 @@ class TrainerCallback:
 
 class TrainingArguments:
     def __init__(self, output_dir, max_steps=-1, num_train_epochs=3.0, logging_steps=500, eval_steps=0, save_steps=0,
-                 overwrite_output_dir=False):
+                 overwrite_output_dir=False, learning_rate=5e-5, report_to=None):
         self.output_dir, self.overwrite_output_dir, self.resume_from_checkpoint = output_dir, overwrite_output_dir, None
         self.max_steps, self.num_train_epochs, self.logging_steps = max_steps, num_train_epochs, logging_steps
         self.eval_steps, self.save_steps = eval_steps, save_steps

@@ -25,7 +25,7 @@ class DetLogger(Logger):  # type: ignore
     ) -> None:
         super().__init__()
         self._options: Dict[str, Any] = {"defaults": defaults, "unmanaged": unmanaged, "client": client}
-        self._begun = False
+        self._owns = False
         self._step: Optional[int] = None
         self._waiting: Dict[str, Dict[str, Any]] = {}
 
@@ -43,9 +43,9 @@ class DetLogger(Logger):  # type: ignore
 
     @rank_zero_only
     def _begin(self) -> None:
-        if not self._begun:
+        if core_v2.train is None:  # else the script did, and ends it
             core_v2.init(distributed=core.DummyDistributedContext(), **self._options)  # rank 0 alone reports
-            self._begun = True
+            self._owns = True
 
     @rank_zero_only
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
@@ -75,6 +75,6 @@ class DetLogger(Logger):  # type: ignore
     @rank_zero_only
     def finalize(self, status: str) -> None:
         self._flush()
-        if self._begun:
+        if self._owns:
             core_v2.close()
-            self._begun = False
+            self._owns = False

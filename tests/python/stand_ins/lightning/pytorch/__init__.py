@@ -14,7 +14,7 @@ class LightningModule:
 class Trainer:
     """Steps, each logged in a call of its own; validation once an epoch, at the last step's number."""
 
-    def __init__(self, max_epochs=1, logger=None, log_every_n_steps=1):
+    def __init__(self, max_epochs=1, logger=None, log_every_n_steps=1, enable_checkpointing=True):
         self.max_epochs, self.logger = max_epochs, logger
 
     def take(self, module):
