@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "near.h"
 #include "plain.h"
+#include "python.h"
 #include "table.h"
 
 #include <signal.h>
@@ -14,7 +15,7 @@ static const struct noun *const nouns[] = {
     &noun_slot,       &noun_user,           &noun_master,     &noun_job,      &noun_task,
     &noun_pool,       &noun_preview_search, &noun_why,        &noun_template, &noun_workspace,
     &noun_project,    &noun_token,          &noun_group,      &noun_rbac,
-    &noun_tensorboard, &noun_auth,        &noun_model};
+    &noun_tensorboard, &noun_auth,        &noun_model,      &noun_python};
 
 static struct {
     const char *master, *user;
@@ -266,6 +267,8 @@ static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
     const struct noun *n = find_noun(argv[at]);
     if (!n)
         return unknown_noun(argv[at], at + 1 < argc ? argv[at + 1] : NULL, err);
+    if (n == &noun_python)
+        return python_become(argv + at, err);
     if (at + 1 >= argc || asks_for_help(argv[at + 1])) {
         if (only_verb(n))
             help_verb(n, only_verb(n));

@@ -29,11 +29,26 @@ def says(r, code, *words):
         assert w in r.stdout + r.stderr, f"{w!r} is not in {r.stdout}{r.stderr}"
 
 
+def python_with_the_package(det):
+    """det python: the first python3 that has torch, and `determined` in it; what follows is Python's, not det's."""
+    text = "import determined, sys; print(determined.__version__, sys.argv, sys.executable)"
+    says(det("python", "-c", text, "--folow"), 0, "0.27.0 ['-c', '--folow']")
+    says(det("python", "-c", text, DET_PYTHON_EXECUTABLE="/usr/bin/python3"), 0, "/usr/bin/python3")
+    says(det("python", "-c", text, DET_PYTHON_EXECUTABLE="/nonexistent/python3"), 1, "det: /nonexistent/python3: ")
+    with tempfile.TemporaryDirectory() as top:
+        with open(top + "/python3", "w") as f:
+            f.write("#!/bin/sh\nexit 3\n")
+        os.chmod(top + "/python3", 0o755)
+        torch = subprocess.run(["/usr/bin/python3", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"]).returncode == 0
+        says(det("python", "-c", text, PATH=f"{top}:/usr/bin:/bin"), *((0, "/usr/bin/python3") if torch else (3,)))
+
+
 def test_usage():
-    def det(*args, typed=None, stdin=None):
+    def det(*args, typed=None, stdin=None, **env):
         return subprocess.run([BIN + "/det", *args], text=True, capture_output=True,
                               **({"stdin": stdin} if stdin else {"input": typed}),
-                              env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x"})
+                              env={**os.environ, "DET_MASTER": "http://127.0.0.1:9", "DET_PASS": "x", **env})
+    python_with_the_package(det)
     says(det(), 2, "experiment", "usage")
     says(det("--help"), 0, "experiment", "checkpoint")
     says(det("--version"), 0, "0.27")

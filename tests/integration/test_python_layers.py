@@ -79,12 +79,11 @@ def of_guide(model, name):
     return f"searcher: {searcher}\nentrypoint: {entrypoint.replace('python3', PYTHON)}\nmax_restarts: 0\nhyperparameters: {{global_batch_size: 32}}\n"
 
 
-def test_guides(c, model):
-    names = {"hf_trainer.py": "eval_loss", "lightning_metrics.py": "val_loss", "torch_metrics.py": "f1", "wandb_mlflow.py": "loss", "plain_pytorch.py": "loss"}
-    started = {c.create(of_guide(model, name), model): metric for name, metric in names.items()}
-    for exp, metric in started.items():
-        c.wait(exp)
-        assert metric in rows(c, c.trials(exp)[0]["id"], "validation")[-1][1], exp
+def test_guide(c, model):
+    """The one that needs a cluster; tests/python/test_guides.py runs the others, and the notebook one of them."""
+    exp = c.create(of_guide(model, "lightning_metrics.py"), model)
+    c.wait(exp)
+    assert "val_loss" in rows(c, c.trials(exp)[0]["id"], "validation")[-1][1], exp
 
 
 def user(c):
@@ -98,6 +97,34 @@ def test_notebook(c, model):
     text = "\n".join(cells).replace("python3 plain", PYTHON + " plain") + "\nprint(sorted(curves), best.hparams)"
     done = subprocess.run([PYTHON, "-c", text], cwd=model, env=user(c), capture_output=True, text=True, timeout=200 * SLOWER)
     assert done.returncode == 0 and done.stdout.endswith("[0.01, 0.1] {'lr': 0.1}\n"), (done.stdout, done.stderr)
+
+
+def test_client(c, model):
+    """`det` of the client's wheel, where no other is: an experiment from its submission to its checkpoint."""
+    wheel = subprocess.run([PYTHON, os.path.join(TOP, "deploy/client-wheel"), c.path("wheel")], capture_output=True, text=True, check=True).stdout.strip()
+    env = {**user(c), "PYTHONPATH": wheel, "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": c.path("config-of-client")}
+
+    def det(*words, status=0):
+        done = subprocess.run([PYTHON, "-m", "determined.cli", *words], env=env, cwd=c.path(""), capture_output=True, text=True, timeout=200 * SLOWER)
+        assert done.returncode == status, (words, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    det("user", "login", "admin")
+    del env["DET_PASS"], env["DET_USER"]
+    assert det("user", "whoami") == "admin\n"
+    with open(c.path("plain.yaml"), "w") as f:
+        f.write(of_guide(model, "plain_pytorch.py"))
+    said = det("e", "create", c.path("plain.yaml"), model, "--follow")
+    exp = int(said.split()[2])
+    assert f"Experiment {exp} is COMPLETED" in said, said
+    assert [line.split()[0] for line in det("e", "list").splitlines()][-1] == str(exp)
+    trial = det("e", "list-trials", str(exp)).splitlines()[1].split()[0]
+    assert "state: COMPLETED" in det("t", "describe", trial) and det("t", "logs", trial, "--tail", "1").count("\n") == 1
+    uuid = det("e", "list-checkpoints", str(exp)).splitlines()[-1].split()[0]
+    assert os.path.exists(os.path.join(c.path(""), det("c", "download", uuid, "-o", "here").strip(), "state.pth"))
+    assert "det: " in det("e", "describe", "999", status=1)
+    det("e", "archive", str(exp))
+    assert det("e", "list").count("\n") == len(c.api("GET", "/experiments")["experiments"])  # a title more, and one archived
 
 
 CUSTOM = {"name": "custom", "metric": "loss", "unit": "batches"}

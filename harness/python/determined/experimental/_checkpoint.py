@@ -9,9 +9,10 @@ import shutil
 import tarfile
 from typing import Any, Dict, List, Optional, Type
 
-from determined.core._storage import METADATA, open_storage
 from determined.errors import CheckpointNotFound, CheckpointStateException, NoDirectStorageAccess
 from determined.experimental._master import Master
+
+METADATA = "metadata.json"
 
 
 class CheckpointState(enum.Enum):
@@ -118,8 +119,10 @@ class Checkpoint:
     def _directly(self, target: pathlib.Path) -> None:
         config = self.training.experiment_config.get("checkpoint_storage")
         try:
+            from determined.core._storage import open_storage  # which the client alone does not have
+
             open_storage(config).download(self.uuid, str(target))
-        except (FileNotFoundError, PermissionError, ValueError, KeyError) as e:
+        except (ImportError, FileNotFoundError, PermissionError, ValueError, KeyError) as e:
             raise NoDirectStorageAccess(f"checkpoint {self.uuid} cannot be read from its store here: {e}") from e
 
     def _through_master(self, target: pathlib.Path) -> None:

@@ -61,6 +61,26 @@ def _kept(file: str) -> Any:
         return None
 
 
+def keep_login(url: str, user: str, token: str) -> None:
+    """As `det user login` does it: for this master, this user is active from now on."""
+    folder = pathlib.Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "determined"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        whole = _kept("auth.json")
+        of_master = whole["masters"].setdefault(url, {})
+        of_master.setdefault("tokens", {})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        of_master = {"tokens": {}}
+        whole = {"version": 2, "masters": {url: of_master}}
+    of_master["active_user"] = user
+    of_master["tokens"][user] = token
+    new = folder / f".auth.json.{os.getpid()}"
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(fd, "w", encoding="utf-8") as f:
+        json.dump(whole, f)
+    os.replace(new, folder / "auth.json")
+
+
 class Master:
     """One master and one user."""
 

@@ -1,0 +1,85 @@
+"""The client alone, as deploy/client-wheel makes it: installed by pip, without a compiler and without torch."""
+import ast
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from unittest import mock
+
+from determined import cli
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PROGRAM = """
+import sys
+from determined import searcher
+from determined.experimental import client
+assert "torch" not in sys.modules and "determined.core" not in sys.modules
+for name in ("core", "pytorch"):
+    try:
+        __import__("determined." + name)
+    except ImportError as e:
+        print(e)
+"""
+
+
+def make(folder):
+    done = subprocess.run([sys.executable, os.path.join(TOP, "deploy/client-wheel"), folder], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+class Wheel(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.TemporaryDirectory()
+        self.addCleanup(self.top.cleanup)
+
+    def says(self, *command):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DET_"))}
+        done = subprocess.run(command, env={**env, "PATH": "/usr/bin:/bin"}, cwd="/", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    @unittest.skipUnless(all(importlib.util.find_spec(m) for m in ("pip", "venv")), "no pip here")
+    def test_installed(self):
+        wheel, where = make(self.top.name), os.path.join(self.top.name, "venv")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", where], check=True)
+        python = os.path.join(where, "bin/python")
+        subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "-q", wheel], check=True)
+        said = self.says(python, "-c", PROGRAM)
+        self.assertIn("the client of a det cluster alone", said)
+        self.assertIn("experiment", self.says(os.path.join(where, "bin/det"), "--help"))
+        self.assertIn("--follow", self.says(python, "-m", "determined.cli", "e", "create", "--help"))
+
+    def test_bytes(self):
+        wheels = [pathlib.Path(make(os.path.join(self.top.name, n))).read_bytes() for n in "ab"]
+        self.assertEqual(*wheels)
+
+    def test_older_pythons(self):
+        """What the client imports has no syntax that is newer than its metadata says."""
+        with zipfile.ZipFile(make(self.top.name)) as wheel:
+            names = [n for n in wheel.namelist() if n.endswith(".py") and n.split("/")[1] in ("__init__.py", "_tls.py", "experimental", "searcher", "cli", "errors.py")]
+            self.assertGreater(len(names), 15)
+            for name in names:
+                ast.parse(wheel.read(name), name, feature_version=(3, 9))
+
+
+class Program(unittest.TestCase):
+    def test_found(self):
+        """A `det` that is a program runs in its place; one that is a script is this one."""
+        with tempfile.TemporaryDirectory() as top:
+            script, program = (os.path.join(top, name, "det") for name in "ab")
+            for path, head in ((script, b"#!/usr/bin/python3\n"), (program, b"\x7fELF...")):
+                os.mkdir(os.path.dirname(path))
+                with open(path, "wb") as f:
+                    f.write(head)
+                os.chmod(path, 0o755)
+            with mock.patch.dict(os.environ, PATH=f"{top}/a:{top}/none:{top}/b"), mock.patch("os.execv", side_effect=SystemExit) as run:
+                self.assertRaises(SystemExit, cli.main, ["e", "list"])
+            run.assert_called_once_with(program, [program, "e", "list"])
+
+
+if __name__ == "__main__":
+    unittest.main()
