@@ -1,9 +1,11 @@
 """Attackers of a master, each a process of its own at the lowest priority, as on another host: on loopback they would else
-take the processor, not the master's patience.
+take the processor, not the master's patience. Where the kernel shares processors between sessions (autogroup), a process's own
+priority counts only within its session, so an attacker has a session of its own, at the lowest priority too.
 
 An attack is a function (port, token, ready) that sets `ready` once its sockets do what they are for, and then goes on until
 its process is ended.
 """
+import contextlib
 import gzip
 import itertools
 import json
@@ -163,6 +165,9 @@ class Attack:
     @staticmethod
     def run(what, port, token, ready):
         os.nice(19)
+        os.setsid()
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as f:
+            f.write("19")
         what(port, token, ready)
 
     def __enter__(self):
