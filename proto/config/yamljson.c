@@ -101,23 +101,13 @@ static int read_scalar(struct reader *r, const yaml_event_t *e, json_t **ret)
 
 /* ---- anchors ---- */
 
-static size_t nodes_of(const json_t *j)
-{
-    size_t n = 1, i;
-    const char *key;
-    json_t *v;
-    if (json_is_object(j))
-        json_object_foreach((json_t *)j, key, v) n += nodes_of(v);
-    else if (json_is_array(j))
-        json_array_foreach(j, i, v) n += nodes_of(v);
-    return n;
-}
-
-static void anchor_add(struct reader *r, const yaml_char_t *name, json_t *value)
+/* Values are shared until the document is whole: a copy at every use would be work for nothing
+ * where it turns out to be too large. */
+static void anchor_add(struct reader *r, const yaml_char_t *name, json_t *value, size_t nodes)
 {
     vec_push(&r->anchors, (struct anchor){.name = det_strdup((const char *)name),
-                                          .value = json_deep_copy(value),
-                                          .nodes = nodes_of(value)});
+                                          .value = json_incref(value),
+                                          .nodes = nodes});
 }
 
 static int read_alias(struct reader *r, const yaml_event_t *e, json_t **ret)
@@ -129,7 +119,7 @@ static int read_alias(struct reader *r, const yaml_event_t *e, json_t **ret)
             continue;
         int rc = count_nodes(r, a->nodes, &e->start_mark);
         if (rc == 0)
-            *ret = json_deep_copy(a->value);
+            *ret = json_incref(a->value);
         return rc;
     }
     return fail_at(r, DET_EINVAL, &e->start_mark, "no anchor of this name before it:", name);
@@ -252,7 +242,7 @@ static int read_pair(struct reader *r, const yaml_event_t *key, int depth, json_
         return note_merge(r, merges, v, &key->start_mark);
     if (key->data.scalar.anchor) {
         JSON_OWN text = json_string(name);
-        anchor_add(r, key->data.scalar.anchor, text);
+        anchor_add(r, key->data.scalar.anchor, text, 1);
     }
     json_set(map, name, det_take(v));
     return 0;
@@ -280,6 +270,7 @@ static int read_mapping(struct reader *r, int depth, json_t **ret)
 static int read_node(struct reader *r, const yaml_event_t *e, int depth, json_t **ret)
 {
     const yaml_char_t *anchor = NULL;
+    size_t before = r->nodes;
     int rc = count_nodes(r, 1, &e->start_mark);
     if (rc < 0)
         return rc;
@@ -304,7 +295,7 @@ static int read_node(struct reader *r, const yaml_event_t *e, int depth, json_t 
         return fail_at(r, DET_EINVAL, &e->start_mark, "a value is missing", NULL);
     }
     if (rc == 0 && anchor)
-        anchor_add(r, anchor, *ret);
+        anchor_add(r, anchor, *ret, r->nodes - before);
     return rc;
 }
 
@@ -336,7 +327,7 @@ static int read_document(struct reader *r, json_t **ret)
             rc = fail_at(r, DET_EINVAL, &e.start_mark, "a second document; one is expected", NULL);
     }
     if (rc == 0)
-        *ret = det_take(value);
+        *ret = r->anchors.n ? json_deep_copy(value) : det_take(value);
     return rc;
 }
 

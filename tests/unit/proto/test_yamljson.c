@@ -144,6 +144,39 @@ static void test_bomb(void **state)
     buf_finish(&b);
 }
 
+/* Who changes one use of an anchor changes no other. */
+static void test_uses_are_apart(void **state)
+{
+    static const char text[] = "a: &a {x: {y: 1}}\nb: *a\nc: {<<: *a}\nd: [*a, *a]\n";
+    struct det_err err;
+    JSON_OWN j = NULL;
+    assert_int_equal(yamljson_parse(text, strlen(text), &j, &err), 0);
+    json_t *d = json_arr(j, "d");
+    json_t *uses[] = {json_obj(j, "a"), json_obj(j, "b"), json_obj(j, "c"), json_array_get(d, 0),
+                      json_array_get(d, 1)};
+    for (size_t i = 0; i < DET_ARRAY_LEN(uses); i++) {
+        assert_int_equal(json_int(json_obj(uses[i], "x"), "y", 0), 1);
+        json_set(json_obj(uses[i], "x"), "y", json_integer(2));
+    }
+}
+
+/* Each level is an anchor, so that copies of each would be a hundred times the whole. */
+static void test_anchors_in_anchors(void **state)
+{
+    struct buf b = BUF_INIT;
+    struct det_err err;
+    JSON_OWN j = NULL;
+    for (int i = 0; i < YAMLJSON_DEPTH_MAX - 2; i++)
+        buf_addf(&b, "&a%d [", i);
+    for (int i = 0; i < YAMLJSON_NODES_MAX - 1000; i++)
+        buf_add_str(&b, "x,");
+    for (int i = 0; i < YAMLJSON_DEPTH_MAX - 2; i++)
+        buf_add_ch(&b, ']');
+    assert_int_equal(yamljson_parse(b.p, b.len, &j, &err), 0);
+    assert_int_equal(json_array_size(j), 1);
+    buf_finish(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +184,8 @@ int main(void)
         cmocka_unit_test(test_anchors),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_uses_are_apart),
+        cmocka_unit_test(test_anchors_in_anchors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
