@@ -21,15 +21,17 @@
 #include "page.h"
 #include "retention.h"
 #include "shell.h"
+#include "slow.h"
 #include "startup.h"
 #include "transport.h"
+#include "trim.h"
 #include "waits.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { WARN_MS = 3600000 };
+enum { WARN_MS = 3600000, LARGE_WAITING_MAX = 100 };
 
 struct master {
     struct shell sh;
@@ -56,6 +58,9 @@ static void on_db_closed(void *arg)
     logpolicies_destroy(m->sh.policies);
     origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
+    slow_destroy(m->sh.large);
+    trim_destroy(m->sh.trim);
+    m->sh.trim = NULL;
     joins_destroy(m->sh.joins);
     lives_destroy(m->sh.lives);
 }
@@ -156,6 +161,8 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
         return rc;
     m->sh.auth = auth_create(&m->sh, &secrets);
     m->sh.hub = hub_create();
+    m->sh.trim = trim_create(m->sh.loop);
+    m->sh.large = slow_create(m->sh.loop, slow_threads(), LARGE_WAITING_MAX);
     m->sh.policies = logpolicies_create();
     m->sh.origins = origins_create();
     m->sh.waits = waits_create(&m->sh);

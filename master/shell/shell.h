@@ -27,6 +27,8 @@ struct shell {
     struct logpolicies *policies;  /* logpolicy.h: patterns that logs are held against */
     struct retention *retention;   /* retention.h: of logs and metrics */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
+    struct slow *large;            /* slow.h: what large requests need */
+    struct trim *trim;             /* trim.h: memory for the system */
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct shell_counts counts;
     int downloads; /* of checkpoints, under way */

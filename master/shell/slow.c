@@ -1,50 +1,95 @@
-/* Work on passwords takes 25 ms of a processor and 19 MiB: one at a time, in a thread of its own
- * that comes after all others, so that everybody else's requests neither wait for it nor for a
- * thread of libuv's, however many log in. */
-#include "auth_private.h"
-#include "mem.h"
-#include "shell.h"
+#include "slow.h"
 
+#include "mem.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { WAITING_MAX = 200, NICE = 10 };
+/* HEAP_LOOK_BYTES: more than its 64 KB, less than what is mapped by itself (main.c). */
+enum { NICE = 19, THREADS_MAX = 4, HEAP_LOOK_BYTES = 128 << 10 };
 
-static void start_next(struct auth_queue *q);
+struct slow {
+    uv_loop_t *loop;
+    struct slow_job *first;
+    size_t waiting, running, running_max, waiting_max;
+    bool is_ended;
+};
+
+struct slow *slow_create(uv_loop_t *loop, size_t running_max, size_t waiting_max)
+{
+    struct slow *q = det_zalloc(sizeof *q);
+    q->loop = loop;
+    q->running_max = running_max;
+    q->waiting_max = waiting_max;
+    return q;
+}
+
+static void free_when_over(struct slow *q)
+{
+    if (q->is_ended && !q->running && !q->waiting)
+        free(q);
+}
+
+void slow_destroy(struct slow *q)
+{
+    if (!q)
+        return;
+    q->is_ended = true;
+    free_when_over(q);
+}
+
+size_t slow_threads(void)
+{
+    size_t half = uv_available_parallelism() / 2;
+    return half < 1 ? 1 : half > THREADS_MAX ? THREADS_MAX : half;
+}
+
+static void start_next(struct slow *q);
+
+/* The end of this thread's part of the heap goes back to the system. glibc's malloc_trim() leaves
+ * it, and it may be 64 MB: only a free of so many bytes in the thread itself lets it look. */
+static void give_back_heap(void)
+{
+    void *volatile p = det_alloc(HEAP_LOOK_BYTES);
+    free(p);
+}
 
 static void on_work(void *arg)
 {
-    struct auth_job *j = arg;
+    struct slow_job *j = arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of this thread alone, on Linux */
     j->work(j);
+    give_back_heap();
     uv_async_send(&j->async);
 }
 
 static void on_closed(uv_handle_t *h)
 {
-    struct auth_job *j = h->data;
-    struct auth_queue *q = j->queue;
-    q->busy = false;
+    struct slow_job *j = h->data;
+    struct slow *q = j->queue;
+    q->running--;
     start_next(q);
     j->done(j, j->status);
+    free_when_over(q);
 }
 
 static void on_async(uv_async_t *a)
 {
-    struct auth_job *j = a->data;
+    struct slow_job *j = a->data;
     uv_thread_join(&j->thread);
     uv_close((uv_handle_t *)a, on_closed);
 }
 
-static void start_next(struct auth_queue *q)
+static void start_next(struct slow *q)
 {
-    struct auth_job *j = q->first;
-    if (q->busy || !j)
+    struct slow_job *j = q->first;
+    if (q->running >= q->running_max || !j)
         return;
     q->first = j->next;
     q->waiting--;
-    q->busy = true;
+    q->running++;
     uv_async_init(q->loop, &j->async, on_async); /* keeps the loop until it is done */
     j->async.data = j;
     j->status = uv_thread_create(&j->thread, on_work, j);
@@ -52,11 +97,11 @@ static void start_next(struct auth_queue *q)
         uv_close((uv_handle_t *)&j->async, on_closed);
 }
 
-int auth_work(struct auth_queue *q, struct auth_job *j, struct det_err *err)
+int slow_push(struct slow *q, struct slow_job *j)
 {
-    struct auth_job **end = &q->first;
-    if (q->waiting >= WAITING_MAX)
-        return det_fail(err, DET_EUNAVAIL, "too many people log in at once; try again");
+    struct slow_job **end = &q->first;
+    if (q->waiting >= q->waiting_max)
+        return DET_EUNAVAIL;
     while (*end)
         end = &(*end)->next;
     j->queue = q;

@@ -266,6 +266,15 @@ def budget(c, user):
     user.call("get_me")
 
 
+def given_back(c, user):
+    """What a small text stood for is freed to the system, not kept for the next one."""
+    before = resident_kb(c.procs["master"].pid)
+    for _ in range(3):
+        user.refused(400, "", "create_experiment", {"config": "a: 1", "modelDefinition": [0] * 2000000})
+    if not os.environ.get("DET_SANITIZED"):  # its allocator keeps what is freed
+        wait_until(lambda: resident_kb(c.procs["master"].pid) - before < 30 << 10, 20, "the memory of three refused requests")
+
+
 def follow(c, trial, token):
     s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
     s.sendall(f"GET /api/v1/trials/{trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
@@ -419,6 +428,7 @@ def main():
         guessers(c, user)
         packed(c, user)
         budget(c, user)
+        given_back(c, user)
         shown_out(c, user, one)
         flood(c, user)
         given_up(kept)

@@ -16,11 +16,13 @@
 #include "masterconf.h"
 #include "origins.h"
 #include "shell.h"
+#include "slow.h"
 #include "uuid.h"
 #include <inttypes.h>
 #include <string.h>
 
-enum { PIN_S = 60 };
+/* LARGE_BYTES: what reading a request of so many may take, small ones would wait for. */
+enum { PIN_S = 60, LARGE_BYTES = 64 << 10 };
 
 struct create_body {
     json_t *model_definition;
@@ -41,7 +43,8 @@ static const struct wire_field create_fields[] = {
 };
 
 struct create {
-    uv_work_t work;
+    uv_work_t work;      /* of a small request; */
+    struct slow_job job; /* of a large one */
     struct shell *sh;
     struct http_req *req;
     json_t *body, *config, *template; /* template: once it was looked up */
@@ -111,19 +114,45 @@ static int create_decode(struct create *c)
     return rc;
 }
 
+/* What nobody needs any more goes where the loop does not bear it: it may be millions of values. */
+static void create_drop_body(struct create *c, int rc)
+{
+    const char *key;
+    json_t *v;
+    void *next;
+    json_object_foreach_safe(c->body, next, key, v)
+        if (strcmp(key, "config") != 0 && strcmp(key, "template") != 0)
+            json_object_del(c->body, key);
+    c->b.model_definition = NULL;
+    if (rc < 0)
+        json_decref(c->body);
+    if (rc < 0)
+        c->body = NULL;
+}
+
 /* On a worker thread: nothing here is shared. Runs again once a template was looked up. */
 static int create_read(struct create *c)
 {
     int rc = c->body ? 0 : create_decode(c);
-    if (rc < 0 || create_wants_template(c))
-        return rc;
-    rc = create_config(c);
-    return rc < 0 || c->b.parent_id ? rc : pack_entries(c->b.model_definition, &c->tgz, &c->err);
+    if (rc == 0 && create_wants_template(c))
+        return 0;
+    if (rc == 0)
+        rc = create_config(c);
+    if (rc == 0 && !c->b.parent_id)
+        rc = pack_entries(c->b.model_definition, &c->tgz, &c->err);
+    create_drop_body(c, rc);
+    return rc;
 }
 
 static void create_work(uv_work_t *w)
 {
     struct create *c = container_of(w, struct create, work);
+    c->rc = create_read(c);
+}
+
+static void create_work_large(struct slow_job *j)
+{
+    struct create *c = container_of(j, struct create, job);
     c->rc = create_read(c);
 }
 
@@ -407,9 +436,12 @@ static void on_template(void *arg, const struct db_result *r)
     }
 }
 
-static void create_read_done(uv_work_t *w, int status)
+static void create_read_is_done(struct create *c, int status)
 {
-    struct create *c = container_of(w, struct create, work);
+    if (!c->sh->db) { /* the reading outlived the server */
+        create_fail(c, DET_EUNAVAIL, "the master is stopping");
+        return;
+    }
     if (status < 0 || c->rc < 0) {
         create_fail(c, status < 0 ? DET_EUNAVAIL : c->rc,
                     status < 0 ? uv_strerror(status) : c->err.text);
@@ -423,9 +455,24 @@ static void create_read_done(uv_work_t *w, int status)
     create_place(c);
 }
 
+static void create_read_done(uv_work_t *w, int status)
+{
+    create_read_is_done(container_of(w, struct create, work), status);
+}
+
+static void create_read_done_large(struct slow_job *j, int status)
+{
+    create_read_is_done(container_of(j, struct create, job), status);
+}
+
 static void create_begin(struct create *c)
 {
-    if (uv_queue_work(c->sh->loop, &c->work, create_work, create_read_done) < 0)
+    c->job.work = create_work_large;
+    c->job.done = create_read_done_large;
+    if (c->req->body.len >= LARGE_BYTES) {
+        if (slow_push(c->sh->large, &c->job) < 0)
+            create_fail(c, DET_EUNAVAIL, "too many large requests wait to be read; try again");
+    } else if (uv_queue_work(c->sh->loop, &c->work, create_work, create_read_done) < 0)
         create_fail(c, DET_EUNAVAIL, "no worker thread");
 }
 

@@ -12,13 +12,13 @@
 #include "log.h"
 #include "map.h"
 #include "mem.h"
+#include "trim.h"
 #include "vec.h"
 #include "waits.h"
 
-#include <malloc.h>
 #include <string.h>
 
-enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200, TRIM_EFFECTS = 1000, TRIM_MS = 1000 };
+enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200, TRIM_EFFECTS = 1000 };
 
 struct waiting { /* a request of the core */
     driver_cb *cb;
@@ -43,7 +43,7 @@ struct driver {
     bool singly;  /* a row of the batch was refused: which is found out */
     struct driver_rows rows; /* singly: the statements in flight */
     struct driver_stats stats;
-    uv_timer_t kick, deadline, trim;
+    uv_timer_t kick, deadline;
     int timers; /* not yet closed */
     void (*on_fatal)(void *arg);
     void *arg;
@@ -71,9 +71,8 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
     d->arg = arg;
     uv_timer_init(sh->loop, &d->kick);
     uv_timer_init(sh->loop, &d->deadline);
-    uv_timer_init(sh->loop, &d->trim);
-    d->kick.data = d->deadline.data = d->trim.data = d;
-    d->timers = 3;
+    d->kick.data = d->deadline.data = d;
+    d->timers = 2;
     return d;
 }
 
@@ -207,13 +206,6 @@ static void perform(struct driver *d, const struct core_effect *f)
     }
 }
 
-/* A large batch, and the orders that follow from it, leave tens of megabytes free between what
- * lives on. */
-static void on_trim(uv_timer_t *t)
-{
-    malloc_trim(0);
-}
-
 static void batch_end(struct driver *d)
 {
     bool was_large = d->effects.n > TRIM_EFFECTS;
@@ -224,7 +216,7 @@ static void batch_end(struct driver *d)
     d->committing = d->held = d->singly = false;
     driver_rows_finish(&d->rows);
     if (was_large)
-        uv_timer_start(&d->trim, on_trim, TRIM_MS, 0);
+        trim_soon(d->sh->trim); /* its orders took memory, too */
 }
 
 static void batch_perform(struct driver *d)
@@ -484,5 +476,4 @@ void driver_destroy(struct driver *d)
     core_destroy(d->core);
     uv_close((uv_handle_t *)&d->kick, on_timer_closed);
     uv_close((uv_handle_t *)&d->deadline, on_timer_closed);
-    uv_close((uv_handle_t *)&d->trim, on_timer_closed);
 }

@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "origins.h"
 #include "shell.h"
+#include "trim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,8 @@ enum {
     CLOSE_LOOK_MS = 20,
     PEER_TIMEOUT_MS = 10000,
     SWEEP_MS = 5000,
+    TRIM_BODY = 64 << 10,    /* of a body: what was made of it was as large */
+    TRIM_CONNECTIONS = 1000, /* that have ended since there were the most */
     HANDLES = 4 /* of libuv, in struct http */
 };
 
@@ -59,6 +62,8 @@ static void conn_unlink(struct http_conn *c)
 
 static void body_drop(struct http_conn *c)
 {
+    if (c->req.body.len >= TRIM_BODY && c->http->sh)
+        trim_soon(c->http->sh->trim);
     c->http->body_bytes -= c->req.body.len;
     buf_finish(&c->req.body);
 }
@@ -453,9 +458,20 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     }
 }
 
+static void trim_after_many(struct http *h)
+{
+    if (h->peers.count > h->peers_most)
+        h->peers_most = h->peers.count;
+    if (h->peers_most - h->peers.count < TRIM_CONNECTIONS || !h->sh)
+        return;
+    h->peers_most = h->peers.count;
+    trim_soon(h->sh->trim);
+}
+
 static void on_sweep(uv_timer_t *t)
 {
     struct http *h = t->data;
+    trim_after_many(h);
     http_peers_sweep(&h->peers, uv_now(h->loop));
     http_streams_sweep(h);
     if (h->sh && h->sh->driver && driver_not_ready(h->sh->driver))

@@ -78,6 +78,7 @@ struct http {
     uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
     struct http_peers peers;
+    size_t peers_most; /* since memory was last given back */
     struct http_drain drain;
     uv_timer_t sweep;
     size_t pending;    /* requests in handlers' hands, or waiting to be identified */

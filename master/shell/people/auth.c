@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REMEMBER_MS = 60000, REMEMBER_MAX = 20000 };
+enum { REMEMBER_MS = 60000, REMEMBER_MAX = 20000, PASSWORDS_MAX = 200 };
 /* "A2:" and the leadership; "A1:" of before leaderships had nonces. */
 #define ALLOC_OLD    "A1:"
 #define ALLOC_NEW    "A2:"
@@ -37,14 +37,16 @@ struct auth {
     char key[65], agent_token[65];
     struct map *sessions; /* token's sha256 -> struct session */
     uint64_t turn;        /* raised whenever something is forgotten */
-    struct auth_queue queue;
+    struct slow *queue; /* of work on passwords */
     struct guard *guard;
     struct notes notes;
 };
 
-struct auth_queue *auth_queue_of(struct auth *a)
+int auth_work(struct auth *a, struct slow_job *j, struct det_err *err)
 {
-    return &a->queue;
+    if (slow_push(a->queue, j) == 0)
+        return 0;
+    return det_fail(err, DET_EUNAVAIL, "too many people log in at once; try again");
 }
 
 struct guard *auth_guard(struct auth *a)
@@ -70,7 +72,7 @@ struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets)
     snprintf(a->key, sizeof a->key, "%s", secrets->token_key);
     snprintf(a->agent_token, sizeof a->agent_token, "%s", secrets->agent_token);
     a->sessions = map_create();
-    a->queue.loop = sh->loop;
+    a->queue = slow_create(sh->loop, 1, PASSWORDS_MAX);
     a->guard = guard_create();
     return a;
 }
@@ -89,6 +91,7 @@ void auth_destroy(struct auth *a)
     if (!a)
         return;
     sessions_drop(a);
+    slow_destroy(a->queue);
     guard_destroy(a->guard);
     free(a);
 }

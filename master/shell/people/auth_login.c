@@ -16,7 +16,7 @@ enum { SESSION_BYTES = 32 };
 _Static_assert(AUTH_SESSION_MAX == 2 * SESSION_BYTES + 1, "hex");
 
 struct login {
-    struct auth_job job;
+    struct slow_job job;
     struct shell *sh;
     char *username, *address, *password, *stored, *user_json;
     char token[AUTH_SESSION_MAX];
@@ -50,7 +50,7 @@ static void on_session(void *arg, int rc, const struct det_err *err)
     login_end(arg, rc, err->text);
 }
 
-static void verify_work(struct auth_job *job)
+static void verify_work(struct slow_job *job)
 {
     struct login *l = container_of(job, struct login, job);
     l->good = auth_verify_now(l->password, l->is_hashed, l->stored);
@@ -64,7 +64,7 @@ void auth_session_new(char token[AUTH_SESSION_MAX], char sha256[AUTH_SESSION_MAX
     memcpy(sha256, hex, AUTH_SESSION_MAX);
 }
 
-static void verify_done(struct auth_job *job, int status)
+static void verify_done(struct slow_job *job, int status)
 {
     struct login *l = container_of(job, struct login, job);
     if (status < 0 || (!l->good && !(l->user_id && !l->active && !l->stored))) {
@@ -95,8 +95,8 @@ static void on_user(void *arg, const struct db_result *r)
         l->user_json = det_strdup(db_text(r, 0, USER_JSON));
     }
     struct det_err err;
-    l->job = (struct auth_job){.work = verify_work, .done = verify_done};
-    if (auth_work(auth_queue_of(l->sh->auth), &l->job, &err) < 0)
+    l->job = (struct slow_job){.work = verify_work, .done = verify_done};
+    if (auth_work(l->sh->auth, &l->job, &err) < 0)
         login_end(l, err.code, err.text);
 }
 

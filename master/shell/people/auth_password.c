@@ -50,7 +50,7 @@ bool auth_verify_now(const char *password, bool is_hashed, const char *stored)
 }
 
 struct hash_job {
-    struct auth_job job;
+    struct slow_job job;
     char *password;
     bool is_hashed;
     char out[AUTH_HASH_MAX];
@@ -59,13 +59,13 @@ struct hash_job {
     void *arg;
 };
 
-static void hash_work(struct auth_job *job)
+static void hash_work(struct slow_job *job)
 {
     struct hash_job *j = container_of(job, struct hash_job, job);
     j->rc = auth_hash_now(j->password, j->is_hashed, j->out, NULL);
 }
 
-static void hash_done(struct auth_job *job, int status)
+static void hash_done(struct slow_job *job, int status)
 {
     struct hash_job *j = container_of(job, struct hash_job, job);
     j->cb(j->arg, status == 0 && j->rc == 0 ? j->out : NULL);
@@ -80,7 +80,7 @@ void auth_hash(struct shell *sh, const char *password, bool is_hashed, auth_hash
     j->is_hashed = is_hashed;
     j->cb = cb;
     j->arg = arg;
-    j->job = (struct auth_job){.work = hash_work, .done = hash_done};
-    if (auth_work(auth_queue_of(sh->auth), &j->job, NULL) < 0)
+    j->job = (struct slow_job){.work = hash_work, .done = hash_done};
+    if (auth_work(sh->auth, &j->job, NULL) < 0)
         hash_done(&j->job, -1);
 }
