@@ -86,6 +86,7 @@ static void stop(struct master *m)
     uv_close((uv_handle_t *)&m->intr, NULL);
     uv_close((uv_handle_t *)&m->warn, NULL);
     uv_close((uv_handle_t *)&m->renew, NULL);
+    transport_stop(&m->transport);
     gc_stop(m->sh.gc);
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
@@ -241,7 +242,7 @@ static void on_warn(uv_timer_t *t)
 static void on_renew(uv_timer_t *t)
 {
     struct master *m = t->data;
-    transport_renew(&m->transport, m->sh.http, uv_now(&m->loop));
+    transport_renew(&m->transport, m->sh.http, &m->loop);
 }
 
 static void timers(struct master *m)

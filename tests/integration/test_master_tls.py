@@ -1,4 +1,5 @@
 """HTTPS: det-master with a certificate of its own; the command line, the agent and the task's ranks check it, and the command line asks whom to trust."""
+import contextlib
 import hashlib
 import http.client
 import json
@@ -84,6 +85,21 @@ def renewed_files(c, lines):
     wait_until(lambda: any("the certificate's authority is " + now in x for x in lines), 20, "the new certificate")
     assert certificate(c) == open(c.path("master.crt")).read() != before
     assert "version" in c.det("master", "info").stdout
+
+
+def hung_files(c):
+    """A file system that hangs holds up neither requests nor the master's end. Returns what it hangs at."""
+    conn = c.connect()  # which reads the file, too
+    os.remove(c.path("master.crt"))
+    os.mkfifo(c.path("master.crt"))
+
+    def at_it():
+        with contextlib.suppress(OSError):  # nobody reads there yet
+            return os.fdopen(os.open(c.path("master.crt"), os.O_WRONLY | os.O_NONBLOCK), "wb")
+    pipe = wait_until(at_it, 20, "the master's look at its certificate")
+    conn.request("GET", "/api/v1/me", headers={"Authorization": "Bearer " + c.token})
+    assert conn.getresponse().status == 200
+    return pipe
 
 
 def renewed_own(c):
@@ -393,8 +409,10 @@ def main():
         whole_trial(c)
         refusals(c)
         renewed_files(c, lines)
+        pipe = hung_files(c)
         master = c.procs["master"]
         c.stop("master")
+        pipe.close()
         thread.join(120)
         assert master.returncode == 0 and not thread.is_alive(), "the stream outlived the master"
     print("test_master_tls: passed")

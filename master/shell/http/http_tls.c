@@ -1,5 +1,6 @@
 #include "http_tls.h"
 
+#include "clk.h"
 #include "hash.h"
 #include "http_conn.h"
 #include "mem.h"
@@ -9,13 +10,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 32 };
+enum { CHAIN_MAX = 32, HANDSHAKE_MS = 600000 };
 
 struct shown {
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned n;
     gnutls_privkey_t key;
-    struct shown *older; /* a handshake may still be at it */
+    struct shown *older; /* a handshake may still be at it; */
+    int64_t until_ms;    /* since it was the newest, no longer than this */
 };
 /* libmicrohttpd hands nothing of ours to the function that it asks; a process has one server. */
 static struct shown *newest;
@@ -44,6 +46,20 @@ static bool belong_together(const gnutls_datum_t *cert, const gnutls_datum_t *ke
     return rc >= 0;
 }
 
+/* Handshakes are cut long before (http_peer.c). */
+static void drop_old(int64_t now_ms)
+{
+    for (struct shown **at = &newest->older; *at;) {
+        struct shown *s = *at;
+        if (now_ms - s->until_ms < HANDSHAKE_MS) {
+            at = &s->older;
+            continue;
+        }
+        *at = s->older;
+        shown_free(s);
+    }
+}
+
 int http_tls_show(const struct pem_pair *pair, struct det_err *err)
 {
     gnutls_datum_t cert = datum(&pair->cert), key = datum(&pair->key);
@@ -59,8 +75,11 @@ int http_tls_show(const struct pem_pair *pair, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "security.tls.cert and .key must be PEM and belong together");
     }
+    if (newest)
+        newest->until_ms = clk_mono_ms();
     s->older = newest;
     newest = s;
+    drop_old(clk_mono_ms());
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "fsx.h"
 #include "log.h"
 #include "mem.h"
+#include "slow.h"
 
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -46,19 +47,18 @@ static bool is_loopback(const char *host)
     return ret;
 }
 
-static int read_files(struct transport *t, struct pem_pair *ret, struct det_err *err)
+static int read_files(const char *cert, const char *key, struct pem_pair *ret, struct det_err *err)
 {
-    const struct masterconf *conf = t->conf;
-    int rc = fsx_read_file(AT_FDCWD, conf->tls_cert, PEM_BYTES_MAX, &ret->cert, err);
+    int rc = fsx_read_file(AT_FDCWD, cert, PEM_BYTES_MAX, &ret->cert, err);
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.cert");
-    rc = fsx_read_file(AT_FDCWD, conf->tls_key, PEM_BYTES_MAX, &ret->key, err);
+    rc = fsx_read_file(AT_FDCWD, key, PEM_BYTES_MAX, &ret->key, err);
     if (rc < 0)
         return det_wrap(err, rc, "security.tls.key");
     if (!ret->cert.len || !ret->key.len)
         return det_fail(err, DET_EINVAL, "security.tls.%s: %s is empty: put a %s in PEM there",
                         ret->cert.len ? "key" : "cert",
-                        ret->cert.len ? conf->tls_key : conf->tls_cert,
+                        ret->cert.len ? key : cert,
                         ret->cert.len ? "private key" : "certificate");
     return 0;
 }
@@ -230,25 +230,67 @@ int transport_follow(struct transport *t, struct http *h, struct det_err *err)
     return rc;
 }
 
+/* A look at the files, in a thread of its own: it lasts as long as their file system hangs. */
+struct look {
+    struct slow_job job;
+    struct transport *t;
+    struct http *http;
+    char *cert, *key;
+    struct pem_pair files;
+    int rc;
+    struct det_err err;
+};
+
+static void look_work(struct slow_job *j)
+{
+    struct look *l = container_of(j, struct look, job);
+    l->rc = read_files(l->cert, l->key, &l->files, &l->err);
+}
+
 /* A file may be there before the other one: what does not fit is looked at again when it has
  * changed. */
-static void renew_from_files(struct transport *t, struct http *h)
+static void look_take(struct look *l)
 {
-    struct pem_pair files = {BUF_INIT, BUF_INIT};
     char now[HASH_HEX_MAX] = "";
-    struct det_err err;
-    int rc = read_files(t, &files, &err);
-    if (rc == 0)
-        hash_files(&files, now);
-    if (strcmp(now, t->seen) != 0) {
-        memcpy(t->seen, now, sizeof now);
-        rc = rc < 0 ? rc : http_set_certificate(h, &files, &err);
-        if (rc < 0)
-            log_error("the master shows the certificate of before: %s", err.text);
-        else
-            take_files(t, &files);
-    }
-    pem_pair_finish(&files);
+    if (l->rc == 0)
+        hash_files(&l->files, now);
+    if (strcmp(now, l->t->seen) == 0)
+        return;
+    memcpy(l->t->seen, now, sizeof now);
+    int rc = l->rc < 0 ? l->rc : http_set_certificate(l->http, &l->files, &l->err);
+    if (rc < 0)
+        log_error("the master shows the certificate of before: %s", l->err.text);
+    else
+        take_files(l->t, &l->files);
+}
+
+static void look_done(struct slow_job *j, int status)
+{
+    struct look *l = container_of(j, struct look, job);
+    if (status == 0 && !l->t->is_over)
+        look_take(l);
+    l->t->is_looking = false;
+    pem_pair_finish(&l->files);
+    free(l->cert);
+    free(l->key);
+    free(l);
+}
+
+static void renew_from_files(struct transport *t, struct http *h, uv_loop_t *loop)
+{
+    if (t->is_looking)
+        return;
+    if (!t->looks)
+        t->looks = slow_create(loop, 1, 1);
+    struct look *l = det_zalloc(sizeof *l);
+    *l = (struct look){.job = {.work = look_work, .done = look_done},
+                       .t = t,
+                       .http = h,
+                       .cert = det_strdup(t->conf->tls_cert),
+                       .key = det_strdup(t->conf->tls_key)};
+    t->is_looking = true;
+    det_ignore(slow_push(t->looks, &l->job), "the one that may wait");
+    uv_unref((uv_handle_t *)&l->job.async); /* the master's end does not wait for it */
 }
 
 static void renew_own(struct transport *t, struct http *h, uint64_t now_ms)
@@ -269,12 +311,17 @@ static void renew_own(struct transport *t, struct http *h, uint64_t now_ms)
         t->renew_ms = now_ms + RETRY_MS;
 }
 
-void transport_renew(struct transport *t, struct http *h, uint64_t now_ms)
+void transport_renew(struct transport *t, struct http *h, uv_loop_t *loop)
 {
     if (t->conf->tls_cert)
-        renew_from_files(t, h);
+        renew_from_files(t, h, loop);
     else
-        renew_own(t, h, now_ms);
+        renew_own(t, h, uv_now(loop));
+}
+
+void transport_stop(struct transport *t)
+{
+    t->is_over = true;
 }
 
 void transport_finish(struct transport *t)
@@ -314,7 +361,7 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
     if (rc < 0)
         return rc;
     if (conf->tls_cert) {
-        rc = read_files(ret, ret_server, err);
+        rc = read_files(conf->tls_cert, conf->tls_key, ret_server, err);
         if (rc == 0)
             take_files(ret, ret_server);
         return rc;

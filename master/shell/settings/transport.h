@@ -11,6 +11,8 @@
 #include "hash.h"
 #include "http.h"
 #include "masterconf.h"
+#include <stdbool.h>
+#include <uv.h>
 
 struct transport {
     const struct masterconf *conf;
@@ -19,6 +21,8 @@ struct transport {
     char print[FINGERPRINT_MAX];    /* of the authority by which agents that join know us */
     char seen[HASH_HEX_MAX];        /* of the files, at the last look */
     uint64_t renew_ms;              /* when the own certificate is to be renewed */
+    struct slow *looks;             /* at the files, while it runs; NULL: none yet */
+    bool is_looking, is_over;
 };
 /* ret_server stays empty for plain HTTP. DET_EINVAL: that would carry passwords and tokens over a
  * network in the clear, and nobody asked for it. Blocking; after db_migrate(). */
@@ -36,10 +40,13 @@ int transport_take(struct transport *t, struct http *h, struct db_authority *a,
 /* The same, and reads it: where another master may have rotated it. Blocking. */
 int transport_follow(struct transport *t, struct http *h, struct det_err *err);
 /* A new certificate, from the next handshake on, where it is time for one: the files are others
- * than at the last look, or the own one has been shown for long enough. From the loop; reads two
- * small files. What is wrong with them is logged once, and the certificate of before stays. */
+ * than at the last look, or the own one has been shown for long enough. Files are read in a
+ * thread; while one look lasts there is no other. What is wrong with them is logged once, and the
+ * certificate of before stays. t stays where it is; h until transport_stop(). */
 #define TRANSPORT_LOOK_MS 2000
-void transport_renew(struct transport *t, struct http *h, uint64_t now_ms);
+void transport_renew(struct transport *t, struct http *h, uv_loop_t *loop);
+/* The server ends: what a look finds is shown no more. */
+void transport_stop(struct transport *t);
 /* Plain HTTP that others than this host can read: worth a line in the log, again and again. */
 bool transport_is_insecure(const struct masterconf *conf);
 void transport_warn(const struct masterconf *conf);
