@@ -49,10 +49,10 @@ void db_model_version_list(struct db *db, const char *key, const struct db_page 
     db_query(db,
              "WITH f AS (SELECT v.id, '' AS state, CASE $2::integer WHEN 4 THEN v.id "
              "ELSE v.version END::float8 num, NULL::text txt "
-             "FROM model_versions v WHERE v.model_id = model_at($1))"
+             "FROM model_versions v WHERE v.model_id = (SELECT model_at($1)))"
              DB_LIST_TAIL(DB_LIST_ORDER("id", "$3"), "$4", "$5", "NULL",
                           "(SELECT model_version_doc(v, (SELECT model_brief(m) FROM models m "
-                          "WHERE m.id = model_at($1))) FROM model_versions v WHERE v.id = page.id)"),
+                          "WHERE m.id = (SELECT model_at($1)))) FROM model_versions v WHERE v.id = page.id)"),
              db_page_arg(db_str_arg(DB_ARGS, key), p), cb, arg);
 }
 

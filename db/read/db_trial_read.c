@@ -70,18 +70,20 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
 /* Rows of all three kinds by their steps; kind orders those of equal steps. */
 #define WORKLOADS                                                                                  \
     "SELECT m.steps, 0 AS kind, m.id::text key, m.grp, m.run_id, NULL::text uuid, "                \
-    "(m.metrics->metrics_key(m.grp)->>$5::text) AS value FROM metrics m "                          \
+    "(m.metrics->metrics_key(m.grp)->$5::text) AS value FROM metrics m "                           \
     "WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp <> 'validation' "                  \
     "AND $2::integer = 0 AND ($3::text IS NULL OR m.grp = $3) "                                    \
     "UNION ALL SELECT m.steps, 1, m.id::text, m.grp, m.run_id, NULL, "                             \
-    "m.metrics->'validation_metrics'->>$5::text "                                                  \
+    "m.metrics->'validation_metrics'->$5::text "                                                   \
     "FROM metrics m WHERE m.trial_id = $1::bigint AND NOT m.archived AND m.grp = 'validation' "    \
     "AND $2::integer IN (0, 2, 3) AND ($3::text IS NULL OR m.grp = $3) "                           \
     "UNION ALL SELECT c.steps, 2, c.uuid, NULL, NULL, c.uuid, NULL FROM checkpoints c "            \
     "WHERE c.trial_id = $1::bigint AND $2::integer IN (0, 1, 3) "                                  \
     "AND NOT ($4::boolean AND c.state = 'DELETED')"
 /* Sorted by a metric: only what reads as a number is sorted by it. */
-#define NUMBER(x) "CASE WHEN " x " ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN " x "::float8 END"
+#define NUMBER(x)                                                                                  \
+    "CASE jsonb_typeof(" x ") WHEN 'number' THEN " x "::float8 WHEN 'string' THEN CASE WHEN "      \
+    x "#>>'{}' ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN (" x "#>>'{}')::float8 END END"
 #define WORKLOAD_DOC                                                                               \
     "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
     "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \
@@ -94,7 +96,7 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
 /* clang-format off */
 static const char sorted_sql[] =
     "WITH w AS (" WORKLOADS "), f AS (SELECT steps AS id, '' AS state, w.*, "
-    NUMBER("value") "::float8 num, "
+    NUMBER("value") " num, "
     "NULL::text txt, $7::integer sort FROM w)"
     DB_LIST_TAIL(DB_LIST_ORDER("steps, kind, key", "$8"), "$9", "$10", "NULL", WORKLOAD_DOC);
 /*

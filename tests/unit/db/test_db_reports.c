@@ -379,6 +379,38 @@ static void test_together_chunks(void **state)
                         "\"type\": \"number\", \"count\": 66}");
 }
 
+/* What is not in a chunk yet adds to a trial's summary what its chunk adds once it is closed,
+ * whatever the values are: twelve metrics that are numbers, no numbers, or now one and now the
+ * other, in three tails one after the other. */
+static void test_odd_tails(void **state)
+{
+    static const char add[] =
+        "SELECT string_agg(report_metrics(12000, 1, 'training', %d + s, jsonb_build_object('avg_metrics', "
+        "(SELECT jsonb_object_agg('m' || k, v[1 + (s * (k + 7) + %d + k) %% (1 + k)]) FROM "
+        "(SELECT '[0.1,-2.5,\"NaN\",1e300,\"Infinity\",\"a\",7,null,[1],true,{\"a\":1},-1e300]'::jsonb j) j, "
+        "LATERAL (SELECT array_agg(x) v FROM jsonb_array_elements(j) x) a, generate_series(0, 11) k)), now()), '') "
+        "FROM generate_series(1, %d) s";
+    char sql[1024];
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "VALUES (12000, 1, 'r12000', '1.r12000', 'ACTIVE', 1, '{}', now())");
+    ask("SELECT metric_partitions(12000)");
+    for (int i = 0; i < 3; i++) {
+        snprintf(sql, sizeof sql, add, 100 * i, i, 5 + 5 * i);
+        assert_string_equal(ask(sql), "");
+        ask("CREATE TABLE before AS SELECT trial_summary(id, summary_metrics) s, (SELECT jsonb_object_agg(n, "
+            "metric_summary(id, summary_metrics, 'training', n)) FROM (SELECT 'm' || k n FROM generate_series(0, 11) k) x) "
+            "one FROM trials WHERE id = 12000");
+        ask("SELECT close_chunk(12000, 'training')");
+        assert_string_equal(ask("SELECT summary_metrics::text = s::text AND (summary_metrics->'avg_metrics')::text = one::text "
+                                "FROM trials, before WHERE id = 12000"),
+                            "t");
+        ask("DROP TABLE before");
+    }
+    assert_string_equal(ask("SELECT string_agg(value->>'type', ' ' ORDER BY length(key), key) FROM trials, "
+                            "jsonb_each(summary_metrics->'avg_metrics') WHERE id = 12000"),
+                        "number number string number number string string string string string string string");
+}
+
 /* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the
  * tail. */
 static void test_series(void **state)
@@ -454,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
-        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
