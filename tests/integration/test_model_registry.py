@@ -369,6 +369,7 @@ assert [x.model_version for x in m.list_versions()] == [2, 1] == [x.model_versio
 v.set_name("best")
 v.set_notes("n")
 assert (v.name, v.notes) == ("best", "n") == (m.get_version(1).name, m.get_version(1).notes) and "sdk net" in repr(v)
+assert repr(v.checkpoint.training).startswith("CheckpointTrainingMetadata(experiment_id=")
 fails(client.APIException, v.checkpoint.delete, 'version 1 of model "sdk net"')
 m.archive()
 assert m.archived and d.get_model("sdk net").archived

@@ -64,6 +64,9 @@ class CheckpointTrainingMetadata:
         self.hparams: Dict[str, Any] = raw.get("hparams") or {}
         self.validation_metrics: Dict[str, Any] = raw.get("validationMetrics") or {}
 
+    def __repr__(self) -> str:
+        return f"CheckpointTrainingMetadata(experiment_id={self.experiment_id}, trial_id={self.trial_id})"
+
 
 class Checkpoint:
     def __init__(self, master: Master, uuid: str) -> None:

@@ -396,8 +396,13 @@ class Experiment:
             if self.state in TERMINAL:
                 return self.state
             if self.state == ExperimentState.PAUSED:
-                raise ValueError(f"experiment {self.id} is paused: activate it before waiting for its end")
+                raise ValueError(f"experiment {self.id} is paused{self._held()}: activate it before waiting for its end")
             time.sleep(interval)
+
+    def _held(self) -> str:
+        """Why it is paused, where no person paused it."""
+        why = self._master.get(f"{self._path}/why")
+        return f" ({why['text']})" if why.get("held") else ""
 
     def list_checkpoints(
         self,
