@@ -33,6 +33,7 @@ const struct absent absent_table[] = {
     {"tensorboard", "start", "detach", 'd', "nothing is started that could be waited for"},
     /* people and rights */
     {"auth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
+    {"auth", "logout", NULL, 0, "det user logout"},
     {"oauth", "*", NULL, 0, "people log in with a name and a password: det user login NAME"},
     {"user", "edit", NULL, 0,
      "det user activate, deactivate and link-with-agent-user change what can be changed"},
