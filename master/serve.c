@@ -65,16 +65,28 @@ static void on_db_closed(void *arg)
     lives_destroy(m->sh.lives);
 }
 
-static void on_http_closed(void *arg)
+static void on_large_done(void *arg)
 {
     struct master *m = arg;
-    m->sh.http = NULL;
     db_close(m->sh.db, on_db_closed, m);
     driver_destroy(m->sh.driver);
 }
 
-/* In this order: nobody new comes in, who waits is answered, what is in hand ends, then the
- * database. */
+static void on_passwords_done(void *arg)
+{
+    struct master *m = arg;
+    slow_drain(m->sh.large, on_large_done, m);
+}
+
+static void on_http_closed(void *arg)
+{
+    struct master *m = arg;
+    m->sh.http = NULL;
+    auth_drain(m->sh.auth, on_passwords_done, m);
+}
+
+/* In this order: nobody new comes in, who waits is answered, what is in hand ends (also in
+ * threads, which the database and all else must outlive), then the database. */
 static void stop(struct master *m)
 {
     if (m->stopping)

@@ -24,6 +24,9 @@ struct slow_job {
 
 /* running_max: at a time; waiting_max: beside those. */
 struct slow *slow_create(uv_loop_t *loop, size_t running_max, size_t waiting_max);
+/* For the end: what waits ends with UV_ECANCELED, nothing more is taken, and cb runs, maybe at
+ * once, when what runs is done too. */
+void slow_drain(struct slow *q, void (*cb)(void *arg), void *arg);
 /* NULL ok. What waits and runs is done all the same. */
 void slow_destroy(struct slow *q);
 /* Half of the processors, 1 to 4. */

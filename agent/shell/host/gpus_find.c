@@ -92,12 +92,19 @@ static pid_t spawn_smi(int out)
 {
     char *const argv[] = {"nvidia-smi", "-L", NULL};
     posix_spawn_file_actions_t fa;
+    posix_spawnattr_t attr;
+    sigset_t none; /* of ours, which are all blocked, it would be deaf to SIGTERM */
     pid_t pid;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_adddup2(&fa, out, 1);
     posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", 1, 0);
-    int rc = posix_spawnp(&pid, argv[0], &fa, NULL, argv, environ);
+    int rc = posix_spawnp(&pid, argv[0], &fa, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&fa);
+    posix_spawnattr_destroy(&attr);
     return rc == 0 ? pid : -1;
 }
 

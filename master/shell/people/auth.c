@@ -86,6 +86,11 @@ static void sessions_drop(struct auth *a)
     map_destroy(a->sessions);
 }
 
+void auth_drain(struct auth *a, void (*cb)(void *arg), void *arg)
+{
+    slow_drain(a->queue, cb, arg);
+}
+
 void auth_destroy(struct auth *a)
 {
     if (!a)

@@ -15,6 +15,8 @@
 struct auth;
 struct db_cluster;
 struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets);
+/* For the end: slow_drain() of the work on passwords. */
+void auth_drain(struct auth *a, void (*cb)(void *arg), void *arg);
 void auth_destroy(struct auth *a);
 
 /* True when the request carries any token. */

@@ -22,7 +22,7 @@ static struct {
 } jobs[JOBS];
 static uv_loop_t loop;
 static sem_t may_end;
-static char order[JOBS + 1];
+static char order[2 * JOBS]; /* what was cancelled by letter */
 
 static void work(struct slow_job *j)
 {
@@ -34,8 +34,8 @@ static void work(struct slow_job *j)
 static void done(struct slow_job *j, int status)
 {
     size_t i = (size_t)((char *)j - (char *)jobs) / sizeof jobs[0];
-    assert_int_equal(status, 0);
-    order[strlen(order)] = (char)('0' + i);
+    assert_true(status == 0 || status == UV_ECANCELED);
+    order[strlen(order)] = (char)((status == 0 ? '0' : 'a') + i);
 }
 
 static int setup(void **state)
@@ -70,7 +70,7 @@ static void test_in_order_and_no_more_than_may_wait(void **state)
     assert_int_equal(slow_push(q, &jobs[3].job), DET_EUNAVAIL);
     let_all_end();
     assert_string_equal(order, "012");
-    assert_int_equal(jobs[0].nice, 19);
+    assert_int_equal(jobs[0].nice, 10);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), mine); /* of the loop: as before */
     assert_int_equal(slow_push(q, &jobs[3].job), 0); /* there is room again */
     let_all_end();
@@ -100,12 +100,34 @@ static void test_what_waits_is_done_after_the_end(void **state)
     assert_in_range(slow_threads(), 1, 4);
 }
 
+static void on_drained(void *arg)
+{
+    order[strlen(order)] = '.';
+    slow_destroy(arg);
+}
+
+static void test_drained(void **state)
+{
+    struct slow *q = slow_create(&loop, 1, 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(slow_push(q, &jobs[i].job), 0);
+    slow_drain(q, on_drained, q);
+    assert_string_equal(order, "bc");
+    assert_int_equal(slow_push(q, &jobs[3].job), DET_EUNAVAIL);
+    let_all_end();
+    assert_string_equal(order, "bc0.");
+    q = slow_create(&loop, 1, 2);
+    slow_drain(q, on_drained, q);
+    assert_string_equal(order, "bc0..");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_in_order_and_no_more_than_may_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_waits_is_done_after_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_drained, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
