@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* NICE: after all others, and yet on a host full of trials a tenth of what one of them gets: people
- * wait for it. HEAP_LOOK_BYTES: more than its 64 KB, less than what is mapped by itself (main.c). */
+/* NICE: after all others, and yet a tenth of what a trial on the same host gets: people wait for
+ * it. HEAP_LOOK_BYTES: more than its 64 KB, less than what is mapped by itself (main.c). */
 enum { NICE = 10, THREADS_MAX = 4, HEAP_LOOK_BYTES = 128 << 10 };
 
 struct slow {
