@@ -11,8 +11,10 @@ sys.path.insert(0, os.path.join(HERE, "stand_ins"))
 
 import determined as det  # noqa: E402
 from determined import core  # noqa: E402
+from determined.core._storage import DirectoryStorage  # noqa: E402
 from determined.transformers import DetCallback  # noqa: E402
 from determined.transformers._hf_callback import get_ds_config_path_from_args, get_metric_type  # noqa: E402
+from test_core import on_two_ranks  # noqa: E402
 from transformers import Trainer, TrainingArguments  # noqa: E402
 
 
@@ -62,9 +64,9 @@ class Callback(unittest.TestCase):
         self.addCleanup(self.top.cleanup)
         self.told = []
 
-    def context(self, lengths, preempt_after=10**9):
-        distributed = core.DummyDistributedContext()
-        storage = core.init(checkpoint_storage=os.path.join(self.top.name, "store")).checkpoint
+    def context(self, lengths, preempt_after=10**9, distributed=None):
+        distributed = distributed or core.DummyDistributedContext()
+        storage = core.DummyCheckpointContext(distributed, DirectoryStorage(os.path.join(self.top.name, "store")))
         context = core.Context(storage, distributed, Preempt(distributed, preempt_after), Train(self.told), Searcher(distributed, lengths, self.told))
         context.start()
         return context
@@ -123,6 +125,21 @@ class Callback(unittest.TestCase):
             _, trainer = self.train(self.BATCHES, [7], latest=uuid, max_steps=7, out="anew", overwrite_output_dir=True)
         self.assertIn("Skip downloading last checkpoint", "".join(log.output))
         self.assertIsNone(trainer.args.resume_from_checkpoint)
+
+    def test_two_ranks(self):
+        """Of one machine, whose directory both write to: one checkpoint has the files, and rank 0 reports."""
+        trial = types.SimpleNamespace(_config={"searcher": self.BATCHES}, trial_id=3)
+        info = types.SimpleNamespace(trial=trial, latest_checkpoint=None, task_type="TRIAL")
+        arguments = TrainingArguments(os.path.join(self.top.name, "out"), max_steps=7)
+
+        def train(ranks):
+            callback = DetCallback(self.context([7] if ranks.rank == 0 else [], distributed=ranks), arguments)
+            Trainer(args=arguments, callbacks=[callback]).train()
+
+        with mock.patch.object(det, "get_cluster_info", lambda: info):
+            self.assertEqual(on_two_ranks(train), [None, None])
+        self.assertEqual([t[:2] for t in self.told], [("training", 7), ("validation", 7), ("completed", 7)])
+        self.assertEqual(list(self.checkpoints().values()), [["checkpoint-7", "metadata.json"]])
 
     def test_complete_already(self):
         told, trainer = self.train(self.BATCHES, [], max_steps=7)

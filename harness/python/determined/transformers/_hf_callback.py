@@ -228,11 +228,12 @@ class DetCallback(TrainerCallback):  # type: ignore
         distributed = self.core_context.distributed
         distributed.allgather(None)
         wanted = re.compile(rf"(checkpoint-{step}|runs)/")
+        stores = distributed.local_rank == 0
         self.core_context.checkpoint.upload(
-            output_dir if distributed.local_rank == 0 else None,
+            output_dir if stores else None,
             metadata={"steps_completed": step, "trial_id": self._info.trial.trial_id},
             shard=True,
-            selector=lambda path: wanted.match(path) is not None,
+            selector=(lambda path: wanted.match(path) is not None) if stores else None,
         )
 
     def _complete(self, state: Any, control: Any) -> None:
