@@ -15,7 +15,7 @@ from determined.core._storage import DirectoryStorage  # noqa: E402
 from determined.transformers import DetCallback  # noqa: E402
 from determined.transformers._hf_callback import get_ds_config_path_from_args, get_metric_type  # noqa: E402
 from test_core import on_two_ranks  # noqa: E402
-from transformers import Trainer, TrainingArguments  # noqa: E402
+from transformers import Trainer, TrainerCallback, TrainingArguments  # noqa: E402
 
 
 class Searcher(core.DummySearcherContext):
@@ -71,7 +71,7 @@ class Callback(unittest.TestCase):
         context.start()
         return context
 
-    def train(self, searcher, lengths, latest=None, preempt_after=10**9, filter_metrics=None, user_data=None, out="out", **args):
+    def train(self, searcher, lengths, latest=None, preempt_after=10**9, filter_metrics=None, user_data=None, out="out", others=(), **args):
         """What a run tells the cluster, and the Trainer that ran."""
         trial = types.SimpleNamespace(_config={"searcher": searcher}, trial_id=3)
         info = types.SimpleNamespace(trial=trial, latest_checkpoint=latest, task_type="TRIAL")
@@ -80,7 +80,7 @@ class Callback(unittest.TestCase):
         with mock.patch.object(det, "get_cluster_info", lambda: info):
             arguments = TrainingArguments(os.path.join(self.top.name, out), **args)
             callback = DetCallback(context, arguments, filter_metrics, user_data)
-            trainer = Trainer(args=arguments, callbacks=[callback])
+            trainer = Trainer(args=arguments, callbacks=[*others, callback])
             trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
         return list(self.told), trainer
 
@@ -126,6 +126,36 @@ class Callback(unittest.TestCase):
         self.assertIn("Skip downloading last checkpoint", "".join(log.output))
         self.assertIsNone(trainer.args.resume_from_checkpoint)
 
+    def test_resumed_at_the_end(self):
+        """The run before ended once its last checkpoint was stored, and before it told the searcher."""
+        epochs = {"name": "adaptive_asha", "metric": "eval_loss", "max_length": {"epochs": 3}}
+        for searcher, length, more, args in ((self.BATCHES, 7, [], {"max_steps": 7}), (epochs, 3, [], {"num_train_epochs": 3}), (epochs, 1, [3], {"num_train_epochs": 3})):
+            with self.subTest(length):
+                self.train(searcher, [length], out=f"out{length}{more}", **args)
+                uuid = max(self.checkpoints(), key=lambda u: os.path.getmtime(os.path.join(self.top.name, "store", u)))
+                told, trainer = self.train(searcher, [length, *more], latest=uuid, out=f"later{length}{more}", **args)
+                step = length if searcher is self.BATCHES else length * 5
+                self.assertEqual(told[0], ("completed", length, 1 / step))
+                self.assertEqual([t[1] for t in told if t[0] == "completed"], [length, *more])
+                if not more:
+                    self.assertEqual((len(told), trainer.state.global_step), (1, step))
+                with self.assertRaisesRegex(ValueError, "searcher.metric is 'accuracy'.*eval_loss"):
+                    self.train({**searcher, "metric": "accuracy"}, [length], latest=uuid, out=f"wrong{length}{more}", **args)
+
+    def test_too_short(self):
+        """The Trainer's own end before the searcher's length is no success; a callback's that stops early is its own affair."""
+        with self.assertRaisesRegex(RuntimeError, "training ended at step 5, but the searcher asks for 7 batches"):
+            self.train(self.BATCHES, [7], max_steps=5)
+
+        class Stop(TrainerCallback):
+            def on_step_end(self, args, state, control, **kwargs):
+                control.should_training_stop = control.should_training_stop or state.global_step == 4
+
+        with self.assertLogs("determined.transformers", "WARNING") as log:
+            told, _ = self.train(self.BATCHES, [7], max_steps=7, others=[Stop()])
+        self.assertIn("training ended at step 4", log.output[-1])
+        self.assertEqual([t for t in told if t[0] == "completed"], [])
+
     def test_two_ranks(self):
         """Of one machine, whose directory both write to: one checkpoint has the files, and rank 0 reports."""
         trial = types.SimpleNamespace(_config={"searcher": self.BATCHES}, trial_id=3)
@@ -152,6 +182,7 @@ class Callback(unittest.TestCase):
         self.assertIn(("validation", 7, ["eval_loss"]), told)
         with self.assertRaisesRegex(ValueError, "searcher.metric is 'accuracy'.*eval_loss"):
             self.train({**self.BATCHES, "metric": "accuracy"}, [7], max_steps=7)
+        self.assertEqual(len(self.checkpoints()), 1, "of the first run: what ends by a wrong name stores nothing")
         for logs, kind in (({"eval_x": 1}, "eval_"), ({"test_x": 1}, "test_"), ({"train_runtime": 1}, "train_"), ({"loss": 1, "eval_x": 2}, "train_progress")):
             self.assertEqual(get_metric_type(logs), kind)
 

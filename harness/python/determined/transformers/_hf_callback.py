@@ -135,9 +135,36 @@ class DetCallback(TrainerCallback):  # type: ignore
     # ---- what the Trainer tells ----
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.current_op is not None:
+            self._take_up(state, control)
         if self._idle:
             logger.info("the searcher has nothing more for this trial")
             control.should_training_stop = True
+
+    def _take_up(self, state: Any, control: Any) -> None:
+        """A run may have ended between its last save and its report: what it would have told is in the saved log."""
+        logged = [logs for logs in state.log_history if logs.get("step") == state.global_step]
+        evaluated = [logs for logs in logged if any(name.startswith(EVAL) for name in logs)]
+        for logs in evaluated:
+            self.last_metrics.update(self._filtered(logs))
+        while evaluated and self.current_op is not None and self._restored(state) >= self.current_op.length:
+            self._complete(control, self._metric(state))
+            self._idle = self.current_op is None
+
+    def _restored(self, state: Any) -> float:
+        return float(state.global_step if self.searcher_unit == "batches" else state.epoch)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """An operation that stays open would look like a trial that is complete."""
+        if self.current_op is None or self._leaving:
+            return
+        where = f"training ended at step {state.global_step}, but the searcher asks for {self.current_op.length} {self.searcher_unit}"
+        if state.global_step < state.max_steps:
+            logger.warning(f"{where}: stopped before its own end, the trial has no metric for the searcher there")
+            return
+        raise RuntimeError(
+            f"{where}, evaluated and saved there: make --max_steps or --num_train_epochs reach it, or start the trial anew"
+        )
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, Any]] = None, **kwargs: Any) -> None:
         if logs is None:
@@ -198,7 +225,7 @@ class DetCallback(TrainerCallback):  # type: ignore
         control.should_evaluate = control.should_evaluate or self._steps["validation"] != step
         control.should_save = control.should_save or control.should_evaluate or self._steps["saved"] != step
         if not control.should_save:
-            self._complete(state, control)
+            self._complete(control, self._metric(state))
 
     def _make_room(self, control: Any) -> None:
         if not self._leaving and self.core_context.preempt.should_preempt():
@@ -209,10 +236,11 @@ class DetCallback(TrainerCallback):  # type: ignore
         if self._info is None or self._idle:
             return
         step = state.global_step
+        metric = self._metric(state) if self._pending else None  # a wrong name is told before anything is stored
         self._upload(args.output_dir, step)
         self._steps["saved"] = step
         if self._pending:
-            self._complete(state, control)
+            self._complete(control, metric)
         if not self._leaving:
             self._leaving = self.core_context.preempt.should_preempt()
         if self._leaving:
@@ -236,21 +264,21 @@ class DetCallback(TrainerCallback):  # type: ignore
             selector=(lambda path: wanted.match(path) is not None) if stores else None,
         )
 
-    def _complete(self, state: Any, control: Any) -> None:
+    def _complete(self, control: Any, metric: Any) -> None:
         """Evaluated and saved at the operation's length: the searcher says whether there is more."""
         assert self.current_op is not None
         self._pending = False
         if self._chief:
-            metric = self._metric(getattr(state, "best_metric", None))
             logger.info(f"Metric reported to searcher: {metric}")
             self.current_op.report_completed(metric)
         self.current_op = next(self.searcher_ops, None)
         if self.current_op is None:
             control.should_training_stop = True
 
-    def _metric(self, best: Any) -> Any:
+    def _metric(self, state: Any) -> Any:
         if self.searcher_metric in self.last_metrics:
             return self.last_metrics[self.searcher_metric]
+        best = getattr(state, "best_metric", None)
         if best is None:
             names = ", ".join(n for n in self.last_metrics if n.startswith(EVAL)) or "nothing"
             raise ValueError(f"searcher.metric is {self.searcher_metric!r}, but the Trainer's evaluation has {names}")

@@ -42,7 +42,7 @@ class Trainer:
     def __init__(self, model=None, args=None, train_dataset=None, eval_dataset=None, callbacks=()):
         self.args, self.model = args, model
         self.callbacks = [DefaultFlow(), *callbacks]
-        self.state = types.SimpleNamespace(global_step=0, epoch=0.0, max_steps=0, best_metric=None, is_world_process_zero=True)
+        self.state = types.SimpleNamespace(global_step=0, epoch=0.0, max_steps=0, best_metric=None, log_history=[], is_world_process_zero=True)
         self.control = types.SimpleNamespace(should_log=False, should_evaluate=False, should_save=False, should_training_stop=False)
 
     def tell(self, event, **kwargs):
@@ -51,7 +51,9 @@ class Trainer:
 
     def log(self, logs):
         self.control.should_log = False
-        self.tell("on_log", logs={**logs, "epoch": self.state.epoch})
+        logs = {**logs, "epoch": self.state.epoch}
+        self.state.log_history.append({**logs, "step": self.state.global_step})
+        self.tell("on_log", logs=logs)
 
     def evaluate(self):
         metrics = {"eval_loss": 1 / self.state.global_step, "eval_runtime": 0.1}
@@ -64,7 +66,7 @@ class Trainer:
         where = os.path.join(self.args.output_dir, f"checkpoint-{self.state.global_step}")
         os.makedirs(where, exist_ok=True)
         with open(os.path.join(where, "trainer_state.json"), "w") as f:
-            json.dump({"global_step": self.state.global_step}, f)
+            json.dump(vars(self.state), f, sort_keys=True)
         self.control.should_save = False
         self.tell("on_save")
 
@@ -79,7 +81,7 @@ class Trainer:
     def resume(self, checkpoint):
         if checkpoint is not None:
             with open(os.path.join(checkpoint, "trainer_state.json")) as f:
-                self.state.global_step = json.load(f)["global_step"]
+                vars(self.state).update(json.load(f))
 
     def step(self):
         self.control.should_log = self.control.should_evaluate = self.control.should_save = False
