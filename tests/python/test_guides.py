@@ -2,20 +2,25 @@
 import contextlib
 import glob
 import importlib
+import json
 import logging
 import os
+import pathlib
 import runpy
 import sys
+import types
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GUIDES = os.path.join(HERE, "../../docs/guides")
 sys.path[:0] = [os.path.join(HERE, "stand_ins"), GUIDES]
 
+import determined as det  # noqa: E402
 import mlflow  # noqa: E402
 import torch  # noqa: E402
 import wandb  # noqa: E402
-from determined import pytorch  # noqa: E402
+from determined import core, pytorch  # noqa: E402
 from support import store  # noqa: E402
 
 
@@ -61,6 +66,18 @@ class Guides(unittest.TestCase):
         with store() as where:
             run("plain_pytorch.py")
             self.assertEqual(len(os.listdir(where)), 4)
+
+    def test_plain_resumed_at_its_end(self):
+        """The run before stored its last checkpoint and ended before it reported."""
+        with store() as where:
+            run("plain_pytorch.py")
+            last = max(os.listdir(where), key=lambda uuid: json.loads(pathlib.Path(where, uuid, "metadata.json").read_text())["steps_completed"])
+            info = types.SimpleNamespace(latest_checkpoint=last, trial=types.SimpleNamespace(hparams={}))
+            context = core.init()
+            with mock.patch.object(det, "get_cluster_info", lambda: info), mock.patch.object(core, "init", lambda: context), \
+                    self.assertLogs("determined.core", "INFO") as log:
+                run("plain_pytorch.py")
+        self.assertRegex(log.output[-1], "operation completed: length 1, metric [0-9.e-]+$")
 
     def test_short(self):
         for path in glob.glob(GUIDES + "/*.py"):
