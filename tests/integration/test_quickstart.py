@@ -53,7 +53,7 @@ try:
     assert re.search(r"%s/checkpoints/[0-9a-f-]{36}" % re.escape(state), out), out
     page, token = re.search(r"the page is at +(http://127.0.0.1:\d+/)\?t=(\S+)", out).groups()
     assert "<script" in urllib.request.urlopen(page, timeout=30).read().decode() and len(token) > 20
-    assert ("export PYTHONPATH=" + state + "/prefix/lib/det/python\n" in out) == os.path.isdir(state + "/prefix/lib/det/python/determined"), out
+    assert ("export PYTHONPATH=" + state + "/prefix/lib/det/python${PYTHONPATH:+:$PYTHONPATH}\n" in out) == os.path.isdir(state + "/prefix/lib/det/python/determined"), out
     assert page in quickstart("status")
     assert "master: running" in quickstart("status")
     assert "Created experiment" not in quickstart("up")

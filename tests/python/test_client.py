@@ -11,6 +11,8 @@ import zipfile
 from unittest import mock
 
 from determined import cli
+from determined.experimental import client
+from determined.experimental._master import Master, hash_password
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PROGRAM = """
@@ -64,6 +66,27 @@ class Wheel(unittest.TestCase):
             self.assertGreater(len(names), 15)
             for name in names:
                 ast.parse(wheel.read(name), name, feature_version=(3, 9))
+
+
+class Passwords(unittest.TestCase):
+    def test_read(self):
+        """DET_PASS, else the first line of DET_PASS_FILE: by whoever logs in, and by `det user login`."""
+        with tempfile.TemporaryDirectory() as top:
+            file = pathlib.Path(top, "password")
+            file.write_text("of the file\nand more")
+            environment = {"XDG_CONFIG_HOME": top, "PATH": "", "DET_PASS_FILE": str(file)}
+            for more, expected in (({}, "of the file"), ({"DET_PASS": "given"}, "given"), ({"DET_PASS": ""}, "")):
+                with mock.patch.dict(os.environ, {**environment, **more}, clear=True), \
+                        mock.patch.object(Master, "post", return_value={"token": "t"}) as post:
+                    client.Determined("http://master:1", "admin")
+                    self.assertEqual(cli.main(["-m", "http://master:1", "user", "login", "admin"]), 0)
+                    self.assertEqual([call.args[1]["password"] for call in post.call_args_list], [hash_password(expected)] * 2)
+            file.unlink()
+            with mock.patch.dict(os.environ, environment, clear=True):
+                with self.assertRaisesRegex(ValueError, "DET_PASS_FILE, which is .*, cannot be read"):
+                    client.Determined("http://master:1", "admin")
+            with mock.patch.dict(os.environ, {**environment, "DET_USER_TOKEN": "t"}, clear=True):
+                client.Determined("http://master:1")
 
 
 class Program(unittest.TestCase):

@@ -10,7 +10,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from determined.experimental import client
-from determined.experimental._master import keep_login
+from determined.experimental._master import keep_login, own_password
 
 
 def _program() -> Optional[str]:
@@ -121,7 +121,7 @@ def _download(a: argparse.Namespace) -> int:
 
 
 def _login(a: argparse.Namespace) -> int:
-    password = os.environ.get("DET_PASS")
+    password = own_password()
     if password is None:
         password = getpass.getpass(f"Password for user '{a.name}': ")
     master = client.Determined(a.master, a.name, password)._master

@@ -39,6 +39,18 @@ def hash_password(password: str) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
+def own_password() -> Optional[str]:
+    """As `det` reads it: DET_PASS, else the first line of the file that DET_PASS_FILE names; None: neither is set."""
+    given, file = os.environ.get("DET_PASS"), os.environ.get("DET_PASS_FILE")
+    if given is not None or not file:
+        return given
+    try:
+        text = pathlib.Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ValueError(f"DET_PASS_FILE, which is {file}, cannot be read: {e}") from e
+    return next(iter(text.splitlines()), "")
+
+
 def masters(given: Optional[str]) -> List[str]:
     """Several stand between commas: one leads, and the others stand by."""
     urls = given or os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or "localhost:8080"
@@ -102,8 +114,8 @@ class Master:
         self._context = tls(cert_path, cert_name, self._authority) if is_tls else None
         known = self._known()
         self.user: str = user or os.environ.get("DET_USER") or known.get("active_user") or "determined"
-        self._password = password if password is not None else os.environ.get("DET_PASS")
         self._token = os.environ.get("DET_USER_TOKEN") if user is None else None
+        self._password = password if password is not None or self._token is not None else own_password()
         if self._token is None and self._password is None:
             self._token = known.get("tokens", {}).get(self.user)
         if self._token is None:
