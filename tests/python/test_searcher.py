@@ -1,5 +1,6 @@
 """determined.searcher against a simulated master: every event once, the same operations after a crash, whatever it struck."""
 import contextlib
+import http.client
 import io
 import json
 import os
@@ -213,6 +214,35 @@ class Local(unittest.TestCase):
         master.poll = mock.Mock(side_effect=client.APIException(403, "no"))
         with self.assertRaisesRegex(client.APIException, "no"):
             runner.run({})
+
+    def test_master_hangs(self):
+        """No answer at all, or part of one: as if it were away. Before Python 3.10 socket.timeout was no TimeoutError."""
+
+        class OlderTimeout(OSError):
+            pass
+
+        with mock.patch.dict(os.environ, DET_USER_TOKEN="token"):
+            hanging = client.Determined("http://master:1")._master
+        for timeout in (TimeoutError, OlderTimeout):
+            for failure in (timeout("timed out"), http.client.IncompleteRead(b"{")):
+                with self.subTest(repr(failure)), mock.patch("socket.timeout", timeout), mock.patch("time.sleep"), \
+                        mock.patch("urllib.request.urlopen", side_effect=failure):
+                    if isinstance(failure, timeout):
+                        self.assertIsNone(hanging.poll("/", 1))
+                    master = Simulated()
+                    real, lost = master.post, [2]
+
+                    def post(path, body):
+                        real(path, body)
+                        if lost and len(master.posts) == lost[0]:
+                            lost.pop()
+                            hanging.post(path, body)
+
+                    master.post = post
+                    with tempfile.TemporaryDirectory() as where, self.assertLogs("determined.searcher", "WARNING") as log:
+                        self.where = pathlib.Path(where)
+                        self.runner(Random(), master).run({})
+                    self.assertEqual((len(master.created), len(log.output)), (5, 1))
 
     def test_pause(self):
         master = Simulated()

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from determined._tls import NOVERIFY, tls
 
 _SALT = "GubPEmmotfiK9TMD6Zdw"  # what clients of the master put before a password, so that it is never sent bare
+ANSWER_S = 60.0  # more than the master takes for anything but a poll
 
 
 class APIException(Exception):
@@ -169,7 +170,7 @@ class Master:
         try:
             with self._open("GET", path, None, timeout=seconds) as answer:
                 return json.loads(answer.read())
-        except TimeoutError:
+        except socket.timeout:  # before Python 3.10 no TimeoutError
             return None
         except http.client.HTTPException as e:
             raise ConnectionError(f"GET {path}: {e}") from e
@@ -196,8 +197,13 @@ class Master:
         return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""
 
     def _json(self, method: str, path: str, body: Any) -> Any:
-        with self._open(method, path, body, timeout=60) as answer:
-            text = answer.read()
+        try:
+            with self._open(method, path, body, timeout=ANSWER_S) as answer:
+                text = answer.read()
+        except socket.timeout as e:
+            raise ConnectionError(f"{method} {path}: the master has not answered within {ANSWER_S} seconds") from e
+        except http.client.HTTPException as e:
+            raise ConnectionError(f"{method} {path}: the master's answer was cut off ({e!r})") from e
         return json.loads(text) if text else {}
 
     def _open(
