@@ -1,5 +1,7 @@
 """Lightning on a cluster: its own Trainer, whose metrics DetLogger reports.
 
+For searchers that ask a trial for one length (single, random, grid): another Trainer would begin at step 0 again.
+
 searcher: {name: single, metric: val_loss, max_length: {epochs: 3}}
 entrypoint: python3 lightning_metrics.py
 """

@@ -55,7 +55,7 @@ def test_lit(c, model):
     trial = c.trials(exp)[0]["id"]
     training = rows(c, trial)
     assert [steps for steps, _ in training] == [0, 1, 2, 3] and training[1][1] == {"loss": 2, "epoch": 0}, training
-    assert rows(c, trial, "validation") == [(1, {"val_loss": 1}), (3, {"val_loss": 1})], rows(c, trial, "validation")
+    assert rows(c, trial, "validation") == [(1, {"val_loss": 1, "epoch": 0}), (3, {"val_loss": 1, "epoch": 1})], rows(c, trial, "validation")
     assert f"see http://127.0.0.1:{c.port}/det/experiments/{exp}" in c.logs(trial), c.logs(trial)
 
 

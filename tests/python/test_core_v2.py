@@ -78,8 +78,30 @@ class Singleton(unittest.TestCase):
         Trainer(max_epochs=2, logger=DetLogger()).fit(Model(), [3.0, 2.0], [0.5])
         self.assertEqual([t[:2] for t in self.told], [("training", 0), ("training", 1), ("validation", 1), ("training", 2), ("training", 3), ("validation", 3)])
         self.assertEqual(self.told[1][2], {"loss": 2.0, "epoch": 0})
-        self.assertEqual(self.told[2][2], {"val_loss": 1.0})
+        self.assertEqual(self.told[2][2], {"val_loss": 1.0, "epoch": 0})
         self.assertIsNone(core_v2.train)
+
+    def test_lightning_names(self):
+        class Names(Model):
+            def training_step(self, batch, batch_idx):
+                for name in ("value_loss", "valley", "val", "valid/x", "validation.y", "val-z"):
+                    self.log(name, batch)
+
+        Trainer(max_epochs=1, logger=DetLogger()).fit(Names(), [1.0])
+        self.assertEqual([(t[0], sorted(t[2])) for t in self.told],
+                         [("training", ["epoch", "valley", "value_loss"]), ("validation", ["epoch", "val", "val-z", "valid/x", "validation.y"])])
+
+    def test_lightning_begins_again(self):
+        """A second Trainer's steps that the cluster has from the first are left out, and it is said once."""
+        core_v2.init()
+        Trainer(max_epochs=1, logger=DetLogger()).fit(Model(), [3.0, 2.0], [0.5])
+        with self.assertLogs("determined.lightning", "WARNING") as log:
+            Trainer(max_epochs=2, logger=DetLogger()).fit(Model(), [1.0, 0.5], [0.5])
+        self.assertEqual(len(log.output), 1, log.output)
+        self.assertEqual([t[:2] for t in self.told], [("training", 0), ("training", 1), ("validation", 1), ("training", 2), ("training", 3), ("validation", 3)])
+        core_v2.close()
+        Trainer(max_epochs=1, logger=DetLogger()).fit(Model(), [3.0], [0.5])
+        self.assertEqual([t[:2] for t in self.told[6:]], [("training", 0), ("validation", 0)])
 
     def test_lightning_other_ranks(self):
         logger = DetLogger()

@@ -1,6 +1,8 @@
 """A logger of Lightning 2 that reports to the cluster."""
 
-from typing import Any, Dict, Optional
+import logging
+import re
+from typing import Any, Dict, Optional, Tuple
 
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities import rank_zero_only
@@ -8,12 +10,20 @@ from lightning.pytorch.utilities import rank_zero_only
 from determined import core
 from determined.experimental import Determined, core_v2
 
+logger = logging.getLogger("determined.lightning")
+
+VALIDATION = re.compile(r"val(id|idation)?([_/. -]|$)")
+EPOCH = "epoch"  # Lightning adds it to every call
+
+_sent: Tuple[Any, Dict[str, int]] = (None, {})  # the trial's train context, and the last step of each group that it has
+
 
 class DetLogger(Logger):  # type: ignore
-    """`Trainer(logger=DetLogger(...))`: metrics whose names begin with "val" are the trial's validations, others its training.
+    """`Trainer(logger=DetLogger(...))`: metrics named val..., valid... or validation... are the trial's validations, others its training.
 
     Lightning logs a step's metrics in several calls, and the cluster takes one report a step: a step is reported once
-    the next one comes, and the last one at the end.
+    the next one comes, and the last one at the end. Steps that were reported before, as by a second Trainer that begins
+    at 0 again, are left out.
     """
 
     def __init__(
@@ -28,6 +38,7 @@ class DetLogger(Logger):  # type: ignore
         self._owns = False
         self._step: Optional[int] = None
         self._waiting: Dict[str, Dict[str, Any]] = {}
+        self._warned = False
 
     @property
     def name(self) -> str:
@@ -57,9 +68,12 @@ class DetLogger(Logger):  # type: ignore
         if step != self._step:
             self._flush()
         self._step = step
-        for name, value in metrics.items():
-            group = "validation" if name.startswith("val") else "training"
-            self._waiting.setdefault(group, {})[name] = value
+        names = {name: "validation" if VALIDATION.match(name) else "training" for name in metrics if name != EPOCH}
+        for name, group in names.items():
+            self._waiting.setdefault(group, {})[name] = metrics[name]
+        if EPOCH in metrics:
+            for group in set(names.values()) or {"training"}:
+                self._waiting.setdefault(group, {})[EPOCH] = metrics[EPOCH]
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -67,10 +81,27 @@ class DetLogger(Logger):  # type: ignore
             return
         self._begin()
         assert core_v2.train is not None and self._step is not None
-        if "training" in waiting:
+        if "training" in waiting and self._is_new("training", self._step):
             core_v2.train.report_training_metrics(steps_completed=self._step, metrics=waiting["training"])
-        if "validation" in waiting:
+        if "validation" in waiting and self._is_new("validation", self._step):
             core_v2.train.report_validation_metrics(steps_completed=self._step, metrics=waiting["validation"])
+
+    def _is_new(self, group: str, step: int) -> bool:
+        """The cluster refuses other values for a step that it has, whichever logger of this process gave them."""
+        global _sent
+        if _sent[0] is not core_v2.train:
+            _sent = (core_v2.train, {})
+        last = _sent[1].setdefault(group, -1)
+        if step > last:
+            _sent[1][group] = step
+            return True
+        if not self._warned:
+            logger.warning(
+                f"{group} metrics of step {step} are left out, as step {last} was reported before: a new Trainer counts its "
+                "steps from 0; this is said once"
+            )
+            self._warned = True
+        return False
 
     @rank_zero_only
     def finalize(self, status: str) -> None:

@@ -12,24 +12,24 @@ class LightningModule:
 
 
 class Trainer:
-    """Steps, each logged in a call of its own; validation once an epoch, at the last step's number."""
+    """Steps, each logged in a call of its own, which names the epoch too; validation once an epoch, at the last step's number."""
 
     def __init__(self, max_epochs=1, logger=None, log_every_n_steps=1, enable_checkpointing=True):
         self.max_epochs, self.logger = max_epochs, logger
 
-    def take(self, module):
+    def log(self, module, epoch, step):
         logged, module.logged = module.logged, {}
-        return logged
+        if logged:
+            self.logger.log_metrics(metrics={**logged, "epoch": epoch}, step=step)
 
     def epoch(self, module, train, valid, epoch, step):
         for i, batch in enumerate(train):
             module.training_step(batch, i)
-            self.logger.log_metrics(metrics=self.take(module), step=step)
+            self.log(module, epoch, step)
             step += 1
         for i, batch in enumerate(valid or ()):
             module.validation_step(batch, i)
-        self.logger.log_metrics(metrics=self.take(module), step=step - 1)
-        self.logger.log_metrics(metrics={"epoch": epoch}, step=step - 1)
+        self.log(module, epoch, step - 1)
         return step
 
     def fit(self, module, train, valid=None):
