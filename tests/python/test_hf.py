@@ -111,6 +111,29 @@ class Callback(unittest.TestCase):
         self.assertEqual(trainer.state.global_step, 5, "the searcher wants no more")
         self.assertEqual(told[-1][:2], ("completed", 1))
 
+    def test_uncounted_batches(self):
+        """Transformers before 4.46 is at 5/7 of an epoch at its end, where two batches are too few for a step."""
+        searcher = {"name": "adaptive_asha", "metric": "eval_loss", "max_length": {"epochs": 3}}
+        with mock.patch.object(Trainer, "batches_in_epoch", 7):
+            told, trainer = self.train(searcher, [1, 3], num_train_epochs=3)
+            self.assertEqual([t for t in told if t[0] == "completed"], [("completed", 1, 1 / 5), ("completed", 3, 1 / 15)])
+            self.assertLess(trainer.state.epoch, 3)
+            uuid = max(self.checkpoints(), key=lambda u: os.path.getmtime(os.path.join(self.top.name, "store", u)))
+            self.assertEqual(self.train(searcher, [3], latest=uuid, num_train_epochs=3, out="later")[0], [("completed", 3, 1 / 15)])
+            told, trainer = self.train(searcher, [1], preempt_after=2, num_train_epochs=3, out="paused")
+            self.assertEqual((told, trainer.state.global_step), ([], 3), "a pause within an epoch is not its end")
+
+    def test_only_the_best_are_saved(self):
+        """By the evaluation alone, whatever the callback asks for: the operation is complete without a save at its step."""
+        args = {"eval_steps": 3, "save_strategy": "best", "metric_for_best_model": "eval_loss", "greater_is_better": True}
+        told, trainer = self.train(self.BATCHES, [7], max_steps=9, **args)
+        self.assertEqual((told[-1], trainer.state.global_step), (("completed", 7, 1 / 7), 7))
+        (uuid, files), = self.checkpoints().items()
+        self.assertEqual(files, ["checkpoint-3", "metadata.json"])
+        for steps in (7, 9):  # known as the best one's value alone
+            told, trainer = self.train({**self.BATCHES, "metric": "accuracy"}, [7], max_steps=steps, **args)
+            self.assertEqual((told[-1], trainer.state.global_step), (("completed", 7, 1 / 3), min(steps, 8)))
+
     def test_pause(self):
         """Asked to make room after 3 steps: a checkpoint there, and a plain end; the next run goes on from it."""
         told, trainer = self.train(self.BATCHES, [7], preempt_after=2, max_steps=7)

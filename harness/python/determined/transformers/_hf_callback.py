@@ -6,6 +6,7 @@ and saves; without one the metrics are only logged.
 
 import json
 import logging
+import math
 import os
 import re
 import time
@@ -73,6 +74,16 @@ def _warn_of_lengths(unit: str, length: int, args: Any) -> None:
     )
 
 
+def _at_end(args: Any, state: Any) -> bool:
+    """Of all the epochs that the arguments ask for."""
+    return bool(args.max_steps <= 0 and state.global_step >= state.max_steps)
+
+
+def _epochs(state: Any, is_whole: bool) -> float:
+    """Before 4.46 transformers does not count what lies behind an epoch's last whole gradient: 2.8 at the end of the third."""
+    return float(math.ceil(state.epoch - 1e-6) if is_whole else state.epoch)
+
+
 class DetCallback(TrainerCallback):  # type: ignore
     """Make one on every rank before `trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)`."""
 
@@ -136,26 +147,25 @@ class DetCallback(TrainerCallback):  # type: ignore
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.current_op is not None:
-            self._take_up(state, control)
+            self._take_up(args, state, control)
         if self._idle:
             logger.info("the searcher has nothing more for this trial")
             control.should_training_stop = True
 
-    def _take_up(self, state: Any, control: Any) -> None:
+    def _take_up(self, args: Any, state: Any, control: Any) -> None:
         """A run may have ended between its last save and its report: what it would have told is in the saved log."""
         logged = [logs for logs in state.log_history if logs.get("step") == state.global_step]
         evaluated = [logs for logs in logged if any(name.startswith(EVAL) for name in logs)]
         for logs in evaluated:
             self.last_metrics.update(self._filtered(logs))
-        while evaluated and self.current_op is not None and self._restored(state) >= self.current_op.length:
+        done = state.global_step if self.searcher_unit == "batches" else _epochs(state, _at_end(args, state))
+        while evaluated and self.current_op is not None and done >= self.current_op.length:
             self._complete(control, self._metric(state))
             self._idle = self.current_op is None
 
-    def _restored(self, state: Any) -> float:
-        return float(state.global_step if self.searcher_unit == "batches" else state.epoch)
-
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """An operation that stays open would look like a trial that is complete."""
+        self._complete_unsaved(state, control)
         if self.current_op is None or self._leaving:
             return
         where = f"training ended at step {state.global_step}, but the searcher asks for {self.current_op.length} {self.searcher_unit}"
@@ -198,6 +208,7 @@ class DetCallback(TrainerCallback):  # type: ignore
             self.core_context.train.report_validation_metrics(steps_completed=step, metrics=metrics)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._complete_unsaved(state, control)
         if self.current_op is None:
             return
         if self.searcher_unit == "batches":
@@ -206,7 +217,17 @@ class DetCallback(TrainerCallback):  # type: ignore
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.current_op is not None and self.searcher_unit == "epochs":
-            self._trained(state.epoch, state, control)
+            is_whole = not control.should_training_stop or _at_end(args, state)
+            self._trained(_epochs(state, is_whole), state, control)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
+        """save_strategy="best" saves or not by this evaluation, whatever was asked for: nothing more is waited for then."""
+        if getattr(args, "save_strategy", None) == "best" and self.searcher_metric in (metrics or {}):
+            self._complete_unsaved(state, control)
+
+    def _complete_unsaved(self, state: Any, control: Any) -> None:
+        if self._pending:
+            self._complete(control, self._metric(state))
 
     def _trained(self, done: float, state: Any, control: Any) -> None:
         assert self.current_op is not None

@@ -19,10 +19,13 @@ class TrainerCallback:
 
 class TrainingArguments:
     def __init__(self, output_dir, max_steps=-1, num_train_epochs=3.0, logging_steps=500, eval_steps=0, save_steps=0,
-                 overwrite_output_dir=False, learning_rate=5e-5, report_to=None):
+                 overwrite_output_dir=False, learning_rate=5e-5, report_to=None, save_strategy="steps",
+                 metric_for_best_model=None, greater_is_better=False):
         self.output_dir, self.overwrite_output_dir, self.resume_from_checkpoint = output_dir, overwrite_output_dir, None
         self.max_steps, self.num_train_epochs, self.logging_steps = max_steps, num_train_epochs, logging_steps
         self.eval_steps, self.save_steps = eval_steps, save_steps
+        self.save_strategy = save_strategy
+        self.metric_for_best_model, self.greater_is_better = metric_for_best_model, greater_is_better
 
 
 class DefaultFlow(TrainerCallback):
@@ -37,7 +40,7 @@ class DefaultFlow(TrainerCallback):
 
 
 class Trainer:
-    steps_in_epoch = 5
+    steps_in_epoch = batches_in_epoch = 5  # fewer steps: the last batches are too few for one
 
     def __init__(self, model=None, args=None, train_dataset=None, eval_dataset=None, callbacks=()):
         self.args, self.model = args, model
@@ -74,9 +77,20 @@ class Trainer:
         if self.control.should_log:
             self.log({"loss": 1 / self.state.global_step, "learning_rate": 0.1})
         if self.control.should_evaluate:
-            self.evaluate()
+            self.judge(self.evaluate())
         if self.control.should_save:
             self.save()
+
+    def judge(self, metrics):
+        """Whether it is the best so far says too whether it is saved, where only the best ones are, whatever a callback asked for."""
+        if self.args.metric_for_best_model is None:
+            return
+        loss = metrics[self.args.metric_for_best_model]
+        best = self.state.best_metric
+        is_best = best is None or (loss > best if self.args.greater_is_better else loss < best)
+        self.state.best_metric = loss if is_best else best
+        if self.args.save_strategy == "best":
+            self.control.should_save = is_best
 
     def resume(self, checkpoint):
         if checkpoint is not None:
@@ -87,7 +101,8 @@ class Trainer:
         self.control.should_log = self.control.should_evaluate = self.control.should_save = False
         self.tell("on_step_begin")
         self.state.global_step += 1
-        self.state.epoch = self.state.global_step / self.steps_in_epoch
+        whole, step = divmod(self.state.global_step - 1, self.steps_in_epoch)
+        self.state.epoch = whole + (step + 1) / self.batches_in_epoch
         self.tell("on_step_end")
         self.log_evaluate_save()
 
