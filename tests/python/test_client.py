@@ -1,6 +1,7 @@
 """The client alone, as deploy/client-wheel makes it: installed by pip, without a compiler and without torch."""
 import ast
 import importlib.util
+import io
 import os
 import pathlib
 import subprocess
@@ -10,7 +11,7 @@ import unittest
 import zipfile
 from unittest import mock
 
-from determined import cli
+from determined import cli, errors
 from determined.experimental import client
 from determined.experimental._master import Master, hash_password
 
@@ -90,6 +91,15 @@ class Passwords(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
+    def test_says_why(self):
+        """What cannot be done is one line, not a traceback."""
+        for error in (errors.CheckpointNotFound, errors.CheckpointStateException, errors.NoDirectStorageAccess, client.APIException, OSError, ValueError):
+            raised = error(404, "gone") if error is client.APIException else error("gone")
+            with mock.patch.dict(os.environ, PATH=""), mock.patch.object(client, "login"), mock.patch("sys.stderr", io.StringIO()) as said, \
+                    mock.patch.object(client, "get_checkpoint", side_effect=raised):
+                self.assertEqual(cli.main(["c", "download", "u"]), 1)
+            self.assertEqual(said.getvalue(), "det: gone\n")
+
     def test_found(self):
         """A `det` that is a program runs in its place; one that is a script is this one."""
         with tempfile.TemporaryDirectory() as top:

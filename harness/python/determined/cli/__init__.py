@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from determined import errors
 from determined.experimental import client
 from determined.experimental._master import keep_login, own_password
 
@@ -134,6 +135,8 @@ def _whoami(a: argparse.Namespace) -> int:
     return 0
 
 
+_OF_CHECKPOINTS = (errors.CheckpointNotFound, errors.CheckpointStateException, errors.NoDirectStorageAccess)
+
 # ---- the table ----
 
 Argument = Tuple[Tuple[str, ...], Dict[str, Any]]
@@ -183,6 +186,6 @@ def main(argv: Optional[List[str]] = None) -> int:
         if a.run is not _login:
             client.login(a.master, a.user)
         return int(a.run(a))
-    except (client.APIException, OSError, ValueError) as e:
+    except (client.APIException, *_OF_CHECKPOINTS, OSError, ValueError) as e:
         print(f"det: {e}", file=sys.stderr)
         return 1

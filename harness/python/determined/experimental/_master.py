@@ -247,11 +247,12 @@ class Master:
         if self._authority is None:
             return (
                 f"nothing vouches for the certificate of {url}: name its authority's by login(cert_path=...) or "
-                "DET_MASTER_CERT_FILE, or trust it once by `det user login`"
+                "DET_MASTER_CERT_FILE"
             )
         return (
             f"THE CERTIFICATE OF {url} IS NOT BY THE AUTHORITY THAT `det` KEEPS FOR IT: somebody may stand between you and the "
-            "master; nothing was sent. Where the master's log names another one, `det user login NAME --fingerprint` trusts it"
+            "master; nothing was sent. Where the master's operator gives you another one, name its file by login(cert_path=...) or "
+            "DET_MASTER_CERT_FILE, which comes before what is kept"
         )
 
     @staticmethod
