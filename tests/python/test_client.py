@@ -2,6 +2,7 @@
 import ast
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -13,7 +14,7 @@ from unittest import mock
 
 from determined import cli, errors
 from determined.experimental import client
-from determined.experimental._master import Master, hash_password
+from determined.experimental._master import Master, hash_password, keep_login
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PROGRAM = """
@@ -88,6 +89,32 @@ class Passwords(unittest.TestCase):
                     client.Determined("http://master:1", "admin")
             with mock.patch.dict(os.environ, {**environment, "DET_USER_TOKEN": "t"}, clear=True):
                 client.Determined("http://master:1")
+
+
+    def test_kept(self):
+        """Beside what a process that died has left there, and readable to the user alone."""
+        with tempfile.TemporaryDirectory() as top, mock.patch.dict(os.environ, XDG_CONFIG_HOME=top):
+            folder = pathlib.Path(top, "determined")
+            folder.mkdir()
+            (folder / f".auth.json.{os.getpid()}").write_text("{")
+            for user in ("ann", "bob"):
+                keep_login("http://master:1", user, "token of " + user)
+            kept = folder / "auth.json"
+            self.assertEqual(json.loads(kept.read_text())["masters"]["http://master:1"],
+                             {"active_user": "bob", "tokens": {"ann": "token of ann", "bob": "token of bob"}})
+            self.assertEqual((kept.stat().st_mode & 0o777, len(os.listdir(folder))), (0o600, 2))
+
+
+class Waiting(unittest.TestCase):
+    def test_paused(self):
+        """Waiting for a paused experiment is refused, also where the master does not say why it is paused."""
+        paused = {"id": 7, "state": "STATE_PAUSED", "name": "x", "archived": False}
+        with mock.patch.dict(os.environ, DET_USER_TOKEN="t"):
+            experiment = client.Experiment._of(client.Determined("http://master:1")._master, paused)
+        for error in (client.APIException(404, "no such route"), ConnectionError("away")):
+            with mock.patch.object(Master, "get", side_effect=[{"experiment": paused}, error]), \
+                    self.assertRaisesRegex(ValueError, "experiment 7 is paused: activate it"):
+                experiment.wait()
 
 
 class Program(unittest.TestCase):

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type, U
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose, value_of
 from determined.experimental._ignore import Ignore
-from determined.experimental._master import Master, NotFoundException
+from determined.experimental._master import APIException, Master, NotFoundException
 
 CONTEXT_MAX = 95 << 20
 UNREACHED_MAX = 20  # times in a row that wait() asks a master which is not there
@@ -401,7 +401,10 @@ class Experiment:
 
     def _held(self) -> str:
         """Why it is paused, where no person paused it."""
-        why = self._master.get(f"{self._path}/why")
+        try:
+            why = self._master.get(f"{self._path}/why")
+        except (APIException, ConnectionError):  # that it is paused is known already
+            return ""
         return f" ({why['text']})" if why.get("held") else ""
 
     def list_checkpoints(

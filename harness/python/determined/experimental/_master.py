@@ -7,6 +7,7 @@ import os
 import pathlib
 import socket
 import ssl
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -87,8 +88,7 @@ def keep_login(url: str, user: str, token: str) -> None:
         whole = {"version": 2, "masters": {url: of_master}}
     of_master["active_user"] = user
     of_master["tokens"][user] = token
-    new = folder / f".auth.json.{os.getpid()}"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    fd, new = tempfile.mkstemp(prefix=".auth.json.", dir=folder)  # for its owner's eyes only
     with open(fd, "w", encoding="utf-8") as f:
         json.dump(whole, f)
     os.replace(new, folder / "auth.json")
