@@ -1,6 +1,7 @@
 """torchmetrics in a PyTorchTrial: counted over all batches of all ranks, not averaged batch by batch.
 
 searcher: {name: single, metric: f1, smaller_is_better: false, max_length: {batches: 60}}
+hyperparameters: {global_batch_size: 32}
 entrypoint: torch_metrics:Halves
 """
 import torch

@@ -62,6 +62,22 @@ class Guides(unittest.TestCase):
         self.assertEqual([t[2] for t in mlflow.told if t[0] == "log_metrics"], [10, 20, 30, 40, 50, 60])
         self.assertEqual((wandb.told[-1], mlflow.told[-1]), (("finish",), ("end_run",)))
 
+    def test_trackers_paused(self):
+        """After its third step; the next run goes on from there, and the trackers know it by the same name."""
+        info = types.SimpleNamespace(latest_checkpoint=None, cluster_id="c", trial=types.SimpleNamespace(trial_id=3, hparams={"lr": 0.1}))
+        wandb.told.clear()
+        with store() as where:
+            context = core.init()
+            context.searcher._whole = 20
+            with mock.patch.object(det, "get_cluster_info", lambda: info), mock.patch.object(core, "init", lambda: context):
+                with mock.patch.object(context.preempt, "should_preempt", side_effect=[False, False, True]):
+                    run("wandb_mlflow.py")
+                self.assertEqual([t[:2] for t in wandb.told], [("init", "det"), ("log", 3), ("finish",)])
+                info.latest_checkpoint, = os.listdir(where)
+                run("wandb_mlflow.py")
+        self.assertEqual([t[:2] for t in wandb.told[3:]], [("init", "det"), ("log", 10), ("log", 20), ("finish",)])
+        self.assertEqual([t[2] for t in wandb.told if t[0] == "init"], ["c-trial-3"] * 2)
+
     def test_plain(self):
         with store() as where:
             run("plain_pytorch.py")
