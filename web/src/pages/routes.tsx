@@ -1,13 +1,13 @@
 /* Which page an address opens: the first row that fits. A page has its variables as props. */
 import type { FunctionComponent } from "preact";
-import { ClusterPage } from "./cluster";
-import { ComparePage } from "./compare";
-import { CreatePage } from "./create";
-import { ExperimentPage } from "./experiment";
-import { ExperimentsPage } from "./experiments";
-import { LogsPage } from "./logs";
+import { ClusterPage } from "./cluster/cluster";
+import { ComparePage } from "./compare/compare";
+import { CreatePage } from "./create/create";
+import { ExperimentPage } from "./experiment/experiment";
+import { ExperimentsPage } from "./experiments/experiments";
+import { LogsPage } from "./trial/logs";
 import { OldLink } from "./old_links";
-import { TrialPage } from "./trial";
+import { TrialPage } from "./trial/trial";
 
 type Variables = Record<string, string>;
 export interface PageRoute {

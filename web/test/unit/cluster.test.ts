@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ailment, experimentOf, slotKind, slotWords } from "../../src/pages/cluster_data";
+import { ailment, experimentOf, slotKind, slotWords } from "../../src/pages/cluster/data";
 
 const agent = { id: "agent-1", enabled: true, draining: false };
 const slot = { id: "0", enabled: true, draining: false, state: "USABLE", stateText: "", forced: false, container: null };

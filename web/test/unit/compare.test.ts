@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare_data";
+import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare/data";
 import { viewsOf } from "../../src/state/views";
 
 test("what is compared is its address and back", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axesOf, bestOf, CURVES_MOST, drawn, points, rowsOf, type Experiment, type Trial } from "../../src/pages/experiment_data";
+import { axesOf, bestOf, CURVES_MOST, drawn, points, rowsOf, type Experiment, type Trial } from "../../src/pages/experiment/data";
 
 const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
     ({ id, state, searcherMetricValue: value, hparams, startTime: "2026-01-01T00:00:00Z" }) as unknown as Trial;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allows, filterOf, VERBS } from "../../src/pages/experiments_data";
-import { shownColumns } from "../../src/pages/experiments_columns";
-import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments_hp";
-import { rowPx } from "../../src/pages/experiments_table";
-import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments_selection";
+import { allows, filterOf, VERBS } from "../../src/pages/experiments/data";
+import { shownColumns } from "../../src/pages/experiments/columns";
+import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments/hp";
+import { rowPx } from "../../src/pages/experiments/table";
+import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
 const PLAIN = listView("");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canMove, moveBy, moved, moveTo, orderedPools, type Job } from "../../src/pages/queue_data";
+import { canMove, moveBy, moved, moveTo, orderedPools, type Job } from "../../src/pages/cluster/queue_data";
 
 const job = (jobId: string, resourcePool = "line", priority = 30) => ({ jobId, resourcePool, priority, name: jobId }) as Job;
 const JOBS = [job("a"), job("x", "other"), job("b"), job("c", "line", 50), job("y", "other"), job("z", "alone")];

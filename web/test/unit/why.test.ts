@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { verbs } from "../../src/pages/experiment_actions";
-import { compare, placeOf, pressed, sorted } from "../../src/pages/experiment_sort";
+import { verbs } from "../../src/pages/experiment/actions";
+import { compare, placeOf, pressed, sorted } from "../../src/pages/experiment/sort";
 import { now } from "../../src/pages/old_links";
-import { remedy } from "../../src/pages/why";
+import { remedy } from "../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
     for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",

@@ -1,0 +1,103 @@
+/* The cluster: its pools, who runs on each slot of each agent, and the queue with why each job waits. */
+import { ApiError, call, type Messages } from "../../api/client";
+import { colourOf } from "../../charts/palette";
+import { useLive } from "../../state/live";
+import { confirm } from "../../ui/confirm";
+import { isDark } from "../../ui/dark";
+import { count } from "../../ui/format";
+import { Name, shown } from "../../ui/name";
+import "../../ui/parts.css";
+import { toast } from "../../ui/toasts";
+import "./cluster.css";
+import { ailment, experimentOf, slotKind, slotWords } from "./data";
+import { Problem } from "../problem";
+import { Queue } from "./queue";
+import { askQueues, orderedPools, type Pool } from "./queue_data";
+
+const LIVE_MS = 1000;
+const AILMENTS = 3;
+type Agent = Messages["agent.v1.Agent"];
+type Slot = Messages["agent.v1.Slot"];
+
+/* Numbers in names go by their size: agent-2 comes before agent-10. */
+export function byName(a: string, b: string): number {
+    return a.localeCompare(b, "en", { numeric: true });
+}
+
+function PoolCard({ p }: { p: Pool }) {
+    const free = Math.max(0, p.slotsAvailable - p.slotsUsed);
+    return <section class="panel pool" aria-label={`Pool ${shown(p.name)}`}>
+        <h2><Name text={p.name} /></h2>
+        <p><meter min={0} max={Math.max(1, p.slotsAvailable)} value={p.slotsUsed} aria-label="Slots in use" />{" "}
+            {p.slotsUsed} of {count(p.slotsAvailable, "slot")} used, {free} free</p>
+        <p class="soft">{count(p.numAgents, "agent")} · {count(p.stats?.scheduledCount ?? 0, "job")} running, {p.stats?.queuedCount ?? 0} waiting ·{" "}
+            {p.schedulerType.replace("SCHEDULER_TYPE_", "").replace(/_/g, " ").toLowerCase()}</p>
+    </section>;
+}
+
+const MARKS = { taken: "", free: "", off: "✕", out: "!" };
+
+function SlotSquare({ s, agent }: { s: Slot; agent: Agent }) {
+    const exp = s.container && experimentOf(s.container.parent), words = slotWords(s, agent);
+    if (exp) return <a class="slot taken" href={`/det/experiments/${exp}`} title={words} aria-label={words}
+        style={{ background: colourOf(exp, isDark.value) }}><span class="slot-text">{exp}</span></a>;
+    const kind = slotKind(s, agent);
+    return <span class={`slot ${kind}`} role="img" title={words} aria-label={words}>{MARKS[kind]}</span>;
+}
+
+/* A few of them in full: what a square alone cannot say. */
+function Ailments({ slots }: { slots: Slot[] }) {
+    const ill = slots.filter((s) => ailment(s));
+    return <>{ill.slice(0, AILMENTS).map((s) => <p key={s.id} class="soft slot-why">slot {s.id} is {ailment(s)}</p>)}
+        {ill.length > AILMENTS && <p class="soft slot-why">and {count(ill.length - AILMENTS, "more slot")}</p>}</>;
+}
+
+async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+        await work();
+    } catch (e) {
+        if (!(e instanceof ApiError)) throw e;
+        toast(`${what}: ${e.message}`, true);
+    }
+}
+
+function AgentRow({ a, again }: { a: Agent; again: () => void }) {
+    const slots = Object.entries(a.slots as unknown as Record<string, Slot>).sort(([x], [y]) => byName(x, y)).map(([, s]) => s);
+    const drain = async () => {
+        if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${shown(a.id)} --drain`)) return;
+        await attempt("drain", () => call("POST /api/v1/agents/{agentId}/disable", { path: { agentId: a.id }, body: { drain: true } as never }));
+        again();
+    };
+    const enable = async () => {
+        await attempt("enable", () => call("POST /api/v1/agents/{agentId}/enable", { path: { agentId: a.id } }));
+        again();
+    };
+    return <tr>
+        <th scope="row"><Name text={a.id} /></th>
+        <td data-label="state">{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
+        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span><Ailments slots={slots} /></td>
+        <td data-label="pools">{a.resourcePools.map(shown).join(", ")}</td>
+        <td>{a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
+    </tr>;
+}
+
+function Agents({ agents, again }: { agents: Agent[]; again: () => void }) {
+    if (!agents.length) return <p class="soft">No agent is connected.</p>;
+    return <div class="wide"><table class="grid cards" aria-label="Agents">
+        <thead><tr><th scope="col">agent</th><th scope="col">state</th><th scope="col">slots</th><th scope="col">pools</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
+        <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} again={again} />)}</tbody></table></div>;
+}
+
+export function ClusterPage() {
+    const queues = useLive("queues", "", askQueues, () => LIVE_MS), { pools, jobs, total } = queues.data ?? { pools: [], jobs: [], total: 0 };
+    const agents = useLive("agents", "", (signal) => call("GET /api/v1/agents", { signal }), () => LIVE_MS);
+    const again = () => { queues.again(); agents.again(); };
+    return <>
+        <h1>Cluster</h1>
+        <Problem error={queues.error ?? agents.error} what="The cluster" />
+        <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
+        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
+        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={jobs} ordered={orderedPools(pools)} again={again} />}
+            {total > jobs.length && <p class="soft">The first {jobs.length} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
+    </>;
+}

@@ -1,0 +1,116 @@
+/* The queue: each job with why it waits; in pools that keep an order a job is dragged to another place, or moved by keys. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, call } from "../../api/client";
+import { query, setQuery } from "../../state/router";
+import { number } from "../../ui/format";
+import { Name, shown } from "../../ui/name";
+import { State } from "../../ui/state";
+import { ago, full } from "../../ui/time";
+import { toast } from "../../ui/toasts";
+import { canMove, moveBy, moved, moveTo, type Job, type Move } from "./queue_data";
+import { WhyLine } from "./why";
+
+const HEADS = ["job", "state", "slots", "ahead", "priority", "weight", "owner", "pool", "submitted"];
+const nameOf = (j: Job): string => `${shown(j.name)} #${j.entityId}`;
+
+interface Drag { id: string; over: string | null }
+/* What a grip tells: keys, and a pointer from its press to its release. */
+interface Moving { drag: Drag | null; begin: (id: string) => void; to: (x: number, y: number) => void; drop: () => void; cancel: () => void; step: (id: string, by: -1 | 1) => void }
+
+function jobAt(x: number, y: number): string | null {
+    return document.elementFromPoint(x, y)?.closest<HTMLElement>("tr[data-job-id]")?.dataset["jobId"] ?? null;
+}
+
+/* A row that changes its place loses the focus: its grip gets it back. */
+function useFocusKept(jobs: Job[]): (id: string) => void {
+    const held = useRef("");
+    useEffect(() => {
+        if (held.current && document.activeElement === document.body)
+            [...document.querySelectorAll<HTMLElement>("[data-grip]")].find((g) => g.dataset["grip"] === held.current)?.focus();
+        held.current = ""; // who leaves it afterwards is left alone
+    }, [jobs.map((j) => j.jobId).join()]);
+    return (id) => { held.current = id; };
+}
+
+function useMoving(jobs: Job[], again: () => void): Moving {
+    const [drag, setDrag] = useState<Drag | null>(null), isBusy = useRef(false), keep = useFocusKept(jobs);
+    const go = async (move: Move | null) => {
+        if (!move || isBusy.current) return;
+        isBusy.current = true;
+        keep(move.jobId);
+        try {
+            await call("POST /api/v1/job-queues", { body: { updates: [move] } });
+            toast(moved(jobs, move, nameOf));
+        } catch (e) {
+            if (!(e instanceof ApiError)) throw e;
+            toast(`Not moved: ${e.message}`, true);
+        }
+        isBusy.current = false;
+        again();
+    };
+    return {
+        drag, begin: (id) => setDrag({ id, over: null }), cancel: () => setDrag(null), step: (id, by) => void go(moveBy(jobs, id, by)),
+        to: (x, y) => setDrag((d) => {
+            const over = d && jobAt(x, y);
+            return d && { ...d, over: over && moveTo(jobs, d.id, over) ? over : null };
+        }),
+        drop: () => {
+            if (drag?.over) void go(moveTo(jobs, drag.id, drag.over));
+            setDrag(null);
+        },
+    };
+}
+
+function Grip({ j, m }: { j: Job; m: Moving }) {
+    const isHeld = m.drag?.id === j.jobId;
+    const onKeyDown = (e: KeyboardEvent) => {
+        const by = e.key === "ArrowUp" ? -1 : e.key === "ArrowDown" ? 1 : 0;
+        if (e.key === "Escape" && isHeld) m.cancel();
+        if (!by || e.ctrlKey || e.altKey || e.metaKey) return;
+        e.preventDefault();
+        m.step(j.jobId, by);
+    };
+    const onDown = (e: PointerEvent) => {
+        if (e.button !== 0) return;
+        (e.currentTarget as HTMLElement).setPointerCapture(e.pointerId);
+        m.begin(j.jobId);
+    };
+    return <button type="button" class="plain grip" data-grip={j.jobId} title="Drag, or arrow keys: to another place in the queue"
+        aria-label={`Move ${nameOf(j)}: arrow up or down`} onKeyDown={onKeyDown} onPointerDown={onDown}
+        onPointerMove={(e) => isHeld && m.to(e.clientX, e.clientY)} onPointerUp={() => isHeld && m.drop()} onPointerCancel={m.cancel}>⠿</button>;
+}
+
+function classOf(jobs: Job[], j: Job, drag: Drag | null): string | undefined {
+    if (drag?.id === j.jobId) return "held";
+    if (!drag || drag.over !== j.jobId) return undefined;
+    return moveTo(jobs, drag.id, drag.over)?.aheadOf ? "drop-above" : "drop-below";
+}
+
+interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string>; again: () => void }
+
+function JobRow({ j, jobs, m, ordered, again }: RowProps) {
+    const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT", isOpen = query.value.get("why") === j.entityId;
+    return <>
+        <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
+            <td class="text">{canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
+                {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
+            <td data-label="state"><State state={state} /></td>
+            <td data-label="slots">{j.allocatedSlots} of {j.requestedSlots}</td>
+            <td data-label="ahead">{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
+            <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
+            <td data-label="pool"><Name text={j.resourcePool} /></td>
+            <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
+            <td><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button></td>
+        </tr>
+        {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
+    </>;
+}
+
+export function Queue({ jobs, ordered, again }: { jobs: Job[]; ordered: ReadonlySet<string>; again: () => void }) {
+    const m = useMoving(jobs, again);
+    if (!jobs.length) return <p class="soft">Nothing runs and nothing waits.</p>;
+    return <div class="wide"><table class="grid cards" aria-label="Queue">
+        <thead><tr>{HEADS.map((t) => <th key={t} scope="col">{t}</th>)}<th scope="col"><span class="hidden">why</span></th></tr></thead>
+        <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} jobs={jobs} m={m} ordered={ordered} again={again} />)}</tbody>
+    </table></div>;
+}

@@ -1,0 +1,112 @@
+/* Why something waits: the sentence, what is in the way, when it may start, and what would help, each a button. */
+import { useState } from "preact/hooks";
+import { ApiError, call, type Messages } from "../../api/client";
+import { useLive } from "../../state/live";
+import { confirm } from "../../ui/confirm";
+import { duration } from "../../ui/time";
+import { toast } from "../../ui/toasts";
+
+export type Why = Messages["Why"];
+type What = "experiments" | "trials" | "jobs";
+
+const ASK_MS = 2000;
+
+export interface Suggestion { text: string; command: string }
+export interface Blocker { experimentId?: number; trialId?: number; owner?: string; slots?: number; secondsLeft?: number | null; ending?: boolean }
+
+function ask(what: What, id: string, signal: AbortSignal): Promise<Why> {
+    if (what === "experiments") return call("GET /api/v1/experiments/{id}/why", { path: { id }, signal });
+    if (what === "trials") return call("GET /api/v1/trials/{id}/why", { path: { id }, signal });
+    return call("GET /api/v1/jobs/{jobId}/why", { path: { jobId: id }, signal });
+}
+
+/* det experiment set KEY ID NUMBER */
+function setting(words: string[]): (() => Promise<unknown>) | null {
+    const keys = new Map([["max-slots", "maxSlots"], ["priority", "priority"], ["weight", "weight"]]);
+    const key = keys.get(words[3] ?? ""), n = Number(words[5]);
+    if (words.length !== 6 || !key || !/^[1-9]\d*$/.test(words[4]!) || !Number.isFinite(n)) return null;
+    const id = Number(words[4]);
+    return () => call("PATCH /api/v1/experiments/{experiment.id}", { path: { "experiment.id": id }, body: { id, resources: { [key]: n } } });
+}
+
+/* What a suggested command is as a call; null: the page does not know it, then its words are there to copy. */
+export function remedy(command: string): (() => Promise<unknown>) | null {
+    const words = command.trim().split(/\s+/);
+    const [det, noun, verb, id = ""] = words;
+    const isNumber = /^[1-9]\d*$/.test(id);
+    if (det === "det" && noun === "experiment" && verb === "set") return setting(words);
+    if (det !== "det" || words.length !== 4) return null;
+    if (noun === "experiment" && isNumber) {
+        const path = { id };
+        if (verb === "activate") return () => call("POST /api/v1/experiments/{id}/activate", { path });
+        if (verb === "pause") return () => call("POST /api/v1/experiments/{id}/pause", { path });
+        if (verb === "cancel") return () => call("POST /api/v1/experiments/{id}/cancel", { path });
+        if (verb === "kill") return () => call("POST /api/v1/experiments/{id}/kill", { path });
+    }
+    if (noun === "trial" && verb === "kill" && isNumber) return () => call("POST /api/v1/trials/{id}/kill", { path: { id } });
+    if (noun === "agent" && verb === "enable") return () => call("POST /api/v1/agents/{agentId}/enable", { path: { agentId: id } });
+    return null;
+}
+
+function Remedy({ s, again }: { s: Suggestion; again: () => void }) {
+    const act = remedy(s.command);
+    const press = async () => {
+        if (!act || !await confirm(`${s.text[0]?.toUpperCase()}${s.text.slice(1)}?`, "Do it", s.command)) return;
+        try {
+            await act();
+            toast(`Done: ${s.command}`);
+        } catch (e) {
+            if (!(e instanceof ApiError)) throw e;
+            toast(`${s.command}: ${e.message}`, true);
+        }
+        again();
+    };
+    if (!act) return <li>{s.text}{s.command && <>: <code>{s.command}</code></>}</li>;
+    return <li><button type="button" title={s.command} onClick={press}>{s.text}</button></li>;
+}
+
+function blockerText(b: Blocker): string {
+    const left = typeof b.secondsLeft === "number" ? `, about ${duration(b.secondsLeft)} left` : "";
+    return `${b.slots ?? 0} slot${b.slots === 1 ? "" : "s"}, ${b.owner ?? "its owner"}${left}${b.ending ? ", ending" : ""}`;
+}
+
+function Blockers({ list, total }: { list: Blocker[]; total: number }) {
+    if (!list.length) return null;
+    return <><h2>In the way</h2><ul>
+        {list.map((b) => <li key={`${b.experimentId}.${b.trialId}`}>
+            {b.trialId ? <a href={`/det/trials/${b.trialId}`}>trial {b.trialId}</a> : "an allocation"} of{" "}
+            <a href={`/det/experiments/${b.experimentId}`}>experiment {b.experimentId}</a>: {blockerText(b)}</li>)}
+        {total > list.length && <li>and {total - list.length} more</li>}
+    </ul></>;
+}
+
+function start(w: Why): string {
+    const e = w.expectedStart as { seconds?: number | null; basis?: string } | null | undefined;
+    if (!e) return "";
+    return typeof e.seconds === "number" ? `Expected to start in about ${duration(e.seconds)} (${e.basis}).` : `When it starts cannot be told: ${e.basis}.`;
+}
+
+function More({ w, again }: { w: Why; again: () => void }) {
+    const suggestions = (w.suggestions ?? []) as unknown as Suggestion[];
+    return <div>
+        <p>{start(w)}</p>
+        <Blockers list={(w.blockers ?? []) as Blocker[]} total={w.blockersTotal ?? 0} />
+        {suggestions.length > 0 && <><h2>What would help</h2><ul>{suggestions.map((s) => <Remedy key={s.text} s={s} again={again} />)}</ul></>}
+    </div>;
+}
+
+export interface WhyProps { what: What; id: string; again: () => void; onlyWaiting?: boolean; isOpen?: boolean }
+
+/* The sentence, and the rest when opened. onlyWaiting: nothing for what runs. */
+export function WhyLine({ what, id, again, onlyWaiting = false, isOpen = false }: WhyProps) {
+    const [open, setOpen] = useState(isOpen);
+    const live = useLive(`why ${what} ${id}`, "", (s) => ask(what, id, s), () => ASK_MS);
+    const w = live.data;
+    const both = () => { live.again(); again(); };
+    if (!w || !w.text || (onlyWaiting && !w.waiting && w.reason !== "PAUSED")) return null;
+    return <section class="why" aria-label="Why it waits">
+        <span>{w.trialId ? `Trial ${w.trialId}: ` : ""}{w.text}</span>{" "}
+        <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "less" : "why, and what would help"}</button>
+        {open && <More w={w} again={both} />}
+    </section>;
+}

@@ -1,0 +1,117 @@
+/* A new experiment, or the fork of one: its YAML, marked by the master's own schema while it is typed, and its files. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, call } from "../../api/client";
+import { draftOf, keepDraft } from "../../state/drafts";
+import { idsOf } from "../../state/address";
+import { useLive } from "../../state/live";
+import { navigate, query } from "../../state/router";
+import { Yaml } from "../../ui/editor";
+import { bytes, count } from "../../ui/format";
+import { Name } from "../../ui/name";
+import "../../ui/parts.css";
+import { toast } from "../../ui/toasts";
+import { BEGIN, forkText, judged, made, type Verdict, type Wanted } from "./data";
+import type { Experiment } from "../experiment/data";
+import { chosenOf, packed, sizeOf, type Chosen } from "./model_files";
+import { Problem } from "../problem";
+
+const TYPED_MS = 300;
+
+/* What the master says of what is typed, when the keys rest; null: it has not said anything yet. */
+function useVerdict(w: Wanted): Verdict | null {
+    const [verdict, setVerdict] = useState<Verdict | null>(null);
+    useEffect(() => {
+        const stop = new AbortController();
+        const timer = setTimeout(() => judged(w, stop.signal).then(setVerdict, (e: unknown) => {
+            if (!stop.signal.aborted && !(e instanceof ApiError)) throw e; // that it does not answer is told above the page
+        }), TYPED_MS);
+        return () => {
+            clearTimeout(timer);
+            stop.abort();
+        };
+    }, [w.text, w.template, w.parent]);
+    return verdict;
+}
+
+function Files({ files, set }: { files: Chosen[]; set: (files: Chosen[]) => void }) {
+    const ref = useRef<HTMLInputElement>(null);
+    useEffect(() => ref.current!.setAttribute("webkitdirectory", ""), []);
+    return <div class="field">
+        <label>Folder with the model's code{" "}
+            <input ref={ref} type="file" multiple onChange={(e) => set(chosenOf(e.currentTarget.files ?? []))} /></label>
+        <span class="soft" role="status">{files.length ? `${count(files.length, "file")}, ${bytes(sizeOf(files))}` : "No files yet: an entrypoint that is a command needs none."}</span>
+        {files.length > 0 && <details><summary>Which</summary><ul class="choices">{files.map((f) => <li key={f.path}><Name text={f.path} /> <span class="soft">{bytes(f.size)}</span></li>)}</ul></details>}
+    </div>;
+}
+
+function Template({ name, set }: { name: string; set: (name: string) => void }) {
+    const live = useLive("templates", "", async (signal) => (await call("GET /api/v1/templates", { signal })).templates ?? [], () => null);
+    if (!live.data?.length) return null;
+    return <label class="quiet">Template <select value={name} onChange={(e) => set(e.currentTarget.value)}>
+        <option value="">none</option>{live.data.map((t) => <option key={t.name} value={t.name}>{t.name}</option>)}</select></label>;
+}
+
+function Said({ verdict }: { verdict: Verdict | null }) {
+    if (!verdict) return <p class="soft" role="status">Asking the master what it thinks of it…</p>;
+    const n = verdict.mistakes.length;
+    return <>
+        <p role="status" class={n ? "error" : "soft"}>{n ? `${count(n, "mistake")}: it would not be taken.` : "The master would take it."}</p>
+        {verdict.advice.map((a) => <p key={a} class="why"><Name text={a} /></p>)}
+    </>;
+}
+
+/* A draft of before goes before what the form would begin with. */
+function Form({ begin, parent }: { begin: string; parent: Experiment | null }) {
+    const key = parent ? `fork.${parent.id}` : "new";
+    const [text, setText] = useState(() => draftOf(key) ?? begin), [template, setTemplate] = useState("");
+    const [files, setFiles] = useState<Chosen[]>([]), [isPaused, setPaused] = useState(false), [busy, setBusy] = useState(false);
+    const [round, setRound] = useState(0), wanted = { text, template, parent: parent?.id ?? 0 }, verdict = useVerdict(wanted);
+    const type = (t: string) => {
+        setText(t);
+        keepDraft(key, t === begin ? null : t);
+    };
+    const submit = async () => {
+        if (busy) return;
+        setBusy(true);
+        try {
+            const e = await made(wanted, parent ? [] : await packed(files), !isPaused);
+            keepDraft(key, null);
+            navigate(`/det/experiments/${e.id}`);
+        } catch (e) {
+            toast(`Not created: ${(e as Error).message}`, true);
+            setBusy(false);
+        }
+    };
+    const again = () => {
+        type(begin);
+        setRound(round + 1);
+    };
+    return <div class="create">
+        <Yaml key={round} label="Configuration" text={text} onChange={type} onSubmit={() => void submit()} mistakes={verdict?.mistakes ?? []} />
+        <Said verdict={verdict} />
+        {parent ? <p class="soft">Its files are those of experiment {parent.id}.</p> : <Files files={files} set={setFiles} />}
+        <div class="row">
+            <Template name={template} set={setTemplate} />
+            <label class="quiet"><input type="checkbox" checked={isPaused} onChange={(e) => setPaused(e.currentTarget.checked)} /> begin paused</label>
+            <button type="button" class="main" disabled={busy} title="Ctrl-Enter in the editor" onClick={() => void submit()}>{busy ? "Sending…" : "Create"}</button>
+            {text !== begin && <button type="button" onClick={again}>Begin anew</button>}
+        </div>
+        {!parent && <p class="soft">The same as <code>det experiment create CONFIG.yaml FOLDER</code></p>}
+    </div>;
+}
+
+function Fork({ id }: { id: number }) {
+    const live = useLive(`fork of ${id}`, "", async (signal) =>
+        (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: id }, signal })).experiment, () => null);
+    return <>
+        <div class="head"><h1>Fork of <a href={`/det/experiments/${id}`}>{live.data ? <Name text={live.data.name} /> : "experiment"} #{id}</a></h1></div>
+        <Problem error={live.error} what="The experiment" />
+        {live.data && <Form begin={forkText(live.data)} parent={live.data} />}
+    </>;
+}
+
+export function CreatePage() {
+    const from = idsOf(query.value.get("from"))[0];
+    if (from) return <Fork key={from} id={from} />;
+    return <><div class="head"><h1>New experiment</h1></div><Form begin={BEGIN} parent={null} /></>;
+}

@@ -1,0 +1,54 @@
+/* What can be done with an experiment in its state; each button names the command that is the same. */
+import { useState } from "preact/hooks";
+import { ApiError, call, type Routes } from "../../api/client";
+import { confirm } from "../../ui/confirm";
+import { bare, isTerminal } from "../../ui/state";
+import { toast } from "../../ui/toasts";
+import { ContinueDialog } from "./continue";
+import type { Experiment } from "./data";
+import { EditDialog } from "./edit";
+
+type Verb = "pause" | "activate" | "cancel" | "kill";
+const ROUTES: Record<Verb, keyof Routes> = {
+    pause: "POST /api/v1/experiments/{id}/pause", activate: "POST /api/v1/experiments/{id}/activate",
+    cancel: "POST /api/v1/experiments/{id}/cancel", kill: "POST /api/v1/experiments/{id}/kill",
+};
+const ASKS: Partial<Record<Verb, string>> = {
+    cancel: "Cancel this experiment? Its trials save a checkpoint and end; it cannot be activated again.",
+    kill: "Kill this experiment? What was trained since the last checkpoints is lost.",
+};
+
+export function verbs(state: string): Verb[] {
+    const s = bare(state);
+    if (isTerminal(state)) return [];
+    if (s.startsWith("STOPPING") || s.startsWith("DELET")) return s === "STOPPING_CANCELED" ? ["kill"] : [];
+    return s === "PAUSED" ? ["activate", "cancel", "kill"] : ["pause", "cancel", "kill"];
+}
+
+/* What has ended and still has its trials. */
+function canContinue(e: Experiment): boolean {
+    return ["COMPLETED", "CANCELED", "ERROR"].includes(bare(e.state)) && !e.archived;
+}
+
+export function ExperimentActions({ exp, again }: { exp: Experiment; again: () => void }) {
+    const [open, setOpen] = useState<"edit" | "continue" | null>(null), close = () => setOpen(null);
+    const act = async (verb: Verb) => {
+        const question = ASKS[verb], command = `det experiment ${verb} ${exp.id}`;
+        if (question && !await confirm(question, verb[0]!.toUpperCase() + verb.slice(1), command)) return;
+        try {
+            await call(ROUTES[verb], { path: { id: exp.id } });
+            again();
+        } catch (e) {
+            if (!(e instanceof ApiError)) throw e;
+            toast(`${verb}: ${e.message}`, true);
+        }
+    };
+    return <span class="row push">{verbs(exp.state).map((v) =>
+        <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}
+        {canContinue(exp) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
+        <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>
+        <button type="button" onClick={() => setOpen("edit")}>Edit</button>
+        {open === "edit" && <EditDialog exp={exp} close={close} again={again} />}
+        {open === "continue" && <ContinueDialog exp={exp} close={close} again={again} />}
+    </span>;
+}

@@ -1,0 +1,125 @@
+/* The two pictures of a search: the curves of its trials, and its hyperparameters side by side; each follows the other. */
+import { useMemo } from "preact/hooks";
+import type { Axis } from "../../charts/axes";
+import { varying } from "../../charts/axes";
+import { unbrushed, within } from "../../charts/brush";
+import { Curves } from "../../charts/curves";
+import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
+import type { Curve } from "../../charts/draw";
+import { colourOf, dashOf } from "../../charts/palette";
+import { Parallel, parallelPicture, type ParallelShape, type Row } from "../../charts/parallel";
+import { PictureButtons } from "../../charts/picture";
+import { smooth } from "../../charts/smooth";
+import { X_AXES, type XAxis } from "../../state/address";
+import { useLive } from "../../state/live";
+import { isDark } from "../../ui/dark";
+import { count, number } from "../../ui/format";
+import { shown } from "../../ui/name";
+import { csv, saveAs } from "../../ui/save";
+import { isTerminal } from "../../ui/state";
+import type { Seen } from "./experiment";
+import { askSeries, axesOf, bestOf, drawn, metricId, points, rowsOf, searchOf } from "./data";
+import { Problem } from "../problem";
+
+const CURVES_MS = 1000, AXES_MOST = 12;
+
+/* Rows and axes of what varies, and which trials lie within all marks. */
+export function useSpace(seen: Seen): { rows: Row[]; axes: Axis[]; names: string[]; inside: Set<number> } {
+    const { exp, trials, view } = seen, metric = searchOf(exp).metric;
+    return useMemo(() => {
+        const rows = rowsOf(trials, metric), names = varying(rows.map((r) => r.values)).filter((n) => n !== metric);
+        const axes = axesOf(exp, rows, names, metric);
+        return { rows, axes, names, inside: new Set(rows.filter((r) => within(r.values, axes, view.brush)).map((r) => r.id)) };
+    }, [trials, JSON.stringify(view.brush), exp.id]);
+}
+
+function layer(id: number, seen: Seen, inside: Set<number>): Curve["layer"] {
+    if (id === seen.hover) return "front";
+    const { trials, brush } = seen.view;
+    if (trials.length) return trials.includes(id) ? "front" : "back";
+    return seen.hover !== null || (brush.length && !inside.has(id)) ? "back" : "plain";
+}
+
+function Options({ seen }: { seen: Seen }) {
+    const { view, set, metrics, metric } = seen;
+    return <>
+        <label class="quiet">Metric <select value={metric} onChange={(e) => set({ metric: e.currentTarget.value, zoom: null })}>
+            {!metrics.some((m) => metricId(m) === metric) && <option value={metric}>{metric}</option>}
+            {metrics.map((m) => <option key={metricId(m)} value={metricId(m)}>{metricId(m)}</option>)}
+        </select></label>
+        <label class="quiet">by <select value={view.x} onChange={(e) => set({ x: e.currentTarget.value as XAxis, zoom: null })}>
+            {X_AXES.map((x) => <option key={x} value={x}>{X_WORDS[x]}</option>)}
+        </select></label>
+        <label class="quiet"><input type="checkbox" checked={view.logY} onChange={(e) => set({ logY: e.currentTarget.checked })} /> log y</label>
+        <label class="quiet"><input type="checkbox" checked={view.logX} onChange={(e) => set({ logX: e.currentTarget.checked, zoom: null })} /> log x</label>
+        <label class="quiet">smooth <input type="range" min="0" max="0.99" step="0.01" value={view.smooth}
+            onInput={(e) => set({ smooth: Number(e.currentTarget.value) })} /></label>
+    </>;
+}
+
+function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
+    const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
+    const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
+    const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
+    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${isTerminal(exp.state)}`,
+        (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
+    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x) })), [live.data, metric, view.x]);
+    const dark = isDark.value;
+    const curves: Curve[] = series.filter((s) => s.points.x.length).map((s) => ({
+        id: s.id, label: `trial ${s.id}`, points: smooth(s.points, view.smooth), raw: view.smooth > 0 ? s.points : null,
+        colour: colourOf(s.id, dark), dash: dashOf(s.id), layer: layer(s.id, seen, inside),
+    }));
+    const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
+    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "");
+    const save = () => saveAs(`experiment_${exp.id}_${metric}.csv`, csv(["trial", view.x, metric], series.flatMap((s) => s.points.x.map((x, i) => [s.id, x, s.points.y[i]]))));
+    const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
+    return <section class="panel" aria-label="Curves">
+        <header><h2>Curves</h2><Options seen={seen} /></header>
+        <Problem error={live.error} what="The curves" />
+        <Curves {...chart} summary={summary} onHover={seen.setHover}
+            onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
+        <footer class="row soft">
+            <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
+            {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>
+        </footer>
+    </section>;
+}
+
+export function toggled(ids: number[], id: number): number[] {
+    return ids.includes(id) ? ids.filter((x) => x !== id) : [...ids, id].sort((a, b) => a - b);
+}
+
+function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & ReturnType<typeof useSpace>) {
+    const { view, set, exp } = seen;
+    const some = [...axes.slice(0, -1).slice(0, AXES_MOST), axes[axes.length - 1]!];
+    const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${some.map((a) => a.name).join(", ")}`;
+    const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover };
+    return <section class="panel" aria-label="Hyperparameters">
+        <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it</span></header>
+        <Parallel {...chart}
+            onHover={seen.setHover} onBrush={(brush) => set({ brush })} summary={words} />
+        <footer class="row soft">
+            {view.brush.map((b) => {
+                const a = axes.find((x) => x.name === b.name);
+                const ends = a?.kind === "category" ? a.categories.filter((_, i) => i >= b.lo && i <= b.hi).join(", ") : `${number(b.lo)} … ${number(b.hi)}`;
+                return <span key={b.name} class="chip">{b.name}: {ends}
+                    <button type="button" class="plain" aria-label={`Take the mark of ${b.name} away`} onClick={() => set({ brush: unbrushed(view.brush, b.name) })}>×</button></span>;
+            })}
+            {view.brush.length > 0 && <span>{inside.size} of {count(rows.length, "trial")} within</span>}
+            {names.length > AXES_MOST && <span>{names.length - AXES_MOST} more hyperparameters vary</span>}
+            {!names.length && <span>No hyperparameter varies between the trials.</span>}
+            <span class="row push"><PictureButtons name={`experiment_${exp.id}_hyperparameters`}
+                of={() => parallelPicture(chart, `${shown(exp.name)} #${exp.id}: ${count(rows.length, "trial")}`)} /></span>
+        </footer>
+    </section>;
+}
+
+export function ExperimentCharts({ seen }: { seen: Seen }) {
+    const space = useSpace(seen);
+    return <div class="pair">
+        <CurvesPanel seen={seen} inside={space.inside} />
+        {seen.trials.length > 1 && <ParallelPanel seen={seen} {...space} />}
+    </div>;
+}

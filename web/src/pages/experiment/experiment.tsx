@@ -1,0 +1,96 @@
+/* One experiment: its search as a picture, its trials, and all else that belongs to it. What is seen is the address. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { expQuery, expView, TABS, type ExpView, type Tab } from "../../state/address";
+import { useLive, type Live } from "../../state/live";
+import { navigate, path, query } from "../../state/router";
+import { count, number, percent } from "../../ui/format";
+import { Name } from "../../ui/name";
+import { isTerminal, State } from "../../ui/state";
+import "../../ui/parts.css";
+import { ExperimentActions } from "./actions";
+import { askMetrics, askTrials, bestOf, metricId, searchOf, type Experiment, type Metric, type Trial } from "./data";
+import { ExperimentCharts } from "./charts";
+import { ExperimentTab } from "./tabs";
+import { Problem } from "../problem";
+import { WhyLine } from "../cluster/why";
+
+const LIVE_MS = 1000, NAMES_MS = 5000;
+
+export interface Seen {
+    exp: Experiment;
+    trials: Trial[];
+    metrics: Metric[];
+    /* "group.name" of the curves, and the searcher's own metric's plain name. */
+    metric: string;
+    view: ExpView;
+    set: (change: Partial<ExpView>) => void;
+    hover: number | null;
+    setHover: (id: number | null) => void;
+    again: () => void;
+}
+
+function setView(view: ExpView, change: Partial<ExpView>): void {
+    navigate(path.value + expQuery({ ...view, ...change }), true);
+}
+
+/* The searcher's metric where it was reported, else the first that was. */
+function metricOf(view: ExpView, exp: Experiment, metrics: Metric[]): string {
+    if (view.metric.includes(".")) return view.metric;
+    const name = view.metric || searchOf(exp).metric;
+    const found = metrics.find((m) => m.group === "validation" && m.name === name) ?? metrics.find((m) => m.name === name);
+    return metricId(found ?? (metrics.length && !view.metric ? metrics[0]! : { group: "validation", name }));
+}
+
+function Title({ exp, trials }: { exp: Experiment; trials: Trial[] }) {
+    const { smallerIsBetter, metric } = searchOf(exp), best = bestOf(trials, smallerIsBetter);
+    const running = trials.filter((t) => t.state === "STATE_RUNNING" || t.state === "STATE_STARTING").length;
+    const queued = trials.filter((t) => t.state === "STATE_QUEUED").length;
+    return <p class="facts">
+        <span>{count(trials.length, "trial")}{running ? `, ${running} running` : ""}{queued ? `, ${queued} queued` : ""}</span>
+        {best && <span>best {metric} <strong title={String(best.searcherMetricValue)}>{number(best.searcherMetricValue as number)}</strong>{" "}
+            <a href={`/det/trials/${best.id}`}>trial {best.id}</a></span>}
+        <span class="soft">{exp.username} · {exp.resourcePool} · {searchOf(exp).name}</span>
+    </p>;
+}
+
+function Tabs({ view }: { view: ExpView }) {
+    return <nav class="tabs" aria-label="Parts of the experiment">{TABS.map((tab: Tab) =>
+        <a key={tab} href={path.value + expQuery({ ...view, tab })} aria-current={view.tab === tab ? "page" : undefined}>{tab}</a>)}</nav>;
+}
+
+function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
+    const id = String(exp.id), ended = isTerminal(exp.state);
+    const [hover, setHover] = useState<number | null>(null);
+    const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), () => (ended ? null : LIVE_MS));
+    const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
+    const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
+    const seen: Seen = {
+        exp, trials: trials.data ?? [], metrics: metrics.data ?? [], metric: metricOf(view, exp, metrics.data ?? []), view,
+        set: (change) => setView(view, change), hover, setHover, again,
+    };
+    return <>
+        <div class="head">
+            <h1><Name text={exp.name} /> <span class="soft">#{id}</span></h1>
+            <State state={exp.state} />
+            {!ended && typeof exp.progress === "number" && <><progress class="progress" aria-label="Progress" max={1} value={exp.progress} /> {percent(exp.progress)}</>}
+            <ExperimentActions exp={exp} again={again} />
+        </div>
+        {exp.labels.length > 0 && <p class="row">{exp.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</p>}
+        {exp.description && <p><Name text={exp.description} /></p>}
+        <Title exp={exp} trials={seen.trials} />
+        {!ended && <WhyLine what="experiments" id={id} again={again} onlyWaiting />}
+        <Problem error={trials.error} what="The trials" />
+        <ExperimentCharts seen={seen} />
+        <Tabs view={view} />
+        <ExperimentTab seen={seen} />
+    </>;
+}
+
+export function ExperimentPage({ id = "" }: Record<string, string>) {
+    const live = useLive(`experiment ${id}`, "", async (signal) =>
+        (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: id }, signal })).experiment,
+    (e) => (isTerminal(e.state) ? null : LIVE_MS));
+    if (live.data) return <><Problem error={live.error} what="The experiment" /><Loaded exp={live.data} live={live} /></>;
+    return live.error ? <><h1>Experiment {id}</h1><Problem error={live.error} what="The experiment" /></> : <><h1>Experiment {id}</h1><p class="soft">Asking…</p></>;
+}

@@ -1,0 +1,155 @@
+/* What lies below an experiment's pictures, one part at a time. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { importance } from "../../charts/importance";
+import { colourOf } from "../../charts/palette";
+import { PictureButtons } from "../../charts/picture";
+import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter";
+import { useLive } from "../../state/live";
+import { isDark } from "../../ui/dark";
+import { count, number, value } from "../../ui/format";
+import { shown } from "../../ui/name";
+import { csv, saveAs } from "../../ui/save";
+import { isTerminal, State } from "../../ui/state";
+import { between, duration } from "../../ui/time";
+import { CheckpointTable } from "../trial/checkpoints";
+import type { Seen } from "./experiment";
+import { toggled, useSpace } from "./charts";
+import { searchOf, type Trial } from "./data";
+import { placeOf, pressed, sorted } from "./sort";
+import { Notes } from "./notes";
+import { Rungs } from "./rungs";
+
+const ROWS = 200;
+
+interface Column { id: string; title: string; of: (t: Trial) => number | string; cell: (t: Trial) => string }
+
+function columns(seen: Seen, names: string[], values: Map<number, Record<string, unknown>>): Column[] {
+    const metric = searchOf(seen.exp).metric, now = Date.now();
+    const hp = (name: string): Column => ({
+        id: `hp.${name}`, title: name, cell: (t) => value(values.get(t.id)?.[name]),
+        of: (t) => { const v = values.get(t.id)?.[name]; return typeof v === "number" ? v : value(v); },
+    });
+    const spent = (t: Trial) => between(t.startTime, t.endTime, now) ?? -1;
+    return [
+        ...names.map(hp),
+        { id: "batches", title: "batches", of: (t) => t.totalBatchesProcessed, cell: (t) => number(t.totalBatchesProcessed) },
+        { id: "best", title: `best ${metric}`, of: (t) => (t.searcherMetricValue as number | null) ?? NaN, cell: (t) => number(t.searcherMetricValue as number | null) },
+        { id: "restarts", title: "restarts", of: (t) => t.restarts, cell: (t) => String(t.restarts) },
+        { id: "duration", title: "duration", of: spent, cell: (t) => duration(between(t.startTime, t.endTime, now)) },
+    ];
+}
+
+function SortHead({ c, seen }: { c: Column; seen: Seen }) {
+    const { sort } = seen.view, is = placeOf(sort, c.id), sign = is && (is.isDown ? "▼" : "▲");
+    // One head only may say so: the first key, by whose column the rows are in order.
+    return <th scope="col" aria-sort={is?.at === 0 ? (is.isDown ? "descending" : "ascending") : "none"}>
+        <button type="button" title="Sort by this; with shift: also by this" onClick={(e) => seen.set({ sort: pressed(sort, c.id, e.shiftKey) })}>
+            {c.title}{is && <span aria-hidden="true"> {sign}{sort.length > 1 ? is.at + 1 : ""}</span>}
+            {is && is.at > 0 && <span class="hidden">, then by this, {is.isDown ? "descending" : "ascending"}</span>}</button></th>;
+}
+
+function Head({ seen, all }: { seen: Seen; all: Column[] }) {
+    return <thead><tr>
+        <th scope="col"><span class="soft">chosen</span></th><th scope="col">trial</th><th scope="col">state</th>
+        {all.map((c) => <SortHead key={c.id} c={c} seen={seen} />)}
+    </tr></thead>;
+}
+
+function TrialRow({ t, seen, all }: { t: Trial; seen: Seen; all: Column[] }) {
+    const isChosen = seen.view.trials.includes(t.id);
+    const classes = `${seen.hover === t.id ? "hover" : ""} ${isChosen ? "chosen" : ""}`.trim();
+    return <tr class={classes} data-trial={t.id} onMouseEnter={() => seen.setHover(t.id)} onMouseLeave={() => seen.setHover(null)}>
+        <td class="nowrap"><input type="checkbox" checked={isChosen} aria-label={`Choose trial ${t.id}`} onChange={() => seen.set({ trials: toggled(seen.view.trials, t.id) })} />{" "}
+            <span class="dot" style={{ background: colourOf(t.id, isDark.value) }} /></td>
+        <td data-label="trial"><a href={`/det/trials/${t.id}`} onFocus={() => seen.setHover(t.id)} onBlur={() => seen.setHover(null)}>{t.id}</a></td>
+        <td data-label="state"><State state={t.state} /></td>
+        {all.map((c) => <td key={c.id} data-label={c.title} title={String(c.of(t))}>{c.cell(t)}</td>)}
+    </tr>;
+}
+
+function TrialsTab({ seen }: { seen: Seen }) {
+    const { rows, names, inside } = useSpace(seen);
+    const [most, setMost] = useState(ROWS);
+    const all = columns(seen, names, new Map(rows.map((r) => [r.id, r.values])));
+    const shown = sorted(seen.trials.filter((t) => inside.has(t.id)), all, seen.view.sort);
+    const save = () => saveAs(`experiment_${seen.exp.id}_trials.csv`, csv(["trial", "state", ...all.map((c) => c.title)], shown.map((t) => [t.id, t.state, ...all.map((c) => c.of(t))])));
+    return <>
+        <p class="row"><span>{shown.length < seen.trials.length ? `${shown.length} of ${count(seen.trials.length, "trial")} within the marks` : count(shown.length, "trial")}</span>
+            {seen.view.trials.length > 0 && <button type="button" onClick={() => seen.set({ trials: [] })}>Choose none</button>}
+            {seen.view.trials.length > 1 && <a class="button" href={`/det/compare?t=${seen.view.trials.join(",")}`}>Compare</a>}
+            <button type="button" class="push" onClick={save}>CSV</button></p>
+        <div class="wide"><table class="grid cards" aria-label="Trials">
+            <Head seen={seen} all={all} />
+            <tbody>{shown.slice(0, most).map((t) => <TrialRow key={t.id} t={t} seen={seen} all={all} />)}</tbody>
+        </table></div>
+        {shown.length > most && <button type="button" onClick={() => setMost(most + ROWS)}>{Math.min(ROWS, shown.length - most)} more of {shown.length}</button>}
+    </>;
+}
+
+function Pick({ label, value: v, names, onPick }: { label: string; value: string; names: string[]; onPick: (name: string) => void }) {
+    return <label class="quiet">{label} <select value={v} onChange={(e) => onPick(e.currentTarget.value)}>
+        {names.map((n) => <option key={n} value={n}>{n}</option>)}</select></label>;
+}
+
+function ScatterTab({ seen }: { seen: Seen }) {
+    const { rows, axes, inside } = useSpace(seen), by = axes[axes.length - 1]!;
+    const axis = (name: string, otherwise: number) => axes.find((a) => a.name === name) ?? axes[Math.min(otherwise, axes.length - 1)]!;
+    const x = axis(seen.view.scatterX, 0), y = axis(seen.view.scatterY, axes.length > 2 ? 1 : axes.length - 1);
+    const names = axes.map((a) => a.name), within = rows.filter((r) => inside.has(r.id));
+    const summary = `${count(within.length, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}`;
+    const chart: ScatterShape = { x, y, by, rows: within, smallerIsBetter: searchOf(seen.exp).smallerIsBetter, hover: seen.hover };
+    const save = () => saveAs(`experiment_${seen.exp.id}_scatter.csv`, csv(["trial", ...names], within.map((r) => [r.id, ...names.map((n) => r.values[n])])));
+    return <section class="panel" aria-label="Scatter">
+        <header><Pick label="across" value={x.name} names={names} onPick={(n) => seen.set({ scatterX: n })} />
+            <Pick label="up" value={y.name} names={names} onPick={(n) => seen.set({ scatterY: n })} /><span class="soft">the more yellow a dot, the better its {by.name}</span></header>
+        <Scatter {...chart} onHover={seen.setHover}
+            onPick={(id) => seen.set({ trials: toggled(seen.view.trials, id) })} summary={summary} />
+        <footer class="row soft"><span>{summary}</span><span class="row push"><button type="button" onClick={save}>CSV</button>
+            <PictureButtons name={`experiment_${seen.exp.id}_scatter`} of={() => scatterPicture(chart, `${shown(seen.exp.name)} #${seen.exp.id}: ${summary}`)} /></span></footer>
+    </section>;
+}
+
+function ImportanceTab({ seen }: { seen: Seen }) {
+    const { rows, axes } = useSpace(seen), metric = axes[axes.length - 1]!.name;
+    const all = axes.slice(0, -1).map((a) => importance(a, rows.map((r) => r.values), metric)).sort((a, b) => Math.abs(b.weight || 0) - Math.abs(a.weight || 0));
+    const few = Math.min(...all.map((i) => i.n));
+    if (!all.length) return <p>No hyperparameter varies between the trials.</p>;
+    return <>
+        <p class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</p>
+        {few < 20 && <p class="why">It rests on {count(few, "trial")} only: under 20, chance alone makes large numbers.</p>}
+        <table class="grid" aria-label="Importance"><thead><tr><th scope="col">hyperparameter</th><th scope="col">weight</th><th scope="col">a larger one goes with</th><th scope="col">trials</th></tr></thead>
+            <tbody>{all.map((i) => <tr key={i.name}><td class="text">{i.name}</td>
+                <td><meter min={0} max={1} value={Math.abs(i.weight || 0)} aria-label={`Weight of ${i.name}`} /> {Number.isNaN(i.weight) ? "cannot be told" : number(Math.abs(i.weight), 2)}</td>
+                <td>{!i.isSigned || Number.isNaN(i.weight) ? "" : i.weight > 0 ? `a larger ${metric}` : `a smaller ${metric}`}</td><td>{i.n}</td></tr>)}</tbody></table>
+    </>;
+}
+
+function CheckpointsTab({ seen }: { seen: Seen }) {
+    const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
+    const live = useLive(`exp checkpoints ${id}`, String(ended), (signal) => call("GET /api/v1/experiments/{id}/checkpoints",
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: 500 }, signal }), () => (ended ? null : 3000));
+    return <CheckpointTable live={live} withTrial />;
+}
+
+/* What was submitted, as it was written. */
+function ConfigTab({ seen }: { seen: Seen }) {
+    const { exp } = seen;
+    return <section class="panel" aria-label="Configuration">
+        <header><h2>As it was submitted</h2><button type="button" class="push" onClick={() => saveAs(`experiment_${exp.id}.yaml`, exp.originalConfig, "text/yaml")}>Download</button></header>
+        <pre class="text" tabIndex={0}>{exp.originalConfig}</pre>
+        <details><summary>With all that it left out</summary><pre class="text" tabIndex={0}>{JSON.stringify(exp.config, null, 2)}</pre></details>
+    </section>;
+}
+
+export function ExperimentTab({ seen }: { seen: Seen }) {
+    switch (seen.view.tab) {
+    case "scatter": return <ScatterTab seen={seen} />;
+    case "importance": return <ImportanceTab seen={seen} />;
+    case "rungs": return <Rungs id={String(seen.exp.id)} ended={isTerminal(seen.exp.state)} />;
+    case "checkpoints": return <CheckpointsTab seen={seen} />;
+    case "config": return <ConfigTab seen={seen} />;
+    case "notes": return <Notes exp={seen.exp} again={seen.again} />;
+    default: return <TrialsTab seen={seen} />;
+    }
+}

@@ -1,0 +1,88 @@
+/* The columns of the list: what a cell shows, and what a file of it holds. */
+import type { ComponentChildren } from "preact";
+import type { Column } from "../../state/list_address";
+import { bytes, number, percent } from "../../ui/format";
+import { Name, shown } from "../../ui/name";
+import { bare, isTerminal, State } from "../../ui/state";
+import { ago, between, duration, full } from "../../ui/time";
+import { searchOf, type Experiment } from "../experiment/data";
+import type { Listed } from "./data";
+import { hpKind } from "./hp";
+
+export interface ColumnKind {
+    title: string;
+    /* CSS pixels. */
+    width: number;
+    show: (e: Listed, now: number) => ComponentChildren;
+    /* The whole of it, for the tooltip. */
+    whole?: (e: Listed) => string;
+    plain: (e: Listed, now: number) => unknown;
+}
+
+const text = (title: string, width: number, get: (e: Experiment) => string): ColumnKind =>
+    ({ title, width, show: (e) => <Name text={get(e)} />, whole: (e) => shown(get(e)), plain: get });
+const time = (title: string, get: (e: Experiment) => string | null): ColumnKind =>
+    ({ title, width: 110, show: (e, now) => ago(get(e), now), whole: (e) => full(get(e)), plain: get });
+const numeral = (title: string, width: number, get: (e: Experiment) => number): ColumnKind => ({ title, width, show: get, plain: get });
+
+function Progress({ e }: { e: Experiment }) {
+    if (typeof e.progress !== "number") return null;
+    if (isTerminal(e.state)) return <>{percent(e.progress)}</>;
+    return <><progress class="list-progress" max={1} value={e.progress} aria-label="Progress" /> {percent(e.progress)}</>;
+}
+
+function Labels({ e }: { e: Experiment }) {
+    return <>{e.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</>;
+}
+
+function bestOf(e: Experiment): number | undefined {
+    return e.bestTrialSearcherMetric as number | undefined; // "NaN" and the infinities are shown as they come
+}
+
+function seconds(e: Experiment, now: number): number | null {
+    return between(e.startTime, e.endTime, now);
+}
+
+export const KINDS: Record<Column, ColumnKind> = {
+    id: { title: "ID", width: 70, show: (e) => e.id, plain: (e) => e.id },
+    name: { title: "Name", width: 180, show: (e) => <a href={`/det/experiments/${e.id}`}><Name text={e.name || "(no name)"} /></a>,
+        whole: (e) => shown(e.name), plain: (e) => e.name },
+    state: { title: "State", width: 120, show: (e) => <State state={e.state} />, plain: (e) => bare(e.state) },
+    progress: { title: "Progress", width: 130, show: (e) => <Progress e={e} />, plain: (e) => e.progress },
+    trials: numeral("Trials", 70, (e) => e.numTrials),
+    best: { title: "Best", width: 90, show: (e) => number(bestOf(e)),
+        whole: (e) => (bestOf(e) === undefined ? "" : shown(`${searchOf(e).metric} ${bestOf(e)}`)), plain: bestOf },
+    metric: text("Metric", 140, (e) => searchOf(e).metric),
+    searcher: text("Searcher", 130, (e) => searchOf(e).name),
+    labels: { title: "Labels", width: 120, show: (e) => <Labels e={e} />, whole: (e) => shown(e.labels.join(", ")),
+        plain: (e) => e.labels.join(" ") },
+    owner: text("Owner", 100, (e) => e.displayName || e.username),
+    pool: text("Pool", 120, (e) => e.resourcePool),
+    started: time("Started", (e) => e.startTime),
+    ended: time("Ended", (e) => e.endTime),
+    duration: { title: "Duration", width: 110, show: (e, now) => duration(seconds(e, now)), plain: (e, now) => seconds(e, now) },
+    checkpoints: numeral("Checkpoints", 120, (e) => e.checkpointCount),
+    size: { title: "Size", width: 100, show: (e) => bytes(e.checkpointSize), whole: (e) => `${e.checkpointSize} bytes`,
+        plain: (e) => Number(e.checkpointSize) },
+    description: text("Description", 220, (e) => e.description),
+    project: text("Project", 180, (e) => `${e.workspaceName} / ${e.projectName}`),
+    forked: { title: "Forked from", width: 120, plain: (e) => e.forkedFrom,
+        show: (e) => e.forkedFrom && <a href={`/det/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a> },
+    archived: { title: "Archived", width: 100, show: (e) => (e.archived ? "yes" : ""), plain: (e) => e.archived },
+};
+
+export interface Shown {
+    key: string;
+    /* null: a hyperparameter, by which the master cannot sort. */
+    own: Column | null;
+    kind: ColumnKind;
+}
+
+/* What tells of the search comes first, its hyperparameters next, and then the rest. */
+const OF_THE_SEARCH: readonly Column[] = ["id", "name", "state", "progress", "trials", "best", "metric", "searcher"];
+
+export function shownColumns(columns: readonly Column[], hps: readonly string[]): Shown[] {
+    const own = columns.map((c): Shown => ({ key: c, own: c, kind: KINDS[c] }));
+    const at = columns.filter((c) => OF_THE_SEARCH.includes(c)).length;
+    return [...own.slice(0, at), ...hps.map((n): Shown => ({ key: `hp ${n}`, own: null, kind: hpKind(n) })), ...own.slice(at)];
+}

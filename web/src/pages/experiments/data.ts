@@ -1,0 +1,150 @@
+/* What the list of experiments asks of the master: a stretch of rows, all that match, and actions on many. */
+import { ApiError, call, type Messages, type Routes } from "../../api/client";
+import type { Column, ListView, StateGroup } from "../../state/list_address";
+import { bare } from "../../ui/state";
+import type { Experiment } from "../experiment/data";
+import { searches } from "./hp";
+
+export type Verb = "pause" | "activate" | "cancel" | "kill" | "archive" | "unarchive" | "delete";
+export const VERBS: readonly Verb[] = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"];
+export type Outcome = Messages["ExperimentActionResult"];
+type State = Messages["experiment.v1.State"];
+type Query = NonNullable<Routes["GET /api/v1/experiments"]["query"]>;
+type SortBy = Messages["GetExperimentsRequest.SortBy"];
+
+const STATES: Record<StateGroup, State[]> = {
+    active: ["STATE_ACTIVE"], paused: ["STATE_PAUSED"], completed: ["STATE_COMPLETED"], canceled: ["STATE_CANCELED"],
+    failed: ["STATE_ERROR"],
+    stopping: ["STATE_STOPPING_COMPLETED", "STATE_STOPPING_CANCELED", "STATE_STOPPING_ERROR", "STATE_STOPPING_KILLED"],
+    deleting: ["STATE_DELETING", "STATE_DELETE_FAILED"],
+};
+const SORTS: Partial<Record<Column, SortBy>> = {
+    id: "SORT_BY_ID", name: "SORT_BY_NAME", state: "SORT_BY_STATE", progress: "SORT_BY_PROGRESS", trials: "SORT_BY_NUM_TRIALS",
+    best: "SORT_BY_SEARCHER_METRIC_VAL", owner: "SORT_BY_USER", pool: "SORT_BY_RESOURCE_POOL", started: "SORT_BY_START_TIME",
+    ended: "SORT_BY_END_TIME", checkpoints: "SORT_BY_CHECKPOINT_COUNT", size: "SORT_BY_CHECKPOINT_SIZE", description: "SORT_BY_DESCRIPTION",
+    project: "SORT_BY_PROJECT_ID", forked: "SORT_BY_FORKED_FROM",
+};
+const ALL_PAGE = 1000; // rows of one request where all are wanted
+const IDS_PAGE = 100; // ids that one address holds
+const ACT_PAGE = 200; // experiments of one request that acts, so that progress shows
+
+export function filterOf(v: ListView): Query {
+    return {
+        name: v.search, states: v.states.flatMap((s) => STATES[s]), userIds: v.owners, labels: v.labels,
+        ...(v.archived === "too" ? {} : { archived: v.archived === "only" }),
+    };
+}
+
+function orderOf(v: ListView): Query {
+    return { sortBy: SORTS[v.sort] ?? "SORT_BY_ID", orderBy: v.isDown ? "ORDER_BY_DESC" : "ORDER_BY_ASC" };
+}
+
+/* `best`: the hyperparameters of its best trial, where a column shows one that is searched. */
+export interface Listed extends Experiment { best?: Record<string, unknown> | null }
+
+const BESTS_AT_ONCE = 50, BESTS_MOST = 10_000;
+const NO_METRIC = "-.-"; // the trials are wanted, not their points, and this route gives many of them at once
+const bests = new Map<number, Record<string, unknown> | null>(); // by trial: what it had stays as it is
+
+async function askBests(ids: number[], signal: AbortSignal): Promise<void> {
+    if (bests.size > BESTS_MOST) bests.clear();
+    const missing = ids.filter((id) => !bests.has(id));
+    for (let i = 0; i < missing.length; i += BESTS_AT_ONCE) {
+        const query = { trialIds: missing.slice(i, i + BESTS_AT_ONCE), metricIds: [NO_METRIC], maxDatapoints: 1 };
+        try {
+            for (const { trial } of (await call("GET /api/v1/trials/time-series", { query, signal })).trials) bests.set(trial.id, trial.hparams);
+        } catch (e) {
+            if (!(e instanceof ApiError) || e.status !== 404) throw e; // one was deleted just now: the next answer has it no more
+        }
+    }
+}
+
+async function withBests(rows: Experiment[], hps: readonly string[], signal: AbortSignal): Promise<Listed[]> {
+    const wanted = rows.filter((e) => e.bestTrialId && searches(e, hps));
+    await askBests(wanted.map((e) => e.bestTrialId!), signal);
+    const of = new Set(wanted);
+    return rows.map((e) => (of.has(e) ? { ...e, best: bests.get(e.bestTrialId!) } : e));
+}
+
+/* `of`: the view that it answers, which may not be the one on screen any more. */
+export interface Stretch { of: ListView; offset: number; rows: Listed[]; total: number }
+
+export async function askRows(v: ListView, offset: number, limit: number, signal: AbortSignal): Promise<Stretch> {
+    const query = { ...filterOf(v), ...orderOf(v), offset, limit };
+    const { experiments, pagination } = await call("GET /api/v1/experiments", { query, signal });
+    return { of: v, offset: pagination.startIndex ?? offset, rows: await withBests(experiments, v.hps, signal), total: pagination.total };
+}
+
+type Told = (done: number) => void;
+
+/* Everything that matches, in order of id: what is added or changes meanwhile neither hides a row nor shows one twice. */
+export async function askAll(v: ListView, told: Told, signal: AbortSignal): Promise<Experiment[]> {
+    const all: Experiment[] = [];
+    for (;;) {
+        const after = all.at(-1)?.id ?? 0;
+        const { experiments } = await call("GET /api/v1/experiments", { signal,
+            query: { ...filterOf(v), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", limit: ALL_PAGE, "experimentIdFilter.gt": after } });
+        all.push(...experiments);
+        told(all.length);
+        if (experiments.length < ALL_PAGE) return all;
+    }
+}
+
+/* Everything that matches in the order that is shown. */
+export async function askSorted(v: ListView, told: Told, signal: AbortSignal): Promise<Listed[]> {
+    const found = new Map<number, Listed>();
+    for (let offset = 0, total = 1; offset < total; offset += ALL_PAGE) {
+        const page = await askRows(v, offset, ALL_PAGE, signal);
+        for (const e of page.rows) found.set(e.id, e);
+        total = page.total;
+        told(found.size);
+    }
+    return [...found.values()];
+}
+
+/* These, as they are now. */
+export async function askSome(ids: number[], told: Told, signal: AbortSignal): Promise<Experiment[]> {
+    const all: Experiment[] = [];
+    for (let i = 0; i < ids.length; i += IDS_PAGE) {
+        const query = { "experimentIdFilter.incl": ids.slice(i, i + IDS_PAGE), limit: IDS_PAGE };
+        all.push(...(await call("GET /api/v1/experiments", { query, signal })).experiments);
+        told(all.length);
+    }
+    return all.sort((a, b) => a.id - b.id);
+}
+
+/* Whether the action is for an experiment as it is. */
+export function allows(verb: Verb, e: Pick<Experiment, "state" | "archived">): boolean {
+    const s = bare(e.state), hasEnded = ["COMPLETED", "CANCELED", "ERROR"].includes(s);
+    const isActive = ["ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"].includes(s);
+    switch (verb) {
+    case "pause": return isActive;
+    case "activate": return s === "PAUSED";
+    case "cancel": return isActive || s === "PAUSED";
+    case "kill": return isActive || s === "PAUSED" || s === "STOPPING_CANCELED";
+    case "archive": return hasEnded && !e.archived;
+    case "unarchive": return hasEnded && e.archived;
+    case "delete": return hasEnded || s === "DELETE_FAILED";
+    }
+}
+
+const ROUTES = {
+    pause: "POST /api/v1/experiments/pause", activate: "POST /api/v1/experiments/activate", cancel: "POST /api/v1/experiments/cancel",
+    kill: "POST /api/v1/experiments/kill", archive: "POST /api/v1/experiments/archive", unarchive: "POST /api/v1/experiments/unarchive",
+    delete: "DELETE /api/v1/experiments/delete",
+} as const satisfies Record<Verb, keyof Routes>;
+
+/* Acts on just these; what the master says of each one. A request that fails is told of each of its experiments. */
+export async function actOn(verb: Verb, ids: number[], told: Told): Promise<Outcome[]> {
+    const all: Outcome[] = [];
+    for (let i = 0; i < ids.length; i += ACT_PAGE) {
+        const experimentIds = ids.slice(i, i + ACT_PAGE);
+        try {
+            all.push(...(await call(ROUTES[verb], { body: { experimentIds } })).results);
+        } catch (e) {
+            all.push(...experimentIds.map((id) => ({ id, error: (e as Error).message })));
+        }
+        told(Math.min(ids.length, i + ACT_PAGE));
+    }
+    return all;
+}

@@ -1,0 +1,114 @@
+/* All experiments: live rows, of which only those in sight are asked for. What is seen is the address. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, type Column, type ListView } from "../../state/list_address";
+import { useLive } from "../../state/live";
+import { keepColumns, ownColumns } from "../../state/prefs";
+import { navigate, path, query } from "../../state/router";
+import { Choices } from "../../ui/choices";
+import { isNarrow } from "../../ui/narrow";
+import "../../ui/parts.css";
+import { csv, saveAs } from "../../ui/save";
+import { toast } from "../../ui/toasts";
+import { useSight } from "../../ui/virtual";
+import "./experiments.css";
+import { Bulk } from "./bulk";
+import { KINDS, shownColumns, type Shown } from "./columns";
+import { askRows, askSorted, filterOf } from "./data";
+import { Filters, NO_FILTERS } from "./filters";
+import { namesOf } from "./hp";
+import { NONE, tick, type Selection } from "./selection";
+import { rowPx, Table } from "./table";
+import { Problem } from "../problem";
+
+const LIVE_MS = 1000;
+const PAGE = 50;
+
+/* The pages that the rows in sight lie on, as an offset and a limit. */
+function pagesOf(first: number, end: number): [number, number] {
+    const from = Math.floor(first / PAGE) * PAGE;
+    return [from, Math.max(PAGE, Math.ceil(end / PAGE) * PAGE - from)];
+}
+
+/* What is shown is changed as the address has it now: what was drawn last may be older, e.g. for a search that was still typed. */
+function change(to: Partial<ListView>): void {
+    navigate(path.value + listQuery({ ...listView(query.value.toString()), ...to }), true);
+}
+
+/* The address's columns, else the reader's own; those go into the address, so that whoever gets it sees the same. */
+function useColumns(view: ListView): readonly Column[] {
+    const columns = view.columns ?? ownColumns(), isOwn = view.columns === null && columns.join() !== FIRST_COLUMNS.join();
+    useEffect(() => { if (isOwn) change({ columns: [...columns] }); }, [isOwn]);
+    return columns;
+}
+
+function useSelection(filter: string): [Selection, (s: Selection) => void] {
+    const [held, setHeld] = useState({ filter, ticked: NONE });
+    // What was ticked under another filter is not in sight: nothing must happen to it.
+    return [held.filter === filter ? held.ticked : NONE, (ticked) => setHeld({ filter, ticked })];
+}
+
+function ColumnChoice({ columns }: { columns: readonly Column[] }) {
+    const choose = (chosen: Column[]) => {
+        const next = COLUMNS.filter((c) => chosen.includes(c) || FIXED.includes(c));
+        keepColumns(next);
+        change({ columns: next });
+    };
+    return <Choices name="Columns" summary={String(columns.length)} ticked={columns} set={choose}
+        of={COLUMNS.map((c) => ({ value: c, text: KINDS[c].title, isFixed: FIXED.includes(c) }))} />;
+}
+
+/* All rows that match, not only those in sight. */
+function Csv({ view, columns }: { view: ListView; columns: Shown[] }) {
+    const [done, setDone] = useState<number | null>(null), stop = useRef<AbortController | null>(null);
+    useEffect(() => () => stop.current?.abort(), []);
+    const save = async () => {
+        const mine = stop.current = new AbortController(), now = Date.now();
+        setDone(0);
+        try {
+            const all = await askSorted(view, setDone, mine.signal);
+            saveAs("experiments.csv", csv(columns.map((c) => c.own ?? c.kind.title), all.map((e) => columns.map((c) => c.kind.plain(e, now)))));
+        } catch (e) {
+            if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
+        }
+        setDone(null);
+    };
+    return <button type="button" title="All that match, in the columns shown" disabled={done !== null} onClick={() => void save()}>
+        {done === null ? "CSV" : `CSV: ${done.toLocaleString("en")}…`}</button>;
+}
+
+function Empty({ view }: { view: ListView }) {
+    if (isFiltered(view)) return <p>No experiment matches. <button type="button" onClick={() => change(NO_FILTERS)}>Show all</button></p>;
+    if (view.archived !== "no") return <p>Nothing is archived here.</p>;
+    return <section class="panel" aria-label="How to begin">
+        <h2>Nothing has been submitted yet</h2>
+        <p>An experiment is a configuration and a folder with the model's code. From a terminal:</p>
+        <pre class="text">det experiment create CONFIG.yaml FOLDER</pre>
+        <p class="soft">It shows up here by itself. The sources' examples/ have some to begin with. Or <a href="/det/experiments/new">write one here</a>.</p>
+    </section>;
+}
+
+export function ExperimentsPage() {
+    const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps), box = useRef<HTMLDivElement>(null);
+    const filter = JSON.stringify(filterOf(view)), key = `${filter} ${view.sort} ${view.isDown}`;
+    const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
+    const sight = useSight(box, total, rowPx(isNarrow.value, columns.length)), [offset, limit] = pagesOf(sight.first, sight.end);
+    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps]), (stop) => askRows(view, offset, limit, stop), () => LIVE_MS);
+    const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
+    useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
+    useEffect(() => sight.toTop(), [key]);
+    return <div class="experiments">
+        <div class="head"><h1>Experiments</h1>
+            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={own} />
+                <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
+                    of={namesOf(got.rows, view.hps).map((n) => ({ value: n, text: n }))} /><Csv view={view} columns={columns} /></span></div>
+        <Filters view={view} set={change} total={live.data ? got.total : null} />
+        <Problem error={live.error} what="The experiments" />
+        <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
+            acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />
+        {live.data && !got.total && <Empty view={got.of} />}
+        {!live.data && !live.error && <p class="soft">Asking…</p>}
+        <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total}>
+            <Table box={box} sight={sight} got={got} view={view} columns={columns} set={change} ticked={ticked} setTicked={setTicked} />
+        </div>
+    </div>;
+}

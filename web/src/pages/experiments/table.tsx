@@ -1,0 +1,134 @@
+/* The rows in sight as a table; heads sort, boxes tick. What has not come yet is a row of dots. */
+import { Component, type RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { SORTABLE, type Column, type ListView } from "../../state/list_address";
+import { isNarrow } from "../../ui/narrow";
+import { toast } from "../../ui/toasts";
+import type { Sight } from "../../ui/virtual";
+import { KINDS, type Shown } from "./columns";
+import type { Listed, Stretch } from "./data";
+import type { SetView } from "./filters";
+import { ALL, isTicked, NONE, size, tick, type Selection } from "./selection";
+
+/* As experiments.css has them: a row of the table, a line of a card and what is around its lines. */
+const ROW_PX = 36, CARD_LINE_PX = 28, CARD_EDGE_PX = 13;
+const BOX_PX = 44;
+
+/* How high a row is; of a card the box and the id share a line, the name has one, and the others are two a line. */
+export function rowPx(isCard: boolean, columns: number): number {
+    return isCard ? CARD_EDGE_PX + CARD_LINE_PX * (2 + Math.ceil((columns - 2) / 2)) : ROW_PX;
+}
+
+export interface TableProps {
+    box: RefObject<HTMLDivElement | null>;
+    sight: Sight;
+    got: Stretch;
+    view: ListView;
+    columns: Shown[];
+    set: SetView;
+    ticked: Selection;
+    setTicked: (s: Selection) => void;
+}
+
+function Head({ c, view, set }: { c: Column; view: ListView; set: SetView }) {
+    const isSorted = view.sort === c, title = KINDS[c].title;
+    if (!SORTABLE.includes(c)) return <th scope="col">{title}</th>;
+    return <th scope="col" aria-sort={isSorted ? (view.isDown ? "descending" : "ascending") : undefined}>
+        <button type="button" title={`Sort by ${title.toLowerCase()}`}
+            onClick={() => set({ sort: c, isDown: isSorted ? !view.isDown : c !== "name" })}>
+            {title}{isSorted && <span aria-hidden="true"> {view.isDown ? "▼" : "▲"}</span>}</button>
+    </th>;
+}
+
+function Heads(p: TableProps) {
+    const n = size(p.ticked, p.got.total), isAll = n > 0 && n >= p.got.total;
+    return <thead><tr aria-rowindex={1}>
+        <th scope="col"><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
+            ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
+        {p.columns.map((c) => (c.own ? <Head key={c.key} c={c.own} view={p.view} set={p.set} />
+            : <th key={c.key} scope="col" title="Hyperparameter, as the best trial had it">{c.kind.title}</th>))}
+    </tr></thead>;
+}
+
+function Cells({ e, columns, now }: { e: Listed; columns: Shown[]; now: number }) {
+    return <>{columns.map(({ key, kind }) => {
+        const show = kind.show(e, now), title = kind.whole?.(e) || undefined;
+        return key === "name" ? <th key={key} scope="row" title={title}>{show}</th> : <td key={key} title={title} data-label={kind.title}>{show}</td>;
+    })}</>;
+}
+
+/* A column that was added is brought into sight. */
+function useAdded(box: TableProps["box"], columns: Shown[]): void {
+    const before = useRef<string[] | null>(null), keys = columns.map((c) => c.key);
+    useEffect(() => {
+        const at = keys.findIndex((k) => before.current && !before.current.includes(k)), b = box.current;
+        before.current = keys;
+        const head = b?.querySelector("thead tr")?.children[at + 1];
+        if (at < 0 || !b || !(head instanceof HTMLElement)) return;
+        const [left, right] = [head.offsetLeft, head.offsetLeft + head.offsetWidth];
+        if (right > b.scrollLeft + b.clientWidth) b.scrollLeft = right - b.clientWidth;
+        else if (left < b.scrollLeft) b.scrollLeft = left;
+    }, [keys.join("\n")]);
+}
+
+/* A gap is as high as the rows that it stands for. */
+function Gap({ px }: { px: number }) {
+    return px > 0 ? <tbody aria-hidden="true" class="gap"><tr style={{ height: `${px}px` }} /></tbody> : null;
+}
+
+/* With shift, all from the one that was clicked before. */
+type Click = (i: number, isOn: boolean, isRange: boolean) => void;
+
+function useTicking(p: TableProps): Click {
+    const before = useRef(0), now = useRef(p);
+    now.current = p; // a row that was drawn earlier acts on what is ticked now
+    const [click] = useState((): Click => (i, isOn, isRange) => {
+        const { got, ticked, setTicked } = now.current;
+        const [from, to] = isRange ? [Math.min(i, before.current), Math.max(i, before.current)] : [i, i];
+        const rows = got.rows.slice(Math.max(0, from - got.offset), Math.max(0, to - got.offset + 1));
+        const isWhole = rows.length === to - from + 1;
+        before.current = i;
+        if (!isWhole) toast("The range begins where no rows are loaded any more: only its end was taken.", true);
+        setTicked(tick(ticked, (isWhole ? rows : got.rows.slice(i - got.offset, i - got.offset + 1)).map((e) => e.id), isOn));
+    });
+    return click;
+}
+
+interface RowProps { e: Listed; i: number; columns: Shown[]; isOn: boolean; click: Click }
+
+/* Drawn again only when there is something new of it: while the reader scrolls nothing is. */
+class Row extends Component<RowProps> {
+    override shouldComponentUpdate(next: RowProps): boolean {
+        const p = this.props;
+        return next.e !== p.e || next.i !== p.i || next.isOn !== p.isOn ||
+            next.columns.length !== p.columns.length || next.columns.some((c, i) => c.key !== p.columns[i]!.key);
+    }
+
+    render({ e, i, columns, isOn, click }: RowProps) {
+        return <tr aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
+            <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
+                onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
+            <Cells e={e} columns={columns} now={Date.now()} />
+        </tr>;
+    }
+}
+
+export function Table(p: TableProps) {
+    const { sight, got, columns } = p, click = useTicking(p);
+    const wide = BOX_PX + columns.reduce((sum, c) => sum + c.kind.width, 0);
+    useAdded(p.box, columns);
+    const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
+    const style = isNarrow.value ? { "--card": `${rowPx(true, columns.length)}px` } : { minWidth: `${wide}px` };
+    return <table class="grid list cards" style={style} aria-label="Experiments" aria-rowcount={got.total + 1}>
+        <colgroup><col style={{ width: `${BOX_PX}px` }} />
+            {columns.map((c) => <col key={c.key} style={c.key === "name" ? {} : { width: `${c.kind.width}px` }} />)}</colgroup>
+        <Heads {...p} />
+        <Gap px={sight.above} />
+        <tbody>{at.map((i) => {
+            const e = got.rows[i - got.offset];
+            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
+            return <Row key={e.id} e={e} i={i} columns={columns} isOn={isTicked(p.ticked, e.id)} click={click} />;
+        })}</tbody>
+        <Gap px={sight.below} />
+    </table>;
+}

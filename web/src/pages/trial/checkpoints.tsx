@@ -1,0 +1,40 @@
+/* Checkpoints as a table: when, of what, how large, with the files of each. */
+import type { Messages } from "../../api/client";
+import type { Live } from "../../state/live";
+import { bytes, count, number } from "../../ui/format";
+import { State } from "../../ui/state";
+import { full } from "../../ui/time";
+import { Problem } from "../problem";
+
+type Checkpoint = Messages["checkpoint.v1.Checkpoint"];
+
+export function sizeOf(c: Checkpoint): number {
+    return Object.values(c.resources).reduce((sum: number, n) => sum + Number(n), 0);
+}
+
+function batchesOf(c: Checkpoint): number | null {
+    const n = c.metadata?.["steps_completed"];
+    return typeof n === "number" ? n : null;
+}
+
+function Files({ c }: { c: Checkpoint }) {
+    const files = Object.entries(c.resources).filter(([name]) => !name.endsWith("/")).sort(([a], [b]) => (a < b ? -1 : 1));
+    return <details><summary>{count(files.length, "file")}</summary>
+        <ul>{files.map(([name, n]) => <li key={name}><code>{name}</code> {bytes(Number(n))}</li>)}</ul>
+        <p class="soft">To have them here: <code>det checkpoint download {c.uuid}</code></p></details>;
+}
+
+export function CheckpointTable({ live, withTrial = false }: { live: Live<{ checkpoints: Checkpoint[] }>; withTrial?: boolean }) {
+    if (!live.data) return live.error ? <Problem error={live.error} what="The checkpoints" /> : <p class="soft">Asking…</p>;
+    const all = live.data.checkpoints;
+    if (!all.length) return <p class="soft">No checkpoint yet.</p>;
+    return <div class="wide"><table class="grid cards" aria-label="Checkpoints">
+        <thead><tr>{withTrial && <th scope="col">trial</th>}<th scope="col">batches</th><th scope="col">state</th><th scope="col">metric</th><th scope="col">size</th>
+            <th scope="col">files</th><th scope="col">reported</th><th scope="col">UUID</th></tr></thead>
+        <tbody>{all.map((c) => <tr key={c.uuid}>
+            {withTrial && <td data-label="trial">{c.training.trialId && <a href={`/det/trials/${c.training.trialId}`}>{c.training.trialId}</a>}</td>}
+            <td data-label="batches">{number(batchesOf(c))}</td><td data-label="state"><State state={c.state} /></td><td data-label="metric">{number(c.training.searcherMetric as number | null)}</td>
+            <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><Files c={c} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID"><code>{c.uuid}</code></td>
+        </tr>)}</tbody>
+    </table></div>;
+}

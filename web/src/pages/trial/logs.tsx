@@ -1,0 +1,215 @@
+/*
+ * A trial's log: a window of lines that is read by id in both directions, 500 at a time, and follows the end while the
+ * reader is there. Lines are text: colours become classes, and no other escape does anything.
+ */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiError, stream, type Messages } from "../../api/client";
+import { LEVELS, logQuery, logView, type Level, type LogView } from "../../state/address";
+import { navigate, path, query } from "../../state/router";
+import { plain } from "../../ui/ansi";
+import { count } from "../../ui/format";
+import { LogLines } from "../../ui/log_view";
+import { asText, line, merge, trim, type Line } from "../../ui/loglines";
+import "../../ui/parts.css";
+import { saveAs } from "../../ui/save";
+import { toast } from "../../ui/toasts";
+
+const PAGE = 500, MOST = 3000;
+const EDGE = 300; // CSS pixels from an end at which more is read
+const SAVE_MOST = 1_000_000; // lines of a download; the whole of a larger log is the command's
+const BACK_MS = 1000;
+
+type Sent = Messages["TrialLogsResponse"];
+type Query = { [key: string]: string | number | boolean | string[] | number[] | undefined };
+
+/* What the reader's filters are to the API. */
+export function filterOf(v: LogView): Query {
+    return { searchText: v.search || undefined, enableRegex: v.search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks };
+}
+
+async function read(id: string, more: Query, signal: AbortSignal): Promise<Line[]> {
+    const out: Line[] = [];
+    for await (const s of stream<Sent>("GET /api/v1/trials/{trialId}/logs", { path: { trialId: id }, query: more, signal })) out.push(line(s));
+    return out.sort((a, b) => a.id - b.id);
+}
+
+interface Win { lines: Line[]; atStart: boolean; atEnd: boolean }
+const NOTHING: Win = { lines: [], atStart: false, atEnd: false };
+
+/* The lines around one, or the newest. */
+async function first(id: string, v: LogView, signal: AbortSignal): Promise<Win> {
+    const filter = filterOf(v);
+    if (!v.line) {
+        const lines = await read(id, { ...filter, limit: PAGE, orderBy: "ORDER_BY_DESC" }, signal);
+        return { lines, atStart: lines.length < PAGE, atEnd: true };
+    }
+    const [before, after] = await Promise.all([
+        read(id, { ...filter, limit: PAGE, orderBy: "ORDER_BY_DESC", beyondId: v.line + 1 }, signal),
+        read(id, { ...filter, limit: PAGE, beyondId: v.line }, signal)]);
+    return { lines: merge(before, after), atStart: before.length < PAGE, atEnd: after.length < PAGE };
+}
+
+/* The state of the window and what moves it. One reading at a time. */
+class Reader {
+    win: Win = NOTHING;
+    error = "";
+    private stop = new AbortController();
+    private busy = false;
+    private timer: ReturnType<typeof setTimeout> | undefined;
+
+    constructor(private readonly id: string, private readonly view: LogView, private readonly changed: () => void) {}
+
+    private set(win: Partial<Win>): void {
+        this.win = { ...this.win, ...win };
+        this.changed();
+    }
+
+    private async guarded(work: () => Promise<void>): Promise<void> {
+        if (this.busy) return;
+        this.busy = true;
+        try {
+            await work();
+            this.error = "";
+        } catch (e) {
+            if (this.stop.signal.aborted) return;
+            if (!(e instanceof ApiError)) throw e;
+            this.error = e.message;
+            this.changed();
+        } finally {
+            this.busy = false;
+        }
+    }
+
+    async begin(): Promise<void> {
+        await this.guarded(async () => this.set(await first(this.id, this.view, this.stop.signal)));
+        if (this.win.atEnd) void this.follow();
+    }
+
+    older(): Promise<void> {
+        const from = this.win.lines[0]?.id;
+        if (this.win.atStart || from === undefined) return Promise.resolve();
+        return this.guarded(async () => {
+            const more = await read(this.id, { ...filterOf(this.view), limit: PAGE, orderBy: "ORDER_BY_DESC", beyondId: from }, this.stop.signal);
+            const all = merge(more, this.win.lines), kept = trim(all, MOST, "oldest");
+            this.set({ lines: kept, atStart: more.length < PAGE, atEnd: this.win.atEnd && kept.length === all.length });
+        });
+    }
+
+    newer(): Promise<void> {
+        const from = this.win.lines.at(-1)?.id ?? 0;
+        if (this.win.atEnd) return Promise.resolve();
+        return this.guarded(async () => {
+            const more = await read(this.id, { ...filterOf(this.view), limit: PAGE, beyondId: from }, this.stop.signal);
+            this.grow(more);
+            this.set({ atEnd: more.length < PAGE });
+            if (this.win.atEnd) void this.follow();
+        });
+    }
+
+    private grow(more: Line[]): void {
+        const all = merge(this.win.lines, more), kept = trim(all, MOST, "newest");
+        this.set({ lines: kept, atStart: this.win.atStart && kept.length === all.length });
+    }
+
+    /* New lines as they come, several to one drawing; begun again where the stream breaks. */
+    private async follow(): Promise<void> {
+        let waiting: Line[] = [], frame = 0;
+        const flush = () => {
+            frame = 0;
+            if (this.win.atEnd) this.grow(waiting);
+            waiting = [];
+        };
+        try {
+            const from = this.win.lines.at(-1)?.id ?? 0;
+            for await (const s of stream<Sent>("GET /api/v1/trials/{trialId}/logs",
+                { path: { trialId: this.id }, query: { ...filterOf(this.view), follow: true, beyondId: from }, signal: this.stop.signal })) {
+                if (!this.win.atEnd) return; // the reader has gone so far up that the end was let go
+                waiting.push(line(s));
+                frame ||= requestAnimationFrame(flush);
+            }
+        } catch (e) {
+            if (this.stop.signal.aborted) return;
+            if (!(e instanceof ApiError || e instanceof TypeError)) throw e;
+            this.timer = setTimeout(() => void this.follow(), BACK_MS);
+        } finally {
+            if (frame) cancelAnimationFrame(frame);
+            if (waiting.length && !this.stop.signal.aborted) flush();
+        }
+    }
+
+    end(): void {
+        this.stop.abort();
+        clearTimeout(this.timer);
+    }
+}
+
+function useReader(id: string, view: LogView): Reader | null {
+    const [, draw] = useState(0);
+    const reader = useRef<Reader | null>(null);
+    useEffect(() => {
+        const mine = reader.current = new Reader(id, view, () => draw((n) => n + 1));
+        draw((n) => n + 1);
+        void mine.begin();
+        return () => mine.end();
+    }, [id, JSON.stringify(view)]);
+    return reader.current;
+}
+
+async function download(id: string, view: LogView): Promise<void> {
+    const lines = await read(id, { ...filterOf(view), limit: SAVE_MOST }, new AbortController().signal);
+    if (lines.length === SAVE_MOST) toast(`Only the first ${count(SAVE_MOST, "line")}: all are had by det trial logs ${id}`, true);
+    saveAs(`trial_${id}.log`, lines.map((l) => asText(l, plain)).join(""), "text/plain");
+}
+
+function Filters({ view, set }: { view: LogView; set: (change: Partial<LogView>) => void }) {
+    const [text, setText] = useState(view.search);
+    useEffect(() => setText(view.search), [view.search]);
+    const toggle = (l: Level) => set({ levels: view.levels.includes(l) ? view.levels.filter((x) => x !== l) : LEVELS.filter((x) => x === l || view.levels.includes(x)) });
+    return <form class="row" onSubmit={(e) => { e.preventDefault(); set({ search: text }); }}>
+        <label class="quiet">Search <input type="search" value={text} onInput={(e) => setText(e.currentTarget.value)} /></label>
+        <label class="quiet"><input type="checkbox" checked={view.regex} onChange={(e) => set({ regex: e.currentTarget.checked, search: text })} /> regular expression</label>
+        <button type="submit">Find</button>
+        <fieldset class="row plain-set"><legend class="hidden">Levels</legend>
+            {LEVELS.map((l) => <label key={l} class="quiet"><input type="checkbox" checked={view.levels.includes(l)} onChange={() => toggle(l)} /> {l.toLowerCase()}</label>)}</fieldset>
+    </form>;
+}
+
+function useHash(): string {
+    const [hash, setHash] = useState(location.hash);
+    useEffect(() => {
+        const changed = () => setHash(location.hash);
+        addEventListener("hashchange", changed);
+        return () => removeEventListener("hashchange", changed);
+    }, []);
+    return hash;
+}
+
+export function LogsPage({ id = "" }: Record<string, string>) {
+    const hash = useHash(), marked = logView("", hash).line;
+    // A link to a line decides where reading begins; pointing at another line later moves nothing.
+    const [begin, setBegin] = useState(marked);
+    const view: LogView = { ...logView(query.value.toString(), ""), line: begin };
+    const reader = useReader(id, view), win = reader?.win ?? NOTHING;
+    const box = useRef<HTMLDivElement>(null);
+    const [follow, setFollow] = useState(!begin);
+    useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [follow, win.lines]);
+    const set = (change: Partial<LogView>) => { setBegin(0); setFollow(true); navigate(path.value + logQuery({ ...view, line: 0, ...change }), true); };
+    const toEnd = () => { setBegin(0); setFollow(true); };
+    const onScroll = () => {
+        const b = box.current!, below = b.scrollHeight - b.scrollTop - b.clientHeight;
+        if (b.scrollTop < EDGE) void reader?.older();
+        if (below < EDGE) void reader?.newer();
+        setFollow(win.atEnd && below < 4);
+    };
+    return <div class="logs">
+        <div class="head"><h1>Log of <a href={`/det/trials/${id}`}>trial {id}</a></h1>
+            <span class="row push">
+                <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
+                <button type="button" title={`det trial logs ${id}`} onClick={() => void download(id, view).catch((e: Error) => toast(e.message, true))}>Download</button></span></div>
+        <Filters view={view} set={set} />
+        {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.</p>}
+        <LogLines box={box} lines={win.lines} marked={marked} begin={begin} onScroll={onScroll}
+            top={win.atStart ? "The log begins here." : "Reading older lines…"} bottom={win.atEnd ? "" : "Reading newer lines…"} />
+        <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}</p>
+    </div>;
+}

@@ -1,0 +1,136 @@
+/* One trial: its curves, what it was made of, its checkpoints and what happened to it. */
+import { useMemo } from "preact/hooks";
+import { ApiError, call } from "../../api/client";
+import { declared, flat } from "../../charts/axes";
+import { Curves } from "../../charts/curves";
+import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
+import { colourOf, dashOf } from "../../charts/palette";
+import { PictureButtons } from "../../charts/picture";
+import { smooth } from "../../charts/smooth";
+import { expQuery, expView, X_AXES, type ExpView, type XAxis } from "../../state/address";
+import { useLive } from "../../state/live";
+import { navigate, path, query } from "../../state/router";
+import { confirm } from "../../ui/confirm";
+import { isDark } from "../../ui/dark";
+import { count, number, value } from "../../ui/format";
+import { Name } from "../../ui/name";
+import "../../ui/parts.css";
+import { csv, saveAs } from "../../ui/save";
+import { isTerminal, State } from "../../ui/state";
+import { between, duration, full } from "../../ui/time";
+import { toast } from "../../ui/toasts";
+import { CheckpointTable } from "./checkpoints";
+import { askMetrics, askSeries, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { Problem } from "../problem";
+import { TrialTimeline } from "./timeline";
+import { WhyLine } from "../cluster/why";
+
+const LIVE_MS = 1000, METRICS_MOST = 12;
+
+/* "m" of the address: the chosen metrics, one after the other. None chosen: the validation's, else all. */
+function chosenOf(view: ExpView, metrics: Metric[]): string[] {
+    const ids = metrics.map(metricId);
+    if (view.metric) return view.metric.split("|").filter(Boolean).slice(0, METRICS_MOST);
+    const validation = metrics.filter((m) => m.group === "validation").map(metricId);
+    return (validation.length ? validation : ids).slice(0, 4);
+}
+
+function MetricChoice({ chosen, metrics, set }: { chosen: string[]; metrics: Metric[]; set: (ids: string[]) => void }) {
+    return <details class="quiet-box"><summary>{chosen.length} of {count(metrics.length, "metric")}</summary>
+        <ul class="choices">{metrics.map((m) => {
+            const id = metricId(m);
+            return <li key={id}><label><input type="checkbox" checked={chosen.includes(id)}
+                onChange={() => set(chosen.includes(id) ? chosen.filter((c) => c !== id) : [...chosen, id])} /> {id}</label></li>;
+        })}</ul></details>;
+}
+
+function TrialCurves({ trial, ended }: { trial: Trial; ended: boolean }) {
+    const view = expView(query.value.toString());
+    const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
+    const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
+    const metrics = names.data ?? [], chosen = chosenOf(view, metrics);
+    const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
+    const live = useLive(`curves of ${trial.id}`, `${chosen.join("|")} ${zoom} ${ended}`,
+        async (s) => Promise.all(chosen.map(async (m) => ({ metric: m, series: (await askSeries([trial.id], m, zoom, s))[0] }))), () => (ended ? null : LIVE_MS));
+    const dark = isDark.value;
+    const curves = useMemo(() => (live.data ?? []).flatMap((g, i) => {
+        if (!g.series) return [];
+        const p = points(g.series, g.metric, view.x);
+        return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }] : [];
+    }), [live.data, view.x, view.smooth, dark]);
+    const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
+    const summary = `${count(curves.length, "curve")}, ${count(n, "point")}`;
+    const save = () => saveAs(`trial_${trial.id}.csv`, csv(["metric", view.x, "value"], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.label, x, (c.raw ?? c.points).y[i]]))));
+    const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
+    return <section class="panel" aria-label="Curves">
+        <header><h2>Curves</h2>
+            <MetricChoice chosen={chosen} metrics={metrics} set={(ids) => set({ metric: ids.join("|"), zoom: null })} />
+            <label class="quiet">by <select value={view.x} onChange={(e) => set({ x: e.currentTarget.value as XAxis, zoom: null })}>
+                {X_AXES.map((x) => <option key={x} value={x}>{X_WORDS[x]}</option>)}</select></label>
+            <label class="quiet"><input type="checkbox" checked={view.logY} onChange={(e) => set({ logY: e.currentTarget.checked })} /> log y</label>
+            <label class="quiet">smooth <input type="range" min="0" max="0.99" step="0.01" value={view.smooth} onInput={(e) => set({ smooth: Number(e.currentTarget.value) })} /></label>
+        </header>
+        <Problem error={live.error} what="The curves" />
+        <Curves {...chart} onZoom={(z) => set({ zoom: z })} onHover={() => undefined} summary={summary} />
+        <footer class="row soft">
+            {curves.map((c) => <span key={c.label} class="chip"><span class="dot" style={{ background: c.colour }} />{c.label} {number(c.points.y.at(-1))}</span>)}
+            <span class="curve-summary">{summary}</span>
+            {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`trial_${trial.id}`} of={() => curvesPicture(chart, `trial ${trial.id}: ${summary}`)} /></span>
+        </footer>
+    </section>;
+}
+
+function Hyperparameters({ trial, config }: { trial: Trial; config: Record<string, unknown> | null }) {
+    const all = Object.entries(flat(trial.hparams)).sort(([a], [b]) => (a < b ? -1 : 1)), d = declared(config?.["hyperparameters"]);
+    return <section class="panel" aria-label="Hyperparameters"><h2>Hyperparameters</h2>
+        {all.length ? <table class="grid"><thead><tr><th scope="col">name</th><th scope="col">value</th><th scope="col">searched</th></tr></thead>
+            <tbody>{all.map(([name, v]) => <tr key={name}><td class="text">{name}</td><td class="text" title={String(v)}>{value(v)}</td>
+                <td class="soft">{d[name]?.type && d[name].type !== "const" ? d[name].type : ""}</td></tr>)}</tbody></table> : <p class="soft">It has none.</p>}
+    </section>;
+}
+
+function Kill({ trial, again }: { trial: Trial; again: () => void }) {
+    const kill = async () => {
+        if (!await confirm("Kill this trial? What was trained since its last checkpoint is lost.", "Kill", `det trial kill ${trial.id}`)) return;
+        try {
+            await call("POST /api/v1/trials/{id}/kill", { path: { id: trial.id } });
+            again();
+        } catch (e) {
+            if (!(e instanceof ApiError)) throw e;
+            toast(`kill: ${e.message}`, true);
+        }
+    };
+    return <button type="button" onClick={() => void kill()}>Kill</button>;
+}
+
+function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
+    const id = String(trial.id), ended = isTerminal(trial.state);
+    const exp = useLive(`experiment of ${id}`, "", async (signal) =>
+        (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: trial.experimentId }, signal })).experiment, () => null);
+    const checkpoints = useLive(`checkpoints of ${id}`, String(ended), (signal) => call("GET /api/v1/trials/{id}/checkpoints",
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: 500 }, signal }), () => (ended ? null : 3000));
+    return <>
+        <div class="head">
+            <h1>Trial {id}</h1><State state={trial.state} />
+            <span>of <a href={`/det/experiments/${trial.experimentId}`}>{exp.data ? <Name text={exp.data.name} /> : "experiment"} #{trial.experimentId}</a></span>
+            <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{!ended && <Kill trial={trial} again={again} />}</span>
+        </div>
+        <p class="facts soft"><span>{count(trial.totalBatchesProcessed, "batch", "batches")}</span>
+            {typeof trial.searcherMetricValue === "number" && <span>best {exp.data?.searcherMetric} <strong>{number(trial.searcherMetricValue)}</strong></span>}
+            <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
+            <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
+        <WhyLine what="trials" id={id} again={again} onlyWaiting={trial.state !== "STATE_ERROR"} />
+        <div class="pair"><TrialCurves trial={trial} ended={ended} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <TrialTimeline id={id} ended={ended} />
+        <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} /></section>
+    </>;
+}
+
+export function TrialPage({ id = "" }: Record<string, string>) {
+    const live = useLive(`trial ${id}`, "", async (signal) => (await call("GET /api/v1/trials/{trialId}", { path: { trialId: id }, signal })).trial,
+        (t) => (isTerminal(t.state) ? null : LIVE_MS));
+    if (live.data) return <Loaded trial={live.data} again={live.again} />;
+    return <><h1>Trial {id}</h1>{live.error ? <Problem error={live.error} what="The trial" /> : <p class="soft">Asking…</p>}</>;
+}
