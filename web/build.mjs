@@ -49,6 +49,19 @@ const made = await (withoutOld(), build({
 }));
 const outputs = Object.entries(made.metafile.outputs);
 const entry = outputs.find(([, o]) => o.entryPoint === "src/app.tsx");
+
+// What is loaded later has no style sheet of its own: nothing would load it. All of its styles are in that of the first view.
+function withoutLaterSheets() {
+    const own = new Set(Object.keys(made.metafile.outputs[entry[1].cssBundle].inputs));
+    for (const [file, o] of outputs) {
+        if (!file.endsWith(".css") || file === entry[1].cssBundle) continue;
+        const alone = Object.keys(o.inputs).filter((i) => !own.has(i));
+        if (alone.length) throw new Error(`${alone} is imported by pages alone that are loaded later: import it in app.tsx`);
+        rmSync(file);
+    }
+}
+
+withoutLaterSheets();
 const licencesFile = writeLicences(packagesOf(Object.keys(made.metafile.inputs)));
 writeFileSync(join(out, "index.html"), readFileSync("src/index.html", "utf8")
     .replace("{{js}}", `/assets/${basename(entry[0])}`)

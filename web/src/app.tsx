@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { isReachable, isSignedIn } from "./api/client";
 import { HOME, pageRoutes } from "./pages/routes";
 import { SignIn } from "./pages/sign_in";
+import { PLACES } from "./state/places";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
 import { linkError, me, signOut, start } from "./state/session";
@@ -30,8 +31,7 @@ function Side() {
     return <header class="side">
         <span class="brand">det</span>
         <nav aria-label="Pages">
-            <a href="/det/experiments" aria-current={path.value.startsWith("/det/experiments") ? "page" : undefined}>Experiments</a>
-            <a href="/det/clusters" aria-current={path.value.startsWith("/det/clusters") ? "page" : undefined}>Cluster</a>
+            {PLACES.map((p) => <a key={p.address} href={p.address} aria-current={path.value.startsWith(p.address) ? "page" : undefined}>{p.title}</a>)}
         </nav>
         <Views />
         <div class="foot">

@@ -1,5 +1,6 @@
 /* Which page an address opens: the first row that fits. A page has its variables as props. */
 import type { FunctionComponent } from "preact";
+import { lazy } from "../ui/lazy";
 import { ClusterPage } from "./cluster/cluster";
 import { ComparePage } from "./compare/compare";
 import { CreatePage } from "./create/create";
@@ -8,6 +9,8 @@ import { ExperimentsPage } from "./experiments/experiments";
 import { LogsPage } from "./trial/logs";
 import { OldLink } from "./old_links";
 import { TrialPage } from "./trial/trial";
+
+const UsersPage = lazy(async () => (await import("./people/users")).UsersPage), TokensPage = lazy(async () => (await import("./people/tokens")).TokensPage);
 
 type Variables = Record<string, string>;
 export interface PageRoute {
@@ -24,6 +27,10 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
     { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },
     { pattern: "/det/clusters", title: "Cluster", page: ClusterPage },
+    { pattern: "/det/users", title: "Users", page: UsersPage },
+    { pattern: "/det/admin", title: "Users", page: UsersPage },
+    { pattern: "/det/admin/:tab", title: "Users", page: UsersPage },
+    { pattern: "/det/tokens", title: "Tokens", page: TokensPage },
     ...["/det/cluster", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
         "/det/experiments/:id/trials/:trial", "/det/experiments/:id/trials/:trial/:tab", "/det/experiments/:id/:tab", "/det/experiments/:id/:tab/:viz",
     ].map((pattern) => ({ pattern, title: "Moved", page: OldLink })),

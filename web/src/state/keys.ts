@@ -1,6 +1,8 @@
 /* The keys of the page: one list, which is what they do and what the list at "?" says. */
 
-export type Deed = "search" | "down" | "up" | "tick" | "actions" | "experiments" | "cluster" | "new" | "list" | "palette";
+import { PLACES } from "./places";
+
+export type Deed = "search" | "down" | "up" | "tick" | "actions" | "list" | "palette" | `/det/${string}`; // an address: to go there
 export interface Key { keys: string; deed: Deed; says: string }
 
 export const KEYS: readonly Key[] = [
@@ -9,9 +11,8 @@ export const KEYS: readonly Key[] = [
     { keys: "k", deed: "up", says: "to the row before" },
     { keys: "x", deed: "tick", says: "tick the row, or take the tick away" },
     { keys: ".", deed: "actions", says: "to what can be done here" },
-    { keys: "g e", deed: "experiments", says: "go to the experiments" },
-    { keys: "g c", deed: "cluster", says: "go to the cluster" },
-    { keys: "g n", deed: "new", says: "write a new experiment" },
+    ...PLACES.map((p) => ({ keys: p.keys, deed: p.address, says: p.says })),
+    { keys: "g n", deed: "/det/experiments/new", says: "write a new experiment" },
     { keys: "?", deed: "list", says: "this list" },
     { keys: "ctrl-k", deed: "palette", says: "look for anything: pages, experiments, what can be done" },
 ];

@@ -11,3 +11,8 @@ export async function hashed(password: string): Promise<string> {
     const bytes = await crypto.subtle.digest("SHA-512", new TextEncoder().encode(SALT + password));
     return [...new Uint8Array(bytes)].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
+
+/* A password as a request's part. */
+export async function secretOf(password: string): Promise<{ password: string; isHashed: boolean }> {
+    return canHash() ? { password: await hashed(password), isHashed: true } : { password, isHashed: false };
+}

@@ -1,7 +1,7 @@
 /* Who is signed in; signing in and out. */
 import { signal } from "@preact/signals";
 import { ApiError, call, isSignedIn, type Messages } from "../api/client";
-import { canHash, hashed } from "./password";
+import { secretOf } from "./password";
 
 export const me = signal<Messages["user.v1.User"] | null>(null);
 /* Why the sign-in link that opened the page was not taken, in the master's words, until somebody has signed in. */
@@ -43,7 +43,7 @@ export async function start(): Promise<void> {
 }
 
 export async function signIn(username: string, password: string): Promise<void> {
-    await call("POST /api/v1/auth/login", { body: { username, password: canHash() ? await hashed(password) : password, isHashed: canHash() } });
+    await call("POST /api/v1/auth/login", { body: { username, ...await secretOf(password) } });
     await ask();
     linkError.value = "";
 }

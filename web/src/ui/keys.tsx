@@ -8,7 +8,7 @@ import "./keys.css";
 import { openPalette } from "./palette";
 
 const isListed = signal(false);
-const ROWS = "main :is(tr[data-experiment], tr[data-trial], tr[data-job])";
+const ROWS = "main :is(tr[data-experiment], tr[data-trial], tr[data-job], tr[data-row])";
 const TEXT_FIELDS = "textarea, select, [contenteditable='true'], input:not([type='checkbox'], [type='radio'], [type='range'], [type='button'])";
 
 /* Whoever types means the letter; also within the editor's own tree. */
@@ -34,12 +34,15 @@ function search(): void {
     field?.select();
 }
 
-const DEEDS: Record<Deed, () => void> = {
+const DEEDS: Record<Exclude<Deed, `/${string}`>, () => void> = {
     search, tick, down: () => step(1), up: () => step(-1),
     actions: () => document.querySelector<HTMLElement>("main :is(.bulk-bar, .head .push) :is(button, a):not(:disabled)")?.focus(),
-    experiments: () => navigate("/det/experiments"), cluster: () => navigate("/det/clusters"), new: () => navigate("/det/experiments/new"),
     list: () => { isListed.value = true; }, palette: openPalette,
 };
+
+function isAddress(deed: Deed): deed is `/det/${string}` {
+    return deed.startsWith("/");
+}
 
 export function showKeys(): void {
     isListed.value = true;
@@ -55,7 +58,8 @@ function startKeys(): () => void {
         pending = got.pending;
         if (!got.deed) return;
         e.preventDefault();
-        DEEDS[got.deed]();
+        if (isAddress(got.deed)) navigate(got.deed);
+        else DEEDS[got.deed]();
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/client";
 import { fits } from "../state/keys";
+import { PLACES } from "../state/places";
 import { theme } from "../state/prefs";
 import { navigate } from "../state/router";
 import { signOut } from "../state/session";
@@ -31,7 +32,7 @@ function here(): Command[] {
 function always(): Command[] {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
     return [
-        go("Experiments", "page", "/det/experiments"), go("Cluster", "page", "/det/clusters"), go("New experiment", "page", "/det/experiments/new"),
+        ...PLACES.map((p) => go(p.title, "page", p.address)), go("New experiment", "page", "/det/experiments/new"),
         ...views.value.map((v) => go(v.name, "view", v.address)),
         { title: "Theme: dark", kind: "setting", run: () => { theme.value = "dark"; } }, { title: "Theme: light", kind: "setting", run: () => { theme.value = "light"; } },
         { title: "Theme: as the system", kind: "setting", run: () => { theme.value = "system"; } },

@@ -5,7 +5,7 @@ import { fits, keyed, KEYS } from "../../src/state/keys";
 test("keys alone, after one another, and what is none", () => {
     assert.deepEqual(keyed("", "j"), { deed: "down", pending: "" });
     assert.deepEqual(keyed("", "g"), { deed: null, pending: "g" });
-    assert.deepEqual(keyed("g", "e"), { deed: "experiments", pending: "" });
+    assert.deepEqual(keyed("g", "e"), { deed: "/det/experiments", pending: "" });
     assert.deepEqual(keyed("g", "k"), { deed: "up", pending: "" });
     assert.deepEqual(keyed("g", "g"), { deed: null, pending: "g" });
     assert.deepEqual(keyed("g", "q"), { deed: null, pending: "" });

@@ -1,0 +1,53 @@
+/* Groups: names for several users, who can be given roles together. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { FormDialog } from "../../ui/dialog";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name, shown } from "../../ui/name";
+import { Problem } from "../problem";
+import { askGroups, askUsers, calledBy, LIVE_MS, type Group } from "./people_data";
+
+/* What makes the group of before the one that was chosen. */
+export function membersChange(was: readonly number[], is: readonly number[]): { addUsers: number[]; removeUsers: number[] } {
+    return { addUsers: is.filter((id) => !was.includes(id)), removeUsers: was.filter((id) => !is.includes(id)) };
+}
+
+function GroupDialog({ group, close, again }: { group: Group | null; close: () => void; again: () => void }) {
+    const was = group?.users.map((u) => u.id) ?? [], [name, setName] = useState(group?.name ?? ""), [is, setIs] = useState(was);
+    const users = useLive("users", "", askUsers, () => null);
+    const save = async () => {
+        if (!group) await call("POST /api/v1/groups", { body: { name, addUsers: is } });
+        else await call("PUT /api/v1/groups/{groupId}", { path: { groupId: group.groupId }, body: { groupId: group.groupId, ...(name !== group.name ? { name } : {}), ...membersChange(was, is) } });
+        again();
+    };
+    return <FormDialog title={group ? `Edit group ${shown(group.name)}` : "New group"} button={group ? "Save" : "Create"} save={save} close={close}>
+        <label>Name <input value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
+        <fieldset class="choices"><legend>Who is in it</legend>{(users.data ?? []).map((u) => <label key={u.id} class="tick"><input type="checkbox" checked={is.includes(u.id)}
+            onChange={() => setIs(is.includes(u.id) ? is.filter((id) => id !== u.id) : [...is, u.id])} /> <Name text={calledBy(u)} /></label>)}</fieldset>
+    </FormDialog>;
+}
+
+async function remove(g: Group, again: () => void): Promise<void> {
+    if (!await confirm(`Delete the group ${shown(g.name)}? Its roles go with it.`, "Delete", `det user-group delete ${shown(g.name)}`)) return;
+    await attempt("Not deleted", () => call("DELETE /api/v1/groups/{groupId}", { path: { groupId: g.groupId } }));
+    again();
+}
+
+export function Groups() {
+    const live = useLive("groups", "", askGroups, () => LIVE_MS), [open, setOpen] = useState<Group | "new" | null>(null);
+    return <>
+        <div class="head"><span class="soft">{count(live.data?.length ?? 0, "group")}</span>
+            <span class="row push"><button type="button" title="det user-group create NAME" onClick={() => setOpen("new")}>New group…</button></span></div>
+        <Problem error={live.error} what="The groups" />
+        {live.data && <Grid name="Groups" rows={live.data} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
+            { head: "group", cell: (g) => <Name text={g.name} /> },
+            { head: "who is in it", cell: (g) => <Name text={g.users.map((u) => u.username).join(", ") || "nobody"} /> },
+            { head: "", cell: (g) => <><button type="button" onClick={() => setOpen(g)}>Edit…</button><button type="button" onClick={() => void remove(g, live.again)}>Delete</button></> },
+        ]} />}
+        {open && <GroupDialog group={open === "new" ? null : open} close={() => setOpen(null)} again={live.again} />}
+    </>;
+}

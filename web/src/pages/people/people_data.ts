@@ -1,0 +1,51 @@
+/* Users, groups and roles, as they are asked of the master. */
+import { call, type Messages } from "../../api/client";
+
+export type User = Messages["user.v1.User"];
+export type Group = Messages["group.v1.GroupDetails"];
+export type Role = Messages["rbac.v1.Role"];
+export const LIVE_MS = 5000, MOST = 500;
+
+export const calledBy = (u: User): string => (u.displayName ? `${u.username} (${u.displayName})` : u.username);
+
+export async function askUsers(signal?: AbortSignal): Promise<User[]> {
+    return (await call("GET /api/v1/users", { query: { sortBy: "SORT_BY_USER_NAME", orderBy: "ORDER_BY_ASC", limit: MOST }, ...(signal ? { signal } : {}) })).users;
+}
+
+/* Each group with who is in it. */
+export async function askGroups(signal: AbortSignal): Promise<Group[]> {
+    const { groups } = await call("POST /api/v1/groups/search", { body: { limit: MOST }, signal });
+    return Promise.all(groups.map(async ({ group }) =>
+        (await call("GET /api/v1/groups/{groupId}", { path: { groupId: group.groupId }, signal })).group));
+}
+
+/* Who has which role where. workspace null: in the whole cluster. */
+export interface Grant { role: Role; who: string; userId: number; groupId: number; workspace: number | null; where: string }
+export interface RolesNow { roles: Role[]; grants: Grant[]; users: User[]; groups: Group[]; workspaces: { id: number; name: string }[] }
+
+type RoleRow = Messages["rbac.v1.RoleWithAssignments"];
+
+/* One of the lists of a role, in words. */
+export function grantsOf(row: RoleRow, now: Pick<RolesNow, "users" | "groups" | "workspaces">): Grant[] {
+    const place = (id: number | null): string => (id === null || id === 0 ? "the whole cluster" : now.workspaces.find((w) => w.id === id)?.name ?? `workspace ${id}`);
+    const of = (who: string, userId: number, groupId: number, at: number | null): Grant =>
+        ({ role: row.role, who, userId, groupId, workspace: at || null, where: place(at) });
+    return [
+        ...row.userRoleAssignments.map((a) => of(now.users.find((u) => u.id === a.userId)?.username ?? `user ${a.userId}`, a.userId, 0, a.roleAssignment.scopeWorkspaceId)),
+        ...row.groupRoleAssignments.map((a) => of(`group ${now.groups.find((g) => g.groupId === a.groupId)?.name ?? a.groupId}`, 0, a.groupId, a.roleAssignment.scopeWorkspaceId)),
+    ];
+}
+
+export async function askRoles(signal: AbortSignal): Promise<RolesNow> {
+    const [{ roles }, users, groups, { workspaces }] = await Promise.all([call("POST /api/v1/roles/search", { body: { limit: MOST }, signal }), askUsers(signal), askGroups(signal),
+        call("GET /api/v1/workspaces", { query: { limit: MOST }, signal })]);
+    const rows = (await call("POST /api/v1/roles/search/by-ids", { body: { roleIds: roles.map((r) => r.roleId) }, signal })).roles;
+    const known = { users, groups, workspaces };
+    return { ...known, roles, grants: rows.flatMap((r) => grantsOf(r, known)) };
+}
+
+/* As one assignment of a role is sent, to give it or to take it away. */
+export function grantBody(g: { roleId: number; userId: number; groupId: number; workspace: number | null }): Messages["AssignRolesRequest"] {
+    const roleAssignment = { role: { roleId: g.roleId }, ...(g.workspace ? { scopeWorkspaceId: g.workspace } : { scopeCluster: true }) };
+    return { userRoleAssignments: g.userId ? [{ userId: g.userId, roleAssignment }] : [], groupRoleAssignments: g.groupId ? [{ groupId: g.groupId, roleAssignment }] : [] };
+}

@@ -1,0 +1,62 @@
+/* Access tokens: for programs that act as a person. The text of one is shown once, when it is made. */
+import { useState } from "preact/hooks";
+import { call, type Messages } from "../../api/client";
+import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { FormDialog } from "../../ui/dialog";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name, shown } from "../../ui/name";
+import { ago, full } from "../../ui/time";
+import { toast } from "../../ui/toasts";
+import { Problem } from "../problem";
+import { LIVE_MS, MOST } from "./people_data";
+
+type Token = Messages["tokens.v1.TokenInfo"];
+const DAYS_FIRST = 30;
+
+function NewToken({ close, made }: { close: () => void; made: (text: string) => void }) {
+    const [description, setDescription] = useState(""), [days, setDays] = useState(DAYS_FIRST);
+    const save = async () => made((await call("POST /api/v1/tokens", { body: { description, lifespan: `${days * 24}h` } })).token);
+    return <FormDialog title="New token" button="Create" save={save} close={close}>
+        <label>What it is for <input value={description} required onInput={(e) => setDescription(e.currentTarget.value)} /></label>
+        <label>Good for, in days <input type="number" min={1} value={days} required onInput={(e) => setDays(Number(e.currentTarget.value))} /></label>
+        <p class="soft">It may all that you may.</p>
+    </FormDialog>;
+}
+
+/* There is no second look at it. */
+function Made({ text, done }: { text: string; done: () => void }) {
+    const copy = () => navigator.clipboard.writeText(text).then(() => toast("Copied."), () => toast("The browser does not let the page copy: mark the text.", true));
+    return <section class="why" aria-label="The new token"><p>It is shown this once; whoever has it acts as you.</p><p><code>{text}</code></p>
+        <div class="row"><button type="button" onClick={() => void copy()}>Copy</button><button type="button" onClick={done}>I have kept it</button></div></section>;
+}
+
+async function revoke(t: Token, again: () => void): Promise<void> {
+    if (!await confirm(`Revoke the token “${shown(t.description)}” of ${shown(t.username)}? What uses it is refused from then on.`, "Revoke", `det token revoke ${t.id}`)) return;
+    await attempt("Not revoked", () => call("PATCH /api/v1/tokens/{tokenId}", { path: { tokenId: t.id }, body: { setRevoked: true } }), "It is revoked.");
+    again();
+}
+
+const stateOf = (t: Token): string => (t.revokedAt ? "revoked" : t.active ? "good" : "over");
+
+export function TokensPage() {
+    const [isAll, setAll] = useState(false), [isMaking, setMaking] = useState(false), [text, setText] = useState("");
+    const live = useLive("tokens", String(isAll), (signal) => call("GET /api/v1/tokens", { query: { showInactive: isAll, orderBy: "ORDER_BY_DESC", limit: MOST }, signal }), () => LIVE_MS);
+    const tokens = live.data?.tokenInfo ?? [];
+    return <>
+        <div class="head"><h1>Tokens</h1><span class="soft">{count(tokens.length, "token")}</span>
+            <label class="quiet"><input type="checkbox" checked={isAll} onChange={(e) => setAll(e.currentTarget.checked)} /> those that ended, too</label>
+            <span class="row push"><button type="button" title="det token create" onClick={() => setMaking(true)}>New token…</button></span></div>
+        {text && <Made text={text} done={() => setText("")} />}
+        <Problem error={live.error} what="The tokens" />
+        {live.data && <Grid name="Tokens" rows={tokens} keyOf={(t) => t.id} none="There is no token." columns={[
+            { head: "what it is for", cell: (t) => <Name text={t.description || "not said"} /> }, { head: "of", cell: (t) => <Name text={t.username} /> },
+            { head: "state", cell: stateOf }, { head: "made", cell: (t) => <span title={full(t.createdAt)}>{ago(t.createdAt, Date.now())}</span> },
+            { head: "used last", cell: (t) => (t.lastUsedAt ? <span title={full(t.lastUsedAt)}>{ago(t.lastUsedAt, Date.now())}</span> : "never") }, { head: "good until", cell: (t) => full(t.expiry) },
+            { head: "", cell: (t) => stateOf(t) === "good" && <button type="button" onClick={() => void revoke(t, live.again)}>Revoke</button> },
+        ]} />}
+        {isMaking && <NewToken close={() => setMaking(false)} made={(t) => { setText(t); live.again(); }} />}
+    </>;
+}

@@ -1,0 +1,60 @@
+/* Who may sign in, the groups that they are in, and the roles that they have. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name, shown } from "../../ui/name";
+import { openTab, Tabs } from "../../ui/tabs";
+import { ago, full } from "../../ui/time";
+import { Problem } from "../problem";
+import { Groups } from "./groups";
+import { askUsers, LIVE_MS, type User } from "./people_data";
+import { Roles } from "./roles";
+import { EditUser, NewPassword, NewUser } from "./user_dialogs";
+
+const TABS = [{ key: "users", title: "Users" }, { key: "groups", title: "Groups" }, { key: "roles", title: "Roles" }];
+
+async function setActive(u: User, again: () => void): Promise<void> {
+    const text = `Deactivate ${shown(u.username)}? Their sessions and tokens end at once; what they run goes on.`;
+    if (u.active && !await confirm(text, "Deactivate", `det user deactivate ${shown(u.username)}`)) return;
+    await attempt("Not changed", () => call("PATCH /api/v1/users/{userId}", { path: { userId: u.id }, body: { active: !u.active } }));
+    again();
+}
+
+interface Open { what: "new" | "edit" | "password"; user: User | null }
+
+function Dialog({ open, close, again }: { open: Open | null; close: () => void; again: () => void }) {
+    if (open?.what === "new") return <NewUser close={close} again={again} />;
+    if (!open?.user) return null;
+    return open.what === "edit" ? <EditUser user={open.user} close={close} again={again} /> : <NewPassword user={open.user} close={close} again={again} />;
+}
+
+function Users() {
+    const live = useLive("users", "", askUsers, () => LIVE_MS), [open, setOpen] = useState<Open | null>(null), [search, setSearch] = useState("");
+    const all = live.data ?? [], found = all.filter((u) => `${u.username} ${u.displayName}`.toLowerCase().includes(search.toLowerCase()));
+    return <>
+        <div class="head"><label class="quiet">Search <input type="search" value={search} onInput={(e) => setSearch(e.currentTarget.value)} /></label>
+            <span class="soft">{count(found.length, "user")}</span>
+            <span class="row push"><button type="button" title="det user create NAME" onClick={() => setOpen({ what: "new", user: null })}>New user…</button></span></div>
+        <Problem error={live.error} what="The users" />
+        {live.data && <Grid name="Users" rows={found} keyOf={(u) => u.id} none="No user fits." columns={[
+            { head: "user", cell: (u) => <Name text={u.username} /> },
+            { head: "shown as", cell: (u) => u.displayName && <Name text={u.displayName} /> },
+            { head: "may", cell: (u) => (u.admin ? "administrator" : "user") },
+            { head: "state", cell: (u) => (u.active ? "active" : "deactivated") },
+            { head: "signed in last", cell: (u) => <span title={full(u.lastAuthAt)}>{ago(u.lastAuthAt, Date.now())}</span> },
+            { head: "", cell: (u) => <><button type="button" onClick={() => setOpen({ what: "edit", user: u })}>Edit…</button>
+                <button type="button" onClick={() => setOpen({ what: "password", user: u })}>Password…</button>
+                <button type="button" onClick={() => void setActive(u, live.again)}>{u.active ? "Deactivate" : "Activate"}</button></> },
+        ]} />}
+        <Dialog open={open} close={() => setOpen(null)} again={live.again} />
+    </>;
+}
+
+export function UsersPage() {
+    const open = openTab(TABS);
+    return <><h1>Users</h1><Tabs name="Users" tabs={TABS} />{open === "groups" ? <Groups /> : open === "roles" ? <Roles /> : <Users />}</>;
+}

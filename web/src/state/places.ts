@@ -1,0 +1,14 @@
+/* The pages that are there from everywhere: beside each page, in the palette, by two keys. */
+export interface Place {
+    address: `/det/${string}`;
+    title: string;
+    keys: string;
+    says: string;
+}
+
+export const PLACES: readonly Place[] = [
+    { address: "/det/experiments", title: "Experiments", keys: "g e", says: "go to the experiments" },
+    { address: "/det/clusters", title: "Cluster", keys: "g c", says: "go to the cluster" },
+    { address: "/det/users", title: "Users", keys: "g u", says: "go to users, groups and roles" },
+    { address: "/det/tokens", title: "Tokens", keys: "g a", says: "go to the access tokens" },
+];
