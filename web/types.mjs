@@ -1,5 +1,6 @@
 // node types.mjs: makes src/api/types.gen.ts of proto/openapi.yaml: one type a message, one entry a route. A route or a
-// property that changes there breaks the page's build, not a reader's page.
+// property that changes there breaks the page's build, not a reader's page. And src/api/schema.gen.ts of the master's own table
+// of a configuration's keys: what the editor completes.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
@@ -86,4 +87,22 @@ ${Object.entries(api.components.schemas).map(([name, s]) => `    ${JSON.stringif
 export interface Routes {
 ${[...routes()].join("\n")}
 }
+`);
+
+// {STR("searcher.metric", ...)}, {ENUM("searcher.mode", ..., "a b c")} or {.path = "...", .type = ...}: the rows of the table.
+function* keys(text) {
+    const table = text.slice(text.indexOf("expconf_keys[] = {")), end = table.indexOf("\n};");
+    const row = /\{(?:([A-Z]+)\("([^"]+)"|\.path = "([^"]+)")/g, rows = [...table.slice(0, end).matchAll(row)];
+    for (const [i, m] of rows.entries()) {
+        const rest = table.slice(m.index + m[0].length, rows[i + 1]?.index ?? end), kind = m[1] ?? "";
+        const texts = [...rest.replace(/EXAMPLE\([\s\S]*/, "").matchAll(/(?:"(?:[^"\\]|\\.)*"\s*)+/g)].map((t) => [...t[0].matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((x) => x[1]).join(""));
+        const words = kind === "BOOL" || /EXPCONF_BOOL/.test(rest) ? ["true", "false"] : kind === "ENUM" ? texts[/^, NULL/.test(rest) ? 0 : 1].split(" ") : [];
+        yield { path: m[2] ?? m[3], words, isIdle: /IDLE\(/.test(rest) };
+    }
+}
+
+const schema = [...keys(readFileSync(here("../proto/config/expconf_schema.c"), "utf8"))];
+writeFileSync(here("src/api/schema.gen.ts"), `// Made by types.mjs of proto/config/expconf_schema.c.
+export interface SchemaKey { path: string; words: string[]; isIdle: boolean }
+export const SCHEMA: SchemaKey[] = ${JSON.stringify(schema, null, 1)};
 `);

@@ -49,9 +49,11 @@ async function errorOf(r: Response): Promise<ApiError> {
     }
 }
 
-async function send(route: string, options: { path?: Params; query?: Query; body?: unknown; signal?: AbortSignal }): Promise<Response> {
+interface Options { path?: Params; query?: Query; body?: unknown; accept?: string; signal?: AbortSignal }
+
+async function send(route: string, options: Options): Promise<Response> {
     const [method = "GET", pattern = ""] = route.split(" ");
-    const init: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin", headers: { "X-Det-Page": "1" } };
+    const init: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin", headers: { "X-Det-Page": "1", ...(options.accept ? { Accept: options.accept } : {}) } };
     if (options.body !== undefined) init.body = JSON.stringify(options.body);
     let r: Response;
     try {
@@ -72,6 +74,11 @@ export async function call<K extends keyof Routes>(route: K, options: Request<K>
     const r = await send(route, options as { path?: Params; query?: Query; body?: unknown });
     const text = await r.text();
     return (text ? JSON.parse(text) : {}) as Routes[K]["answer"];
+}
+
+/* A file as the browser holds it: a large one is on its disk, not in its memory. */
+export async function fetched(route: keyof Routes, path: Params, accept: string): Promise<Blob> {
+    return (await send(route, { path, accept })).blob();
 }
 
 /* The results of a stream of lines {"result": ...}; ends with it, or with options.signal. An error's line throws. */

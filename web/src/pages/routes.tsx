@@ -10,14 +10,22 @@ import { LogsPage } from "./trial/logs";
 import { OldLink } from "./old_links";
 import { TrialPage } from "./trial/trial";
 
-const UsersPage = lazy(async () => (await import("./people/users")).UsersPage), TokensPage = lazy(async () => (await import("./people/tokens")).TokensPage);
-
 type Variables = Record<string, string>;
 export interface PageRoute {
     pattern: string;
     title: string;
     page: FunctionComponent<Variables>;
 }
+
+const UsersPage = lazy<Variables>(async () => (await import("./people/users")).UsersPage);
+const TokensPage = lazy<Variables>(async () => (await import("./people/tokens")).TokensPage);
+const ModelsPage = lazy<Variables>(async () => (await import("./models/models")).ModelsPage);
+const ModelPage = lazy<Variables>(async () => (await import("./models/model")).ModelPage);
+const VersionPage = lazy<Variables>(async () => (await import("./models/version")).VersionPage);
+const WorkspacesPage = lazy<Variables>(async () => (await import("./places/workspaces")).WorkspacesPage);
+const WorkspacePage = lazy<Variables>(async () => (await import("./places/workspace")).WorkspacePage);
+const ProjectPage = lazy<Variables>(async () => (await import("./places/project")).ProjectPage);
+const TemplatesPage = lazy<Variables>(async () => (await import("./templates/templates")).TemplatesPage);
 
 export const pageRoutes: PageRoute[] = [
     { pattern: "/det/experiments", title: "Experiments", page: ExperimentsPage },
@@ -27,6 +35,16 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
     { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },
     { pattern: "/det/clusters", title: "Cluster", page: ClusterPage },
+    { pattern: "/det/models", title: "Models", page: ModelsPage },
+    { pattern: "/det/models/:name", title: "Model", page: ModelPage },
+    { pattern: "/det/models/:name/versions/:version", title: "Version", page: VersionPage },
+    { pattern: "/det/models/:name/versions/:version/:tab", title: "Version", page: VersionPage },
+    { pattern: "/det/workspaces", title: "Workspaces", page: WorkspacesPage },
+    { pattern: "/det/workspaces/:id", title: "Workspace", page: WorkspacePage },
+    { pattern: "/det/workspaces/:id/:tab", title: "Workspace", page: WorkspacePage },
+    { pattern: "/det/projects/:id", title: "Project", page: ProjectPage },
+    { pattern: "/det/projects/:id/:tab", title: "Project", page: ProjectPage },
+    { pattern: "/det/templates", title: "Templates", page: TemplatesPage },
     { pattern: "/det/users", title: "Users", page: UsersPage },
     { pattern: "/det/admin", title: "Users", page: UsersPage },
     { pattern: "/det/admin/:tab", title: "Users", page: UsersPage },

@@ -9,6 +9,9 @@ export interface Place {
 export const PLACES: readonly Place[] = [
     { address: "/det/experiments", title: "Experiments", keys: "g e", says: "go to the experiments" },
     { address: "/det/clusters", title: "Cluster", keys: "g c", says: "go to the cluster" },
+    { address: "/det/models", title: "Models", keys: "g m", says: "go to the models" },
+    { address: "/det/workspaces", title: "Workspaces", keys: "g w", says: "go to the workspaces" },
+    { address: "/det/templates", title: "Templates", keys: "g t", says: "go to the templates" },
     { address: "/det/users", title: "Users", keys: "g u", says: "go to users, groups and roles" },
     { address: "/det/tokens", title: "Tokens", keys: "g a", says: "go to the access tokens" },
 ];

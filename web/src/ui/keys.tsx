@@ -74,6 +74,7 @@ function List() {
             <tbody>{KEYS.map((k) => <tr key={k.keys}><th scope="row">{k.keys.split(" ").map((c, i) => <span key={i}>{i > 0 && " then "}<kbd>{c}</kbd></span>)}</th><td>{k.says}</td></tr>)}
                 <tr><th scope="row"><kbd>enter</kbd></th><td>open the row</td></tr>
                 <tr><th scope="row"><kbd>↑</kbd> <kbd>↓</kbd></th><td>on the grip of a job: to another place in the queue</td></tr>
+                <tr><th scope="row"><kbd>ctrl-space</kbd></th><td>in an editor: what could be written there</td></tr>
                 <tr><th scope="row"><kbd>esc</kbd></th><td>leave what is open</td></tr></tbody></table>
         <div class="row"><button type="button" class="main" onClick={close}>Close</button></div>
     </dialog>;

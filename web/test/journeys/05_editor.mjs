@@ -23,6 +23,21 @@ async function write(page, text) {
     await page.keyboard.insertText(text);
 }
 
+/* Keys and words of the master's schema, by keys alone. */
+async function completes(page) {
+    const offers = page.getByRole("listbox").getByRole("option");
+    await write(page, "searcher:\n  name: single\n  smal");
+    await page.keyboard.type("l");
+    await offers.filter({ hasText: "smaller_is_better" }).waitFor();
+    await pictures(page, "create-offers");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.locator(".cm-line", { hasText: "smaller_is_better:" }).waitFor();
+    await page.keyboard.press("Control+Space");
+    await offers.filter({ hasText: "false" }).waitFor();
+    await page.keyboard.press("Escape");
+}
+
 export default async function ({ page }) {
     page.mayFail = [isValidation];
     await page.goto(`${url}/det/experiments`);
@@ -30,6 +45,7 @@ export default async function ({ page }) {
     await page.locator(".cm-content").waitFor();
     await page.getByText("The master would take it.").waitFor();
     await pictures(page, "create");
+    await completes(page);
     await write(page, WRONG);
     const list = page.getByRole("list", { name: "Mistakes" }), lines = () => list.getByRole("button").allInnerTexts();
     await until(async () => (await lines()).sort().join() === "line 10,line 4,line 6", "the three mistakes at their lines");

@@ -2,12 +2,15 @@
 import { useState } from "preact/hooks";
 import { ApiError, call, type Routes } from "../../api/client";
 import { confirm } from "../../ui/confirm";
+import { lazy } from "../../ui/lazy";
 import { bare, isTerminal } from "../../ui/state";
 import { toast } from "../../ui/toasts";
 import { ContinueDialog } from "./continue";
+import type { MoveProps } from "../places/move";
 import type { Experiment } from "./data";
 import { EditDialog } from "./edit";
 
+const MoveDialog = lazy<MoveProps>(async () => (await import("../places/move")).MoveDialog);
 type Verb = "pause" | "activate" | "cancel" | "kill";
 const ROUTES: Record<Verb, keyof Routes> = {
     pause: "POST /api/v1/experiments/{id}/pause", activate: "POST /api/v1/experiments/{id}/activate",
@@ -31,7 +34,7 @@ function canContinue(e: Experiment): boolean {
 }
 
 export function ExperimentActions({ exp, again }: { exp: Experiment; again: () => void }) {
-    const [open, setOpen] = useState<"edit" | "continue" | null>(null), close = () => setOpen(null);
+    const [open, setOpen] = useState<"edit" | "continue" | "move" | null>(null), close = () => setOpen(null);
     const act = async (verb: Verb) => {
         const question = ASKS[verb], command = `det experiment ${verb} ${exp.id}`;
         if (question && !await confirm(question, verb[0]!.toUpperCase() + verb.slice(1), command)) return;
@@ -48,7 +51,9 @@ export function ExperimentActions({ exp, again }: { exp: Experiment; again: () =
         {canContinue(exp) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
         <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>
         <button type="button" onClick={() => setOpen("edit")}>Edit</button>
+        <button type="button" onClick={() => setOpen("move")}>Move…</button>
         {open === "edit" && <EditDialog exp={exp} close={close} again={again} />}
+        {open === "move" && <MoveDialog id={exp.id} projectId={exp.projectId} close={close} again={again} />}
         {open === "continue" && <ContinueDialog exp={exp} close={close} again={again} />}
     </span>;
 }

@@ -8,6 +8,7 @@ import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter
 import { useLive } from "../../state/live";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
+import { Notes } from "../../ui/markdown_notes";
 import { shown } from "../../ui/name";
 import { csv, saveAs } from "../../ui/save";
 import { isTerminal, State } from "../../ui/state";
@@ -15,9 +16,8 @@ import { between, duration } from "../../ui/time";
 import { CheckpointTable } from "../trial/checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./charts";
-import { searchOf, type Trial } from "./data";
+import { searchOf, type Experiment, type Trial } from "./data";
 import { placeOf, pressed, sorted } from "./sort";
-import { Notes } from "./notes";
 import { Rungs } from "./rungs";
 
 const ROWS = 200;
@@ -87,6 +87,12 @@ function TrialsTab({ seen }: { seen: Seen }) {
     </>;
 }
 
+function ExperimentNotes({ exp, again }: { exp: Experiment; again: () => void }) {
+    const ask = async () => (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: exp.id } })).experiment.notes;
+    return <Notes draft={`notes.${exp.id}`} notes={exp.notes} ask={ask} again={again}
+        save={(notes) => call("PATCH /api/v1/experiments/{experiment.id}", { path: { "experiment.id": exp.id }, body: { id: exp.id, notes } })} />;
+}
+
 function Pick({ label, value: v, names, onPick }: { label: string; value: string; names: string[]; onPick: (name: string) => void }) {
     return <label class="quiet">{label} <select value={v} onChange={(e) => onPick(e.currentTarget.value)}>
         {names.map((n) => <option key={n} value={n}>{n}</option>)}</select></label>;
@@ -149,7 +155,7 @@ export function ExperimentTab({ seen }: { seen: Seen }) {
     case "rungs": return <Rungs id={String(seen.exp.id)} ended={isTerminal(seen.exp.state)} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;
     case "config": return <ConfigTab seen={seen} />;
-    case "notes": return <Notes exp={seen.exp} again={seen.again} />;
+    case "notes": return <ExperimentNotes exp={seen.exp} again={seen.again} />;
     default: return <TrialsTab seen={seen} />;
     }
 }

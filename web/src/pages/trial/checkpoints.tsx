@@ -5,6 +5,7 @@ import { bytes, count, number } from "../../ui/format";
 import { State } from "../../ui/state";
 import { full } from "../../ui/time";
 import { Problem } from "../problem";
+import { CheckpointActions } from "./checkpoint_actions";
 
 type Checkpoint = Messages["checkpoint.v1.Checkpoint"];
 
@@ -21,7 +22,7 @@ function Files({ c }: { c: Checkpoint }) {
     const files = Object.entries(c.resources).filter(([name]) => !name.endsWith("/")).sort(([a], [b]) => (a < b ? -1 : 1));
     return <details><summary>{count(files.length, "file")}</summary>
         <ul>{files.map(([name, n]) => <li key={name}><code>{name}</code> {bytes(Number(n))}</li>)}</ul>
-        <p class="soft">To have them here: <code>det checkpoint download {c.uuid}</code></p></details>;
+    </details>;
 }
 
 export function CheckpointTable({ live, withTrial = false }: { live: Live<{ checkpoints: Checkpoint[] }>; withTrial?: boolean }) {
@@ -30,11 +31,12 @@ export function CheckpointTable({ live, withTrial = false }: { live: Live<{ chec
     if (!all.length) return <p class="soft">No checkpoint yet.</p>;
     return <div class="wide"><table class="grid cards" aria-label="Checkpoints">
         <thead><tr>{withTrial && <th scope="col">trial</th>}<th scope="col">batches</th><th scope="col">state</th><th scope="col">metric</th><th scope="col">size</th>
-            <th scope="col">files</th><th scope="col">reported</th><th scope="col">UUID</th></tr></thead>
+            <th scope="col">files</th><th scope="col">reported</th><th scope="col">UUID</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
         <tbody>{all.map((c) => <tr key={c.uuid}>
             {withTrial && <td data-label="trial">{c.training.trialId && <a href={`/det/trials/${c.training.trialId}`}>{c.training.trialId}</a>}</td>}
             <td data-label="batches">{number(batchesOf(c))}</td><td data-label="state"><State state={c.state} /></td><td data-label="metric">{number(c.training.searcherMetric as number | null)}</td>
             <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><Files c={c} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID"><code>{c.uuid}</code></td>
+            <td><CheckpointActions c={c} size={sizeOf(c)} again={live.again} /></td>
         </tr>)}</tbody>
     </table></div>;
 }

@@ -1,18 +1,16 @@
-/* The notes of an experiment: Markdown, read and written. */
+/* The notes of a thing: Markdown, read and written. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call } from "../../api/client";
-import { draftOf, keepDraft } from "../../state/drafts";
-import "../../ui/editor.css";
-import "../../ui/notes.css";
-import { toast } from "../../ui/toasts";
-import type { Experiment } from "./data";
+import { draftOf, keepDraft } from "../state/drafts";
+import "./editor.css";
+import "./notes.css";
+import { toast } from "./toasts";
 
 /* As plain text until what draws it has come, or where it does not come. */
 export function Markdown({ text }: { text: string }) {
     const ref = useRef<HTMLDivElement>(null), [isDrawn, setDrawn] = useState(false);
     useEffect(() => {
         let isMine = true;
-        import("../../ui/markdown").then(({ markdown }) => {
+        import("./markdown").then(({ markdown }) => {
             if (!isMine) return;
             ref.current!.replaceChildren(markdown(text));
             setDrawn(true);
@@ -22,29 +20,32 @@ export function Markdown({ text }: { text: string }) {
     return <><div ref={ref} class="notes" hidden={!isDrawn} />{!isDrawn && <pre class="text">{text}</pre>}</>;
 }
 
-async function notesNow(id: number): Promise<string> {
-    return (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: id } })).experiment.notes;
+export interface NotesProps {
+    /* Under which what is typed is kept in this tab. */
+    draft: string;
+    notes: string;
+    /* What the master has at this moment. */
+    ask: () => Promise<string>;
+    save: (text: string) => Promise<unknown>;
+    again: () => void;
 }
 
-interface WritingProps { exp: Experiment; done: () => void; again: () => void }
-
 /* Who saved meanwhile is not written over without a word. */
-function Writing({ exp, done, again }: WritingProps) {
-    const key = `notes.${exp.id}`, [text, setText] = useState(() => draftOf(key) ?? exp.notes), [isBusy, setBusy] = useState(false);
-    const [base, setBase] = useState(exp.notes);
+function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: () => void }) {
+    const [text, setText] = useState(() => draftOf(draft) ?? notes), [isBusy, setBusy] = useState(false), [base, setBase] = useState(notes);
     const leave = () => {
-        keepDraft(key, null);
+        keepDraft(draft, null);
         done();
     };
-    const save = async () => {
+    const send = async () => {
         setBusy(true);
         try {
-            const there = await notesNow(exp.id);
+            const there = await ask();
             if (there !== base) {
                 setBase(there);
                 throw new Error("somebody else has changed them meanwhile; Save again to replace theirs, or copy yours and cancel");
             }
-            await call("PATCH /api/v1/experiments/{experiment.id}", { path: { "experiment.id": exp.id }, body: { id: exp.id, notes: text } });
+            await save(text);
             again();
             leave();
         } catch (e) {
@@ -54,22 +55,22 @@ function Writing({ exp, done, again }: WritingProps) {
     };
     const type = (t: string) => {
         setText(t);
-        keepDraft(key, t);
+        keepDraft(draft, t);
     };
     return <section class="panel" aria-label="Notes">
         <textarea aria-label="Notes, in Markdown" rows={14} value={text} onInput={(e) => type(e.currentTarget.value)} />
-        <div class="row"><button type="button" class="main" disabled={isBusy} onClick={() => void save()}>Save</button>
+        <div class="row"><button type="button" class="main" disabled={isBusy} onClick={() => void send()}>Save</button>
             <button type="button" onClick={leave}>Cancel</button></div>
         <h2>As it will be shown</h2>
         <Markdown text={text} />
     </section>;
 }
 
-export function Notes({ exp, again }: { exp: Experiment; again: () => void }) {
-    const [isWriting, setWriting] = useState(() => draftOf(`notes.${exp.id}`) !== null);
-    if (isWriting) return <Writing exp={exp} done={() => setWriting(false)} again={again} />;
+export function Notes(p: NotesProps) {
+    const [isWriting, setWriting] = useState(() => draftOf(p.draft) !== null);
+    if (isWriting) return <Writing {...p} done={() => setWriting(false)} />;
     return <section class="panel" aria-label="Notes">
         <header><h2>Notes</h2><button type="button" class="push" onClick={() => setWriting(true)}>Edit notes</button></header>
-        {exp.notes ? <Markdown text={exp.notes} /> : <p class="soft">No notes.</p>}
+        {p.notes ? <Markdown text={p.notes} /> : <p class="soft">No notes.</p>}
     </section>;
 }

@@ -1,0 +1,24 @@
+/* Models of the registry and their versions, as they are asked of the master. */
+import { call, type Messages } from "../../api/client";
+
+export type Model = Messages["model.v1.Model"];
+export type Version = Messages["ListedModelVersion"];
+export const LIVE_MS = 5000, MOST = 200;
+
+export const modelAddress = (name: string): string => `/det/models/${encodeURIComponent(name)}`;
+export const labelsOf = (text: string): string[] => [...new Set(text.split("\n").map((l) => l.trim()).filter(Boolean))];
+
+export async function askModels(search: string, archived: boolean, signal: AbortSignal): Promise<Model[]> {
+    const query = { ...(search ? { name: search } : {}), ...(archived ? {} : { archived: false }), sortBy: "SORT_BY_LAST_UPDATED_TIME", orderBy: "ORDER_BY_DESC", limit: MOST } as const;
+    return (await call("GET /api/v1/models", { query, signal })).models;
+}
+
+export async function askVersions(name: string, signal: AbortSignal): Promise<{ model: Model; versions: Version[] }> {
+    const r = await call("GET /api/v1/models/{modelName}/versions", { path: { modelName: name }, query: { sortBy: "SORT_BY_VERSION", orderBy: "ORDER_BY_DESC", limit: MOST }, signal });
+    return { model: r.model, versions: r.modelVersions };
+}
+
+/* What loads a version in a program. */
+export function loadText(name: string, version: number): string {
+    return `from determined.experimental import client\n\nmodel = client.get_model(${JSON.stringify(name)})\npath = model.get_version(${version}).checkpoint.download()\n`;
+}

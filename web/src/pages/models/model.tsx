@@ -1,0 +1,54 @@
+/* One model: what it is for, its versions, its notes. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { Grid } from "../../ui/grid";
+import { Notes } from "../../ui/markdown_notes";
+import { Name, shown } from "../../ui/name";
+import { ago, full } from "../../ui/time";
+import { Problem } from "../problem";
+import { askVersions, LIVE_MS, modelAddress, type Model, type Version } from "./data";
+import { EditModel } from "./edit";
+import { setArchived } from "./models";
+
+async function drop(m: Model, v: Version, again: () => void): Promise<void> {
+    if (!await confirm(`Delete version ${v.version} of ${shown(m.name)}? Its checkpoint stays, until it is collected.`, "Delete", `det model delete-version ${shown(m.name)} ${v.version}`)) return;
+    await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}/versions/{modelVersionNum}", { path: { modelName: m.name, modelVersionNum: v.version } }));
+    again();
+}
+
+function Versions({ m, versions, again }: { m: Model; versions: Version[]; again: () => void }) {
+    return <section class="panel stacked" aria-label="Versions"><h2>Versions</h2>
+        <Grid name="Versions" rows={versions} keyOf={(v) => v.version} none="No version yet: a checkpoint's Register… makes one." columns={[
+            { head: "version", cell: (v) => <a href={`${modelAddress(m.name)}/versions/${v.version}`}>{v.version}{v.name && <> <Name text={v.name} /></>}</a> },
+            { head: "comment", cell: (v) => v.comment && <Name text={v.comment} /> },
+            { head: "from", cell: (v) => v.checkpoint.training.trialId && <a href={`/det/trials/${v.checkpoint.training.trialId}`}>trial {v.checkpoint.training.trialId}</a> },
+            { head: "checkpoint", cell: (v) => <code>{v.checkpoint.uuid}</code> },
+            { head: "made", cell: (v) => <span title={full(v.creationTime)}>{ago(v.creationTime, Date.now())}</span> },
+            { head: "", cell: (v) => <button type="button" onClick={() => void drop(m, v, again)}>Delete</button> },
+        ]} /></section>;
+}
+
+function Loaded({ m, versions, again }: { m: Model; versions: Version[]; again: () => void }) {
+    const [isEditing, setEditing] = useState(false), path = { modelName: m.name };
+    return <>
+        <div class="head"><h1><Name text={m.name} /></h1>{m.archived && <span class="chip">archived</span>}
+            {m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}
+            <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button>
+                <button type="button" onClick={() => void setArchived(m, again)}>{m.archived ? "Unarchive" : "Archive"}</button></span></div>
+        <p class="facts soft"><span>of <Name text={m.username} /></span><span>made {full(m.creationTime)}</span><span>changed {full(m.lastUpdatedTime)}</span></p>
+        {m.description && <p><Name text={m.description} /></p>}
+        <Versions m={m} versions={versions} again={again} />
+        <Notes draft={`notes.model.${m.id}`} notes={m.notes} again={again} ask={async () => (await call("GET /api/v1/models/{modelName}", { path })).model.notes}
+            save={(notes) => call("PATCH /api/v1/models/{modelName}", { path, body: { notes } })} />
+        {isEditing && <EditModel model={m} close={() => setEditing(false)} again={again} />}
+    </>;
+}
+
+export function ModelPage({ name = "" }: Record<string, string>) {
+    const live = useLive(`model ${name}`, "", (signal) => askVersions(name, signal), () => LIVE_MS);
+    if (live.data) return <Loaded key={live.data.model.id} m={live.data.model} versions={live.data.versions} again={live.again} />;
+    return <><h1>Model <Name text={name} /></h1>{live.error ? <Problem error={live.error} what="The model" /> : <p class="soft">Asking…</p>}</>;
+}

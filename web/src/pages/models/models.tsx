@@ -1,0 +1,50 @@
+/* The registry: models, each a name for checkpoints that are good for something. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { useLive } from "../../state/live";
+import { query, setQuery } from "../../state/router";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name, shown } from "../../ui/name";
+import { ago, full } from "../../ui/time";
+import { Problem } from "../problem";
+import { askModels, LIVE_MS, modelAddress, MOST, type Model } from "./data";
+import { NewModel } from "./edit";
+
+export async function setArchived(m: Model, again: () => void): Promise<void> {
+    const path = { modelName: m.name };
+    await attempt("Not changed", () => (m.archived ? call("POST /api/v1/models/{modelName}/unarchive", { path }) : call("POST /api/v1/models/{modelName}/archive", { path })));
+    again();
+}
+
+async function remove(m: Model, again: () => void): Promise<void> {
+    const text = `Delete the model ${shown(m.name)} with ${count(m.numVersions, "version")}? The checkpoints stay, until they are collected.`;
+    if (!await confirm(text, "Delete", `det model delete ${shown(m.name)}`)) return;
+    await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}", { path: { modelName: m.name } }));
+    again();
+}
+
+export function ModelsPage() {
+    const search = query.value.get("search") ?? "", archived = query.value.get("archived") === "too", [isMaking, setMaking] = useState(false);
+    const live = useLive("models", `${search} ${archived}`, (signal) => askModels(search, archived, signal), () => LIVE_MS), models = live.data ?? [];
+    return <>
+        <div class="head"><h1>Models</h1>
+            <label class="quiet">Search <input type="search" value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} /></label>
+            <label class="quiet"><input type="checkbox" checked={archived} onChange={(e) => setQuery({ archived: e.currentTarget.checked ? "too" : null })} /> archived ones, too</label>
+            <span class="soft">{models.length === MOST ? `the ${MOST} changed last` : count(models.length, "model")}</span>
+            <span class="row push"><button type="button" title="det model create NAME" onClick={() => setMaking(true)}>New model…</button></span></div>
+        <Problem error={live.error} what="The models" />
+        {live.data && <Grid name="Models" rows={models} keyOf={(m) => m.id} none={search ? "No model fits." : "There is no model yet: a checkpoint's Register… makes its first version."} columns={[
+            { head: "model", cell: (m) => <a href={modelAddress(m.name)}><Name text={m.name} /></a> },
+            { head: "description", cell: (m) => m.description && <Name text={m.description} /> },
+            { head: "labels", cell: (m) => <span class="row">{m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</span> },
+            { head: "versions", cell: (m) => m.numVersions }, { head: "owner", cell: (m) => <Name text={m.username} /> },
+            { head: "changed", cell: (m) => <span title={full(m.lastUpdatedTime)}>{ago(m.lastUpdatedTime, Date.now())}</span> },
+            { head: "", cell: (m) => <><button type="button" onClick={() => void setArchived(m, live.again)}>{m.archived ? "Unarchive" : "Archive"}</button>
+                <button type="button" onClick={() => void remove(m, live.again)}>Delete</button></> },
+        ]} />}
+        {isMaking && <NewModel close={() => setMaking(false)} />}
+    </>;
+}

@@ -1,0 +1,42 @@
+/* Workspaces: where projects are, and where roles are given. */
+import { useState } from "preact/hooks";
+import { call } from "../../api/client";
+import { useLive } from "../../state/live";
+import { navigate } from "../../state/router";
+import { attempt } from "../../ui/attempt";
+import { FormDialog } from "../../ui/dialog";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name } from "../../ui/name";
+import { Problem } from "../problem";
+import { askWorkspaces, LIVE_MS, type Workspace } from "./data";
+
+function NewWorkspace({ close }: { close: () => void }) {
+    const [name, setName] = useState("");
+    const save = async () => navigate(`/det/workspaces/${(await call("POST /api/v1/workspaces", { body: { name } })).workspace.id}`);
+    return <FormDialog title="New workspace" button="Create" save={save} close={close}>
+        <label>Name <input value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
+    </FormDialog>;
+}
+
+async function setArchived(w: Workspace, again: () => void): Promise<void> {
+    const path = { id: w.id };
+    await attempt("Not changed", () => (w.archived ? call("POST /api/v1/workspaces/{id}/unarchive", { path }) : call("POST /api/v1/workspaces/{id}/archive", { path })));
+    again();
+}
+
+export function WorkspacesPage() {
+    const live = useLive("workspaces", "", askWorkspaces, () => LIVE_MS), [isMaking, setMaking] = useState(false);
+    return <>
+        <div class="head"><h1>Workspaces</h1><span class="soft">{count(live.data?.length ?? 0, "workspace")}</span>
+            <span class="row push"><button type="button" title="det workspace create NAME" onClick={() => setMaking(true)}>New workspace…</button></span></div>
+        <Problem error={live.error} what="The workspaces" />
+        {live.data && <Grid name="Workspaces" rows={live.data} keyOf={(w) => w.id} none="There is none." columns={[
+            { head: "workspace", cell: (w) => <a href={`/det/workspaces/${w.id}`}><Name text={w.name} /></a> },
+            { head: "projects", cell: (w) => w.numProjects }, { head: "experiments", cell: (w) => w.numExperiments }, { head: "owner", cell: (w) => <Name text={w.username} /> },
+            { head: "state", cell: (w) => (w.archived ? "archived" : "open") },
+            { head: "", cell: (w) => !w.immutable && <button type="button" onClick={() => void setArchived(w, live.again)}>{w.archived ? "Unarchive" : "Archive"}</button> },
+        ]} />}
+        {isMaking && <NewWorkspace close={() => setMaking(false)} />}
+    </>;
+}

@@ -1,0 +1,71 @@
+/* Templates: parts of configurations that experiments are made with. Written as YAML, kept as what it says. */
+import { useState } from "preact/hooks";
+import { parse, stringify } from "yaml";
+import { call, type Messages } from "../../api/client";
+import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
+import { confirm } from "../../ui/confirm";
+import { Yaml } from "../../ui/editor";
+import { count } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { Name, shown } from "../../ui/name";
+import { toast } from "../../ui/toasts";
+import { Problem } from "../problem";
+
+type Template = Messages["template.v1.Template"];
+const LIVE_MS = 5000, MOST = 500, BEGIN = "resources:\n  slots_per_trial: 1\n";
+
+/* What a text says; a mistake in it is told at its line. */
+export function configOf(text: string): Record<string, unknown> {
+    const config: unknown = parse(text);
+    if (typeof config !== "object" || config === null || Array.isArray(config)) throw new Error("a template has keys, as an experiment's configuration has");
+    return config as Record<string, unknown>;
+}
+
+/* Begun with what the template says now; null: a new one. */
+function Writing({ template, done }: { template: Template | null; done: () => void }) {
+    const [name, setName] = useState(template?.name ?? ""), [text, setText] = useState(() => (template ? stringify(template.config) : BEGIN));
+    const [error, setError] = useState("");
+    const save = async () => {
+        try {
+            const config = configOf(text), path = { "template.name": name };
+            if (template) await call("PATCH /api/v1/templates/{templateName}", { path: { templateName: template.name }, body: config });
+            else await call("POST /api/v1/templates/{template.name}", { path, body: { name, config, workspaceId: 1 } });
+            toast(`The template ${shown(name)} is kept.`);
+            done();
+        } catch (e) {
+            setError((e as Error).message);
+        }
+    };
+    return <section class="panel create" aria-label="Template">
+        {template ? <h2><Name text={template.name} /></h2> : <label class="field">Name <input value={name} onInput={(e) => setName(e.currentTarget.value)} /></label>}
+        <Yaml label="What it says" text={text} onChange={setText} onSubmit={() => void save()} mistakes={[]} />
+        <p class="error" role="alert">{error}</p>
+        <div class="row"><button type="button" class="main" disabled={!name} onClick={() => void save()}>Save</button><button type="button" onClick={done}>Not now</button></div>
+    </section>;
+}
+
+async function remove(t: Template, again: () => void): Promise<void> {
+    if (!await confirm(`Delete the template ${shown(t.name)}? Experiments made with it keep what they were made of.`, "Delete", `det template remove ${shown(t.name)}`)) return;
+    await attempt("Not deleted", () => call("DELETE /api/v1/templates/{templateName}", { path: { templateName: t.name } }));
+    again();
+}
+
+export function TemplatesPage() {
+    const [open, setOpen] = useState<Template | "new" | null>(null);
+    const live = useLive("all templates", "", async (signal) => (await call("GET /api/v1/templates", { query: { limit: MOST }, signal })).templates, () => LIVE_MS);
+    const done = () => {
+        setOpen(null);
+        live.again();
+    };
+    return <>
+        <div class="head"><h1>Templates</h1><span class="soft">{count(live.data?.length ?? 0, "template")}</span>
+            <span class="row push"><button type="button" title="det template create NAME FILE" onClick={() => setOpen("new")}>New template…</button></span></div>
+        <Problem error={live.error} what="The templates" />
+        {open && <Writing key={open === "new" ? "" : open.name} template={open === "new" ? null : open} done={done} />}
+        {live.data && <Grid name="Templates" rows={live.data} keyOf={(t) => t.name} none="There is no template yet." columns={[
+            { head: "template", cell: (t) => <Name text={t.name} /> }, { head: "sets", cell: (t) => <Name text={Object.keys(t.config).join(", ") || "nothing"} /> },
+            { head: "", cell: (t) => <><button type="button" onClick={() => setOpen(t)}>Edit…</button><button type="button" onClick={() => void remove(t, live.again)}>Delete</button></> },
+        ]} />}
+    </>;
+}

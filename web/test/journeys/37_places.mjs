@@ -1,0 +1,79 @@
+// Workspaces and projects are made, archived and filled; a template is written, used and deleted; an old link opens its project.
+import { api, check, create, isAnswer, isValidation, pictures, until, url } from "./harness.mjs";
+
+const EVIL = "<i>place</i>\u0007";
+const paused = { name: "moves", entrypoint: ["true"], hyperparameters: {}, searcher: { name: "single", metric: "x", max_length: { batches: 1 } } };
+
+async function places(page) {
+    await page.getByRole("link", { name: "Workspaces" }).click();
+    await page.getByRole("button", { name: "New workspace…" }).click();
+    await page.getByRole("dialog").getByLabel("Name").fill("Uncategorized");
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("dialog").getByText("the name is taken").waitFor();
+    await page.getByRole("dialog").getByLabel("Name").fill("the lab");
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: "the lab" }).waitFor();
+    await page.getByRole("button", { name: "New project…" }).click();
+    await page.getByRole("dialog").getByLabel("Name").fill("digits");
+    await page.getByRole("dialog").getByLabel("Description").fill(EVIL);
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("table", { name: "Projects" }).getByText("<i>place</i>").waitFor();
+    await pictures(page, "workspace");
+}
+
+async function move(page, id) {
+    await page.goto(`${url}/det/experiments/${id}`);
+    await page.getByRole("button", { name: "Move…" }).click();
+    await page.getByRole("dialog").getByRole("combobox").selectOption({ label: "the lab / digits" });
+    await page.getByRole("dialog").getByRole("button", { name: "Move", exact: true }).click();
+    await page.getByText(`Experiment ${id} is in digits now.`).waitFor();
+    const { projectId } = (await api("GET", `/experiments/${id}`)).experiment;
+    await page.goto(`${url}/det/projects/${projectId}/experiments`); // as old links have it
+    await page.getByRole("table", { name: "Experiments" }).getByRole("link", { name: `moves #${id}` }).waitFor();
+    await pictures(page, "project");
+    await page.goto(`${url}/det/workspaces`);
+    const row = page.getByRole("row", { name: "the lab" });
+    await row.getByRole("button", { name: "Archive" }).click();
+    await row.getByText("archived").waitFor();
+    await pictures(page, "workspaces");
+    await row.getByRole("button", { name: "Unarchive" }).click();
+    await row.getByText("open").waitFor();
+}
+
+async function templates(page) {
+    for (const key of ["g", "t"]) await page.keyboard.press(key);
+    await page.getByRole("button", { name: "New template…" }).click();
+    const write = async (text) => {
+        await page.getByRole("textbox", { name: "What it says" }).click();
+        for (const key of ["Control+a", "Delete"]) await page.keyboard.press(key);
+        await page.keyboard.insertText(text);
+    };
+    await page.locator(".cm-content").waitFor();
+    await page.getByLabel("Name").fill("two slots");
+    await write("- no\n- map\n");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("a template has keys").waitFor();
+    await write("resources:\n  slots_per_trial: 2 # both\n");
+    await pictures(page, "template");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("row", { name: "two slots" }).getByText("resources").waitFor();
+    await pictures(page, "templates");
+    check((await api("GET", "/templates/two%20slots")).template.config.resources.slots_per_trial === 2, "not what was written");
+    await page.goto(`${url}/det/experiments/new`);
+    await page.getByRole("combobox", { name: "Template" }).selectOption("two slots");
+    await page.goto(`${url}/det/templates`);
+    await page.getByRole("row", { name: "two slots" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("There is no template yet.").waitFor();
+}
+
+export default async function ({ page }) {
+    page.mayFail = [isAnswer(409, "POST /api/v1/workspaces"), isAnswer(400, "POST /api/v1/workspaces"), isValidation];
+    const id = await create(paused, null, false);
+    await places(page);
+    await move(page, id);
+    await templates(page);
+    check(await page.locator("main :is(i, b, img, script)").count() === 0, "a name became an element");
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment, "it");
+    await api("POST", `/experiments/${id}/kill`, {});
+}
