@@ -14,7 +14,8 @@ MAY_USE = re.compile(
     r"|f?l?(abs|floor|ceil|round|lround|llround|pow|log|log2|log10|exp|sqrt|fmod|isnan|isinf|min|max)f?l?|_GLOBAL_OFFSET_TABLE_"
     r"|timegm|gmtime_r|__cpu_model|__(asan|ubsan)\w*"  # calendars, not clocks; what instructions there are
     r"|EVP_\w+|CRYPTO_memcmp|XXH\w+|json_\w+|jsonp?_\w+)$")
-LIBRARIES = ("master/core/libcore.a", "proto/libdet-proto.a", "base/libdet-base.a")
+PURE = ("master/core/libcore.a", "agent/core/libdet-agent-core.a", "agent/life/libdet-agent-life.a")
+IMPURE = ("proto/libdet-proto.a", "base/libdet-base.a")  # what the pure need of them is looked at
 LAST_WORDS = {"fprintf", "stderr"}  # may be said by whoever ends the process then and there
 MEMBER = re.compile(r"(\S+):\s+file format")
 FUNCTION = re.compile(r"[0-9a-f]+ <([^>]+)>:$")
@@ -57,8 +58,8 @@ def read_global(library):
 
 
 class Purity:
-    def __init__(self, build):
-        self.paths = [os.path.join(build, p) for p in LIBRARIES]
+    def __init__(self, build, pure=PURE[0]):
+        self.paths = [os.path.join(build, p) for p in (pure, *IMPURE)]
         self.needs, self.homes = {}, {}
         self.core = read_needs(self.paths[0])
         for path in self.paths:
@@ -93,7 +94,8 @@ class Purity:
 
 
 def check_core(build):
-    if not all(os.path.exists(os.path.join(build, p)) for p in LIBRARIES):
+    if not all(os.path.exists(os.path.join(build, p)) for p in (*PURE, *IMPURE)):
         return
-    for name, way in Purity(build).violations():
-        yield "master/core", 0, f"needs {name} ({way}): the core has no I/O, clock, threads or randomness"
+    for pure in PURE:
+        for name, way in Purity(build, pure).violations():
+            yield os.path.dirname(pure), 0, f"needs {name} ({way}): it has no I/O, clock, threads or randomness"
