@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,43 +19,13 @@
 #define SPOOL "log.spool"
 #define RECOVERED_LINES ((int64_t)1 << 40) /* above the numbers of the det-task before */
 
-void task_goto(struct task *t, enum task_phase p)
-{
-    uv_timer_stop(&t->timer);
-    t->phase = p;
-    t->phase_ms = clk_mono_ms();
-}
-
-void task_decide(struct task *t, enum link_exit_reason reason, int code, int signal, int rank,
-                 const char *fmt, ...)
-{
-    if (t->is_decided)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(t->text, sizeof t->text, fmt, ap);
-    va_end(ap);
-    t->is_decided = true;
-    t->exit = (struct link_exit){reason, code, signal, rank, t->text, NULL, NULL};
-    bool is_error = code != 0 || signal != 0 || reason != LINK_EXITED;
-    if (t->text[0])
-        logspool_say(t->spool, reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR,
-                     "%s", t->text);
-    log_info("%s: %s%s%s", t->spec.alloc, link_exit_reason_name(reason), *t->text ? ": " : "",
-             t->text);
-    if (t->ship)
-        logship_kick(t->ship);
-}
-
 /* ---- orders ---- */
 
 static void on_ctl_signal(void *arg, int signal)
 {
     struct task *t = arg;
     if (signal == SIGKILL) {
-        task_decide(t, LINK_KILLED, 0, 0, -1, "killed");
-        task_kill(t);
-        task_hurry(t);
+        task_happens(t, TASKLIFE_KILL);
         return;
     }
     for (size_t i = 0; i < t->ranks.n; i++)
@@ -65,13 +34,7 @@ static void on_ctl_signal(void *arg, int signal)
 
 static void on_ctl_end(void *arg)
 {
-    struct task *t = arg;
-    t->in_hurry = true;
-    task_decide(t, LINK_KILLED, 0, 0, -1, "ended with its agent");
-    task_kill(t);
-    task_hurry(t);
-    if (t->phase == TASK_ENDED)
-        exit(0); /* only the log was waited for */
+    task_happens(arg, TASKLIFE_END);
 }
 
 static void on_ctl_stacks(void *arg)
@@ -81,15 +44,12 @@ static void on_ctl_stacks(void *arg)
 
 static void on_ctl_acked(void *arg)
 {
-    task_on_acked(arg);
+    task_happens(arg, TASKLIFE_ACKED);
 }
 
-/* The host is going down, or somebody ends det-task by hand: no fault of the trial. */
 static void on_sigterm(uv_signal_t *s, int signum)
 {
-    struct task *t = s->data;
-    task_decide(t, LINK_LOST, 0, 0, -1, "det-task was told to end");
-    task_kill(t);
+    task_happens(s->data, TASKLIFE_TERM);
 }
 
 static void on_sigchld(uv_signal_t *s, int signum)
@@ -105,12 +65,12 @@ void task_tell_running(struct task *t)
 static void on_marks(void *arg)
 {
     struct task *t = arg;
-    if (t->phase == TASK_RUNNING && !t->has_told_accel && !t->spec.task.gc_uuids) {
+    if (t->life.phase == TASK_RUNNING && !t->has_told_accel && !t->spec.task.gc_uuids) {
         t->has_told_accel = true;
         task_connect(t);
         accel_tell(t->http, &t->spec);
     }
-    if (t->phase > TASK_PREPARING && t->phase < TASK_ENDED)
+    if (t->life.phase > TASK_PREPARING && t->life.phase < TASK_ENDED)
         task_tell_running(t);
 }
 
@@ -123,12 +83,12 @@ static void watch_signals(struct task *t)
     uv_signal_init(t->loop, &t->sigterm);
     uv_timer_init(t->loop, &t->timer);
     uv_timer_init(t->loop, &t->watch);
-    uv_timer_init(t->loop, &t->arrive);
+    uv_timer_init(t->loop, &t->ask);
     uv_timer_init(t->loop, &t->stacks_timer);
     uv_timer_init(t->loop, &t->look_by);
     t->stacks_timer.data = t->look_by.data = t;
     marks_init(&t->marks, t->loop, on_marks, t);
-    t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t;
+    t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t->ask.data = t;
     uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
     uv_signal_start(&t->sigterm, on_sigterm, SIGTERM);
 }
@@ -149,22 +109,20 @@ static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
     return rc;
 }
 
-/* The exit that the det-task before left, if it came so far. */
-static bool old_exit(struct task *t)
+/* By the exit that the det-task before left, if it came so far. */
+static void recover(struct task *t)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
-    struct link_exit e;
-    if (fsx_read_file(t->spec.dirfd, "state.json", 65536, &b, NULL) < 0)
-        return false;
-    JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
-    if (link_exit_decode(json_object_get(j, "exit"), &e, NULL) < 0)
-        return false;
-    snprintf(t->text, sizeof t->text, "%s", e.text);
-    t->exit = e;
-    t->exit.text = t->text;
-    t->exit.exception = t->exit.at = NULL; /* named anew, if its lines are read once more */
-    t->is_decided = true;
-    return true;
+    struct tasklife_event e = {.kind = TASKLIFE_RECOVER};
+    JSON_OWN j = fsx_read_file(t->spec.dirfd, "state.json", 65536, &b, NULL) < 0
+                     ? NULL
+                     : json_parse(buf_str(&b), b.len, NULL);
+    e.is_said = link_exit_decode(json_object_get(j, "exit"), &e.exit, NULL) == 0;
+    if (!e.is_said)
+        e.exit = (struct link_exit){.reason = LINK_LOST,
+                                    .rank = -1,
+                                    .text = "det-task was killed; its ranks were ended"};
+    task_step(t, &e);
 }
 
 static void begin(struct task *t, enum task_mode mode)
@@ -175,15 +133,13 @@ static void begin(struct task *t, enum task_mode mode)
         task_begin(t);
         return;
     }
-    t->is_successor = true;
     t->cgroup = cgroup_path(t->spec.cgroup_dir, t->spec.cgroup_name);
-    if (!old_exit(t))
-        task_decide(t, LINK_LOST, 0, 0, -1, "det-task was killed; its ranks were ended");
-    task_kill(t);
+    recover(t);
 }
 
 static void release(struct task *t)
 {
+    tasklife_finish(&t->life);
     stall_destroy(t->stall);
     stackfold_destroy(t->fold);
     marks_finish(&t->marks);
@@ -220,6 +176,7 @@ int task_main(const char *dir, enum task_mode mode)
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     int rc = taskspec_load(dir, &t.spec, &err);
     if (rc == 0) {
+        tasklife_init(&t.life, t.spec.task.stall_timeout_ms, t.begun_ms);
         mode = mode_of(&t, mode);
         rc = open_all(&t, mode, &err);
     }

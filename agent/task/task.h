@@ -1,15 +1,7 @@
 /*
- * det-task: one allocation on one host, from an empty directory to nothing left running.
- *
- *     PREPARING --> HOOKING (task_python.c) --> RUNNING --> ENDING (SIGTERM, grace) --> KILLING
- *         |                                        \--> TRACING (a rank hangs) ---------> |
- *         \______________________________________________________________________________/ |
- *                                                                                          v
- *     finished <-- ENDED (exit told; the log goes on being sent) <-- DRAINING (pipes, reports, log)
- *
- * Each state has a deadline, but RUNNING, whose owner is the stall watch and the master's orders.
- * The first failure decides the exit; what follows from it (ranks that lose their peers) does not
- * change it. One thread, one loop.
+ * det-task: one allocation on one host, from an empty directory to nothing left running. What
+ * follows from what is decided by its life, which is pure (agent/life/tasklife.h); here is what it
+ * is told and what it asks for. One thread, one loop.
  */
 #ifndef TASK_H
 #define TASK_H
@@ -26,26 +18,16 @@
 #include "stackfold.h"
 #include "stall.h"
 #include "taskbox.h"
+#include "tasklife.h"
 #include "taskspec.h"
 #include "traceback.h"
 #include "vec.h"
 
-enum task_phase {
-    TASK_PREPARING,
-    TASK_HOOKING,
-    TASK_RUNNING,
-    TASK_TRACING,
-    TASK_ENDING,
-    TASK_KILLING,
-    TASK_DRAINING,
-    TASK_ENDED,
-    TASK_FINISHED
-};
-
 struct task {
     uv_loop_t *loop;
     struct taskspec spec;
-    enum task_phase phase;
+    struct tasklife life;
+    bool is_performing; /* what life asks for */
 
     struct client_uv *http;      /* created when there is something to say */
     struct client_uv_call *call; /* context or rendezvous */
@@ -54,9 +36,9 @@ struct task {
     struct reports *reports; /* being sent, or NULL */
     struct ctl *ctl;
     uv_signal_t sigchld, sigterm;
-    uv_timer_t timer;  /* the phase's own */
-    uv_timer_t watch;  /* of the stall watch */
-    uv_timer_t arrive; /* until the master is told that one node's ranks run */
+    uv_timer_t timer; /* life's deadline */
+    uv_timer_t watch; /* of the stall watch */
+    uv_timer_t ask;   /* until the master is asked, or asked again */
     bool owns_all;     /* every process of the tree is a descendant of this one */
     struct stall *stall;
     struct link_silent silent; /* as it was told last */
@@ -68,7 +50,6 @@ struct task {
     char *cgroup;
     struct taskbox box;
     VEC(struct rank *) steps; /* of HOOKING, one after the other; the last is at work */
-    const char *step;         /* what that is called */
     void (*step_done)(struct task *t, int status); /* it has ended; as waitpid() says */
     int step_fd;  /* where a step leaves its answer, the hook its environment; -1 */
     int python_fd; /* the lock on what the environment's packages lie in; -1 */
@@ -92,19 +73,10 @@ struct task {
     uv_timer_t look_by;        /* until all stacks are to be there */
     void (*looked)(struct task *t); /* then; NULL: nobody looks */
 
-    bool has_rendezvous;
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
-    bool is_decided;     /* exit is final */
-    bool is_killed;      /* by an order, whatever the exit says */
-    bool in_hurry;       /* --end: the log is not waited for */
-    bool is_successor;   /* --recover: of a det-task that died */
-    struct link_exit exit;
-    char text[LINK_TEXT_MAX];
     struct traceback traceback;
     int64_t begun_ms; /* of this process, monotonic */
-    int64_t phase_ms; /* when it began, monotonic */
     uint64_t retry_ms;
-    size_t kills;
     int64_t oom_before; /* oom_host_kills() at the start */
 };
 
@@ -113,18 +85,19 @@ enum task_mode { TASK_RUN, TASK_RECOVER };
 int task_main(const char *dir, enum task_mode mode);
 
 /* ---- between task.c, task_start.c and task_end.c ---- */
-void task_goto(struct task *t, enum task_phase p);
-/* Decides the exit, unless it is decided, and says so in the log. */
-void task_decide(struct task *t, enum link_exit_reason reason, int code, int signal, int rank,
-                 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Tells life what happened, and does what it asks for; from within that, once it is done. */
+void task_step(struct task *t, const struct tasklife_event *e);
+void task_happens(struct task *t, enum tasklife_event_kind kind);
+/* An event with an exit, its text from fmt. */
+void task_fails(struct task *t, enum tasklife_event_kind kind, struct link_exit exit,
+                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void task_begin(struct task *t);      /* from TASK_PREPARING on */
 void task_connect(struct task *t);    /* makes http and ship, if they are not there */
-void task_kill(struct task *t);       /* to TASK_KILLING at once */
-void task_hurry(struct task *t);      /* killed: what ranks left is not sent for long any more */
 void task_on_child(struct task *t);   /* SIGCHLD */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_tell_running(struct task *t); /* to the agent, with what is known */
-void task_on_stall(struct task *t, const struct stall_found *s); /* to TASK_TRACING */
+void task_on_stall(struct task *t, const struct stall_found *s);
+void task_look_at_stall(struct task *t); /* TASKLIFE_LOOK */
 void task_look(struct task *t); /* where the ranks are, into the log; they go on */
 void task_look_stop(struct task *t); /* the task ends */
 bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
@@ -134,7 +107,6 @@ void task_stacks(struct task *t, void (*done)(struct task *t));
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
-void task_hook_lives(struct task *t); /* a step has printed something */
 void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
@@ -145,6 +117,5 @@ struct rank *task_start_process(struct task *t, struct rank_options *o, const js
 void task_start_steps(struct task *t);
 /* The process of a step ended badly: decides, and ends the task. */
 void task_step_failed(struct task *t, struct rank *r);
-void task_on_acked(struct task *t); /* the master knows the exit */
 
 #endif

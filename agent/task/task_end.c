@@ -1,4 +1,5 @@
-/* From the first failure, or an order, to nothing left running and everything told. */
+/* What a task's life is told of its processes, and what it asks for: from the first failure, or an
+ * order, to nothing left running and everything told. */
 #include "task.h"
 
 #include "cgroup.h"
@@ -14,28 +15,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_MS          2000  /* for the others, after one rank failed */
-#define STRAGGLE_MS       10000 /* for the others, after rank 0 ended well */
-#define KILL_TICK_MS      3
-#define KILL_SLOW_MS      1000
-#define KILLS_MANY        (10000 / KILL_TICK_MS) /* then only the kernel, or a debugger, holds
-                                                  * them */
-#define PIPES_MS          300
 #define REPORTS_MS        10000
 #define REPORTS_KILLED_MS 400
 #define REPORTS_LOST_MS   5000 /* in all, by a successor: who ended det-task may wait for a kill's
                                 * end */
-#define LOG_MS            1500
-#define LOG_KILLED_MS     300
-#define LOG_UNKNOWN_MS    86400000 /* the log goes on being sent: while nobody is told of the
-                                    * exit */
-#define LOG_AFTER_MS      600000   /* and after the master has acknowledged it */
 
 /* ---- ranks ---- */
 
@@ -97,7 +87,8 @@ static bool has_note(const struct task *t, const char *file, struct buf *ret)
     return fsx_read_file(t->spec.dirfd, file, LINK_TEXT_MAX, ret, NULL) == 0 && ret->len > 0;
 }
 
-static void name_failure(struct task *t, const struct rank *r, const char *what)
+static void name_failure(struct task *t, enum tasklife_event_kind kind, const struct rank *r,
+                         const char *what)
 {
     int status = rank_status(r), rank = rank_number(r);
     char who[48];
@@ -109,62 +100,37 @@ static void name_failure(struct task *t, const struct rank *r, const char *what)
         snprintf(who, sizeof who, "rank %d", rank);
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
-        (t->phase == TASK_RUNNING || t->phase == TASK_HOOKING))
+        (t->life.phase == TASK_RUNNING || t->life.phase == TASK_HOOKING))
         explain_kill(t, &why);
     name_refused_forks(t, &why);
     name_deserter(t, &why);
     det_cleanup(buf_finish) struct buf away = BUF_INIT, lacks = BUF_INIT;
     if (has_note(t, "run/" PROGRESS_HOST_FAILED_FILE, &lacks)) {
-        task_decide(t, LINK_START_FAILED, 0, 0, -1, "%s", buf_str(&lacks));
+        task_fails(t, kind, (struct link_exit){.reason = LINK_START_FAILED, .rank = -1}, "%s",
+                   buf_str(&lacks));
         return;
     }
     if (has_note(t, "run/" STORAGE_AWAY_FILE, &away)) {
-        task_decide(t, LINK_STORE_AWAY, WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0, rank,
-                    "agent %s: %s", t->spec.agent_id, buf_str(&away));
+        task_fails(t, kind,
+                   (struct link_exit){.reason = LINK_STORE_AWAY,
+                                      .code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                                      .rank = rank},
+                   "agent %s: %s", t->spec.agent_id, buf_str(&away));
         return;
     }
-    if (WIFSIGNALED(status))
-        task_decide(t, LINK_EXITED, 128 + WTERMSIG(status), WTERMSIG(status), rank < 0 ? 0 : rank,
-                    "%s was killed by signal %d (%s)%s", who, WTERMSIG(status),
-                    strsignal(WTERMSIG(status)), buf_str(&why));
+    struct link_exit exit = {.reason = LINK_EXITED, .rank = rank < 0 ? 0 : rank};
+    exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    exit.code = exit.signal ? 128 + exit.signal : WEXITSTATUS(status);
+    if (exit.signal)
+        task_fails(t, kind, exit, "%s was killed by signal %d (%s)%s", who, exit.signal,
+                   strsignal(exit.signal), buf_str(&why));
     else
-        task_decide(t, LINK_EXITED, WEXITSTATUS(status), 0, rank < 0 ? 0 : rank,
-                    "%s exited with code %d%s", who, WEXITSTATUS(status), buf_str(&why));
-}
-
-static void end_gently(struct task *t); /* to TASK_ENDING: SIGTERM, then TASK_KILLING */
-
-static void on_straggle(uv_timer_t *timer)
-{
-    struct task *t = timer->data;
-    logspool_say(t->spool, LOGLINE_WARNING,
-                 "rank 0 ended well %d s ago and others have not: they are ended now",
-                 STRAGGLE_MS / 1000);
-    task_decide(t, LINK_EXITED, 0, 0, -1, "all ranks were told to end after rank 0 ended well");
-    end_gently(t);
-}
-
-/* A rank exited while TASK_RUNNING or TASK_ENDING. */
-static void ranks_changed(struct task *t)
-{
-    if (t->phase == TASK_ENDING || t->phase == TASK_RUNNING) {
-        if (all_exited(t)) {
-            if (!t->is_decided)
-                task_decide(t, LINK_EXITED, 0, 0, -1, "%s", "");
-            task_kill(t); /* what was left behind by those that have ended */
-        } else if (t->phase == TASK_RUNNING && t->is_decided) {
-            end_gently(t);
-        } else if (t->phase == TASK_RUNNING && rank_has_exited(t->ranks.v[0]) &&
-                   t->has_rendezvous && !uv_is_active((uv_handle_t *)&t->timer)) {
-            uv_timer_start(&t->timer, on_straggle, STRAGGLE_MS, 0);
-        }
-    }
+        task_fails(t, kind, exit, "%s exited with code %d%s", who, exit.code, buf_str(&why));
 }
 
 void task_step_failed(struct task *t, struct rank *r)
 {
-    name_failure(t, r, t->step);
-    task_kill(t);
+    name_failure(t, TASKLIFE_FAILED, r, t->life.step);
 }
 
 static bool step_exited(struct task *t, pid_t pid, int status)
@@ -174,7 +140,7 @@ static bool step_exited(struct task *t, pid_t pid, int status)
         if (rank_pid(r) != pid || rank_has_exited(r))
             continue;
         rank_on_exit(r, status);
-        if (t->phase == TASK_HOOKING)
+        if (t->life.phase == TASK_HOOKING)
             t->step_done(t, status);
         return true;
     }
@@ -194,13 +160,11 @@ static void exited(struct task *t, pid_t pid, int status)
         if (rank_pid(r) != pid || rank_has_exited(r))
             continue;
         rank_on_exit(r, status);
-        if (failed(r) && t->phase == TASK_RUNNING)
-            name_failure(t, r, NULL);
+        if (failed(r) && t->life.phase == TASK_RUNNING)
+            name_failure(t, TASKLIFE_RANK_FAILED, r, NULL);
         return;
     }
 }
-
-static void kill_step(struct task *t);
 
 /* The first rank that failed is the one to name: others fail for want of it, and soon. Also reaps
  * orphans of the ranks: this process is their subreaper. */
@@ -210,9 +174,10 @@ void task_on_child(struct task *t)
     int status;
     while ((pid = deaths_wait(t->deaths, &status)) > 0)
         exited(t, pid, status);
-    ranks_changed(t);
-    if (t->phase == TASK_KILLING)
-        kill_step(t);
+    task_step(t, &(struct tasklife_event){
+                     .kind = TASKLIFE_CHILDREN,
+                     .all_ended = all_exited(t),
+                     .first_ended = t->ranks.n > 0 && rank_has_exited(t->ranks.v[0])});
 }
 
 /* ---- output ---- */
@@ -229,8 +194,9 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
     task_stacks_line(t, r, l);
     traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank_number(r), l);
     logspool_add(t->spool, stdtype, rank_number(r), l);
-    task_hook_lives(t);
-    if (t->phase < TASK_KILLING && logspool_is_full(t->spool))
+    if (t->life.phase == TASK_HOOKING)
+        task_happens(t, TASKLIFE_SAID);
+    if (t->life.phase < TASK_KILLING && logspool_is_full(t->spool))
         pause_ranks(t, true);
     task_connect(t);
     logship_kick(t->ship);
@@ -264,26 +230,19 @@ void task_connect(struct task *t)
 
 /* ---- ending ---- */
 
-static void on_grace(uv_timer_t *timer)
+static void ask_to_end(struct task *t)
 {
-    task_kill(timer->data);
-}
-
-static void end_gently(struct task *t)
-{
-    if (t->phase >= TASK_ENDING)
-        return;
-    task_goto(t, TASK_ENDING);
     for (size_t i = 0; i < t->ranks.n; i++)
         rank_signal(t->ranks.v[i], SIGTERM);
-    uv_timer_start(&t->timer, on_grace, GRACE_MS, 0);
 }
 
-static void drain(struct task *t);
-
-static void on_kill_tick(uv_timer_t *timer)
+static void stop(struct task *t)
 {
-    kill_step(timer->data);
+    task_look_stop(t);
+    client_uv_cancel(t->call);
+    t->call = NULL;
+    uv_timer_stop(&t->watch);
+    uv_timer_stop(&t->ask);
 }
 
 static bool has_exited(const struct rank *r)
@@ -297,60 +256,29 @@ static bool has_exited(const struct rank *r)
 static size_t kill_rest(const struct task *t)
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
-    if (taskbox_is_open(&t->box) && t->kills < KILLS_MANY) {
+    bool is_undying = tasklife_is_undying(&t->life);
+    if (taskbox_is_open(&t->box) && !is_undying) {
         cgroup_kill(t->cgroup);
         taskbox_kill(&t->box);
         return proctree_has_child();
     }
-    bool is_clear = t->owns_all && t->exit.reason == LINK_EXITED && !proctree_has_child();
+    bool is_clear = t->owns_all && t->life.exit.reason == LINK_EXITED && !proctree_has_child();
     size_t left = is_clear ? 0 : proctree_kill(&tree);
-    return left == 0 && t->kills < KILLS_MANY ? proctree_has_child() : left;
+    return left == 0 && !is_undying ? proctree_has_child() : left;
 }
 
-static void kill_step(struct task *t)
+static void strike(struct task *t)
 {
-    if (kill_rest(t) == 0 && all_exited(t) && steps_exited(t) && has_exited(t->tracer)) {
-        if (t->exit.reason == LINK_KILLED || t->exit.reason == LINK_STALLED)
-            marks_add(&t->marks, "killed", clk_mono_ms() - t->phase_ms, "%s", t->text);
-        drain(t);
-        return;
-    }
-    if (++t->kills == KILLS_MANY)
-        log_warning("processes of %s do not die", t->spec.alloc);
-    uv_timer_start(&t->timer, on_kill_tick, t->kills > KILLS_MANY ? KILL_SLOW_MS : KILL_TICK_MS, 0);
-}
-
-void task_kill(struct task *t)
-{
-    if (t->phase >= TASK_KILLING)
-        return;
-    task_goto(t, TASK_KILLING);
-    task_look_stop(t);
-    client_uv_cancel(t->call);
-    t->call = NULL;
-    uv_timer_stop(&t->watch);
-    uv_timer_stop(&t->arrive);
-    uv_timer_start(&t->timer, on_kill_tick, 0, 0);
+    bool is_gone =
+        kill_rest(t) == 0 && all_exited(t) && steps_exited(t) && has_exited(t->tracer);
+    task_step(t, &(struct tasklife_event){.kind = TASKLIFE_STRUCK, .is_gone = is_gone});
 }
 
 /* ---- draining: pipes, then reports, then the log, then the exit ---- */
 
-static void tell_exit(struct task *t);
-
-static void on_log_timer(uv_timer_t *timer)
-{
-    tell_exit(timer->data);
-}
-
-static void on_log_empty(void *arg)
-{
-    tell_exit(arg);
-}
-
 static void on_reports(void *arg, const struct reports_tally *n)
 {
     struct task *t = arg;
-    bool killed = t->exit.reason == LINK_KILLED;
     t->reports = NULL;
     if (n->sent > 0)
         logspool_say(t->spool, LOGLINE_INFO, "%zu reports that ranks had left were sent", n->sent);
@@ -360,41 +288,44 @@ static void on_reports(void *arg, const struct reports_tally *n)
                      n->refused, n->refusal.text);
     if (n->left > 0)
         logspool_say(t->spool, LOGLINE_WARNING, "reports of %zu ranks could not be sent", n->left);
-    if (t->in_hurry) {
-        tell_exit(t);
-        return;
-    }
-    if (!t->http && logspool_unsent(t->spool) == 0) { /* nothing was ever said */
-        tell_exit(t);
-        return;
-    }
-    task_connect(t);
-    uv_timer_start(&t->timer, on_log_timer, killed ? LOG_KILLED_MS : LOG_MS, 0);
-    logship_when_empty(t->ship, on_log_empty, t);
+    task_happens(t, TASKLIFE_REPORTED);
 }
 
-static void pipes_done(struct task *t)
+static void send_reports(struct task *t)
 {
-    uv_timer_stop(&t->timer);
+    const struct tasklife *l = &t->life;
     logspool_end(t->spool);
     if (!reports_are_left(&t->spec)) {
         on_reports(t, &(struct reports_tally){0});
         return;
     }
     task_connect(t);
-    struct reports_limits limits = {.retry_ms = t->in_hurry ? 0 : REPORTS_MS,
-                                    .all_ms = t->is_killed      ? REPORTS_KILLED_MS
-                                              : t->is_successor ? REPORTS_LOST_MS
-                                                                : 0};
+    struct reports_limits limits = {.retry_ms = l->hurry == TASKLIFE_HURRIED ? 0 : REPORTS_MS,
+                                    .all_ms = l->hurry > TASKLIFE_PATIENT ? REPORTS_KILLED_MS
+                                              : l->is_successor           ? REPORTS_LOST_MS
+                                                                          : 0};
     t->reports = reports_start(t->loop, t->http, &t->spec, limits, on_reports, t);
 }
 
-/* A kill of what has ended already, too, is over soon. */
-void task_hurry(struct task *t)
+static void hurry_reports(struct task *t)
 {
-    t->is_killed = true;
     if (t->reports)
         reports_hurry(t->reports, REPORTS_KILLED_MS);
+}
+
+static void on_log_empty(void *arg)
+{
+    task_happens(arg, TASKLIFE_LOG_EMPTY);
+}
+
+static void send_log(struct task *t)
+{
+    if (!t->http && logspool_unsent(t->spool) == 0) { /* nothing was ever said */
+        task_happens(t, TASKLIFE_LOG_EMPTY);
+        return;
+    }
+    task_connect(t);
+    logship_when_empty(t->ship, on_log_empty, t);
 }
 
 static bool pipes_are_silent(const struct task *t)
@@ -408,32 +339,30 @@ static bool pipes_are_silent(const struct task *t)
     return true;
 }
 
-static void on_pipes_timer(uv_timer_t *timer)
+static void read_pipes(struct task *t)
 {
-    pipes_done(timer->data);
-}
-
-static void drain(struct task *t)
-{
-    task_goto(t, TASK_DRAINING);
+    const struct tasklife *l = &t->life;
+    if (l->exit.reason == LINK_KILLED || l->exit.reason == LINK_STALLED)
+        marks_add(&t->marks, "killed", l->killed_in_ms, "%s", l->text);
     ports_give(&t->ports);
     pause_ranks(t, false);
-    uv_timer_start(&t->timer, on_pipes_timer, pipes_are_silent(t) ? 0 : PIPES_MS, 0);
+    if (pipes_are_silent(t))
+        task_happens(t, TASKLIFE_SILENT);
 }
 
 void task_on_silent(void *arg, struct rank *r)
 {
     struct task *t = arg;
-    if (t->phase == TASK_DRAINING && pipes_are_silent(t) && uv_is_active((uv_handle_t *)&t->timer))
-        uv_timer_start(&t->timer, on_pipes_timer, 0, 0);
+    if (t->life.phase == TASK_PIPES && pipes_are_silent(t))
+        task_happens(t, TASKLIFE_SILENT);
 }
 
 /* ---- the end ---- */
 
-static void save_exit(struct task *t)
+static void save_exit(struct task *t, const struct link_exit *e)
 {
     JSON_OWN j = json_object();
-    json_set(j, "exit", link_exit_json(&t->exit));
+    json_set(j, "exit", link_exit_json(e));
     det_cleanup(freep) char *text = json_text(j);
     det_cleanup(det_closep) int fd = openat(
         t->spec.dirfd, "state.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -445,10 +374,9 @@ static void save_exit(struct task *t)
 
 static void finish(struct task *t)
 {
-    task_goto(t, TASK_FINISHED);
     uv_close((uv_handle_t *)&t->timer, NULL);
     uv_close((uv_handle_t *)&t->watch, NULL);
-    uv_close((uv_handle_t *)&t->arrive, NULL);
+    uv_close((uv_handle_t *)&t->ask, NULL);
     uv_close((uv_handle_t *)&t->stacks_timer, NULL);
     uv_close((uv_handle_t *)&t->look_by, NULL);
     marks_close(&t->marks);
@@ -465,49 +393,131 @@ static void finish(struct task *t)
     ctl_close(t->ctl);
 }
 
-static void on_last_timer(uv_timer_t *timer)
-{
-    finish(timer->data);
-}
-
-static void on_last_empty(void *arg)
-{
-    finish(arg);
-}
-
 /* An uncaught one ends Python with code 1; its output is read to the end only now. */
-static void name_exception(struct task *t)
+static void name_exception(const struct traceback *seen, struct link_exit *e)
 {
-    const struct traceback *seen = &t->traceback;
-    bool is_its = seen->rank < 0 || seen->rank == t->exit.rank;
-    if (t->exit.reason != LINK_EXITED || t->exit.code != 1 || !seen->exception[0] || !is_its)
+    bool is_its = seen->rank < 0 || seen->rank == e->rank;
+    if (e->reason != LINK_EXITED || e->code != 1 || !seen->exception[0] || !is_its)
         return;
-    t->exit.exception = seen->exception;
-    t->exit.at = seen->at;
+    e->exception = seen->exception;
+    e->at = seen->at;
 }
 
 static void tell_exit(struct task *t)
 {
-    if (t->phase != TASK_DRAINING)
-        return;
-    name_exception(t);
-    task_goto(t, TASK_ENDED);
+    struct link_exit e = t->life.exit;
+    name_exception(&t->traceback, &e);
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);
-    save_exit(t);
+    save_exit(t, &e);
     cgroup_remove(t->cgroup);
-    ctl_ended(t->ctl, &t->exit, marks_all(&t->marks));
-    if (t->in_hurry || logspool_unsent(t->spool) == 0) {
-        finish(t);
+    ctl_ended(t->ctl, &e, marks_all(&t->marks));
+}
+
+static void send_rest(struct task *t)
+{
+    if (logspool_unsent(t->spool) == 0) {
+        task_happens(t, TASKLIFE_LOG_EMPTY);
         return;
     }
     task_connect(t);
-    uv_timer_start(&t->timer, on_last_timer, LOG_UNKNOWN_MS, 0);
-    logship_when_empty(t->ship, on_last_empty, t);
+    logship_when_empty(t->ship, on_log_empty, t);
 }
 
-void task_on_acked(struct task *t)
+static void quit(struct task *t)
 {
-    if (t->phase == TASK_ENDED)
-        uv_timer_start(&t->timer, on_last_timer, LOG_AFTER_MS, 0);
+    exit(0);
+}
+
+/* ---- what life asks for ---- */
+
+static void say_exit(struct task *t)
+{
+    const struct link_exit *e = &t->life.exit;
+    bool is_error = e->code != 0 || e->signal != 0 || e->reason != LINK_EXITED;
+    if (e->text[0])
+        logspool_say(t->spool, e->reason == LINK_KILLED || !is_error ? LOGLINE_INFO : LOGLINE_ERROR,
+                     "%s", e->text);
+    log_info("%s: %s%s%s", t->spec.alloc, link_exit_reason_name(e->reason),
+             e->text[0] ? ": " : "", e->text);
+    if (t->ship)
+        logship_kick(t->ship);
+}
+
+static void say_straggle(struct task *t)
+{
+    logspool_say(t->spool, LOGLINE_WARNING,
+                 "rank 0 ended well %d s ago and others have not: they are ended now",
+                 TASKLIFE_STRAGGLE_MS / 1000);
+}
+
+static void say_undying(struct task *t)
+{
+    log_warning("processes of %s do not die", t->spec.alloc);
+}
+
+static void (*const performers[TASKLIFE_EFFECT_COUNT])(struct task *t) = {
+    [TASKLIFE_SAY_EXIT] = say_exit,
+    [TASKLIFE_SAY_STRAGGLE] = say_straggle,
+    [TASKLIFE_SAY_UNDYING] = say_undying,
+    [TASKLIFE_LOOK] = task_look_at_stall,
+    [TASKLIFE_ASK_TO_END] = ask_to_end,
+    [TASKLIFE_STOP] = stop,
+    [TASKLIFE_STRIKE] = strike,
+    [TASKLIFE_READ_PIPES] = read_pipes,
+    [TASKLIFE_SEND_REPORTS] = send_reports,
+    [TASKLIFE_HURRY_REPORTS] = hurry_reports,
+    [TASKLIFE_SEND_LOG] = send_log,
+    [TASKLIFE_TELL_EXIT] = tell_exit,
+    [TASKLIFE_SEND_REST] = send_rest,
+    [TASKLIFE_FINISH] = finish,
+    [TASKLIFE_QUIT] = quit,
+};
+
+static void on_deadline(uv_timer_t *timer)
+{
+    task_happens(timer->data, TASKLIFE_TICK);
+}
+
+/* The loop's clock may lag behind: a tick that comes early is followed by another. */
+static void arm(struct task *t)
+{
+    int64_t left_ms = t->life.deadline_ms - clk_mono_ms();
+    if (t->life.phase == TASK_FINISHED)
+        return;
+    if (t->life.deadline_ms == TASKLIFE_NEVER)
+        uv_timer_stop(&t->timer);
+    else
+        uv_timer_start(&t->timer, on_deadline, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
+}
+
+void task_step(struct task *t, const struct tasklife_event *e)
+{
+    enum tasklife_effect effect;
+    tasklife_step(&t->life, e, clk_mono_ms());
+    tasklife_check(&t->life);
+    if (t->is_performing)
+        return;
+    t->is_performing = true;
+    while (tasklife_take(&t->life, &effect))
+        performers[effect](t);
+    t->is_performing = false;
+    arm(t);
+}
+
+void task_happens(struct task *t, enum tasklife_event_kind kind)
+{
+    task_step(t, &(struct tasklife_event){.kind = kind});
+}
+
+void task_fails(struct task *t, enum tasklife_event_kind kind, struct link_exit exit,
+                const char *fmt, ...)
+{
+    char text[LINK_TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    exit.text = text;
+    task_step(t, &(struct tasklife_event){.kind = kind, .exit = exit});
 }

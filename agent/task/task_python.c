@@ -32,21 +32,6 @@
 
 /* ---- a step ---- */
 
-static void on_step_silent(uv_timer_t *timer)
-{
-    struct task *t = timer->data;
-    task_decide(t, LINK_STALLED, 0, SIGKILL, -1, "%s stalled: it printed nothing for %lld s",
-                t->step, (long long)(t->spec.task.stall_timeout_ms / 1000));
-    task_kill(t);
-}
-
-/* A step may take long, as one that installs packages; but it says something now and then. */
-void task_hook_lives(struct task *t)
-{
-    if (t->phase == TASK_HOOKING && t->spec.task.stall_timeout_ms > 0)
-        uv_timer_start(&t->watch, on_step_silent, (uint64_t)t->spec.task.stall_timeout_ms, 0);
-}
-
 /* name: what the log calls it, a literal. */
 static void start_step(struct task *t, const char *name, char *const *argv,
                        void (*done)(struct task *t, int status))
@@ -55,8 +40,7 @@ static void start_step(struct task *t, const char *name, char *const *argv,
     det_closep(&t->step_fd);
     t->step_fd = memfd_create("step", MFD_CLOEXEC);
     struct rank_options o = {.argv = argv, .number = RANK_NO_RANK, .pass_fd = t->step_fd};
-    task_goto(t, TASK_HOOKING);
-    t->step = name;
+    task_step(t, &(struct tasklife_event){.kind = TASKLIFE_STEP, .step = name});
     t->step_done = done;
     struct rank *r = task_start_process(t, &o, t->env, &err);
     if (!r) {
@@ -64,7 +48,6 @@ static void start_step(struct task *t, const char *name, char *const *argv,
         return;
     }
     vec_push(&t->steps, r);
-    task_hook_lives(t);
 }
 
 /* What the step left, with a NUL behind; NULL: nothing, or too much. Caller frees. */

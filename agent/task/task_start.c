@@ -23,14 +23,15 @@
 
 void task_fail_start(struct task *t, const struct det_err *err)
 {
-    task_decide(t, LINK_START_FAILED, 0, 0, -1, "%s", err->text);
-    task_kill(t);
+    task_fails(t, TASKLIFE_FAILED, (struct link_exit){.reason = LINK_START_FAILED, .rank = -1},
+               "%s", err->text);
 }
 
 void task_fail_trial(struct task *t, int code, const struct det_err *err)
 {
-    task_decide(t, LINK_EXITED, code, 0, -1, "%s", err->text);
-    task_kill(t);
+    task_fails(t, TASKLIFE_FAILED,
+               (struct link_exit){.reason = LINK_EXITED, .code = code, .rank = -1}, "%s",
+               err->text);
 }
 
 /* ---- processes ---- */
@@ -110,7 +111,7 @@ static void on_watch(uv_timer_t *timer)
 {
     struct task *t = timer->data;
     struct stall_found found;
-    if (t->phase != TASK_RUNNING || t->tracer)
+    if (t->life.phase != TASK_RUNNING || t->tracer)
         return;
     if (stall_check(t->stall, clk_mono_ms(), &found))
         task_on_stall(t, &found);
@@ -133,9 +134,10 @@ void task_start_ranks(struct task *t)
         task_fail_trial(t, 127, &err);
         return;
     }
-    task_goto(t, TASK_RUNNING);
-    uv_timer_stop(&t->watch);
-    marks_add(&t->marks, "prepared", t->phase_ms - t->begun_ms, "%s", "");
+    task_happens(t, TASKLIFE_RANKS);
+    if (t->life.phase != TASK_RUNNING)
+        return;
+    marks_add(&t->marks, "prepared", t->life.since_ms - t->begun_ms, "%s", "");
     marks_ranks(&t->marks, &t->spec);
     int n = t->plan.per_slot ? taskspec_local_size(&t->spec) : 1;
     for (int i = 0; i < n; i++)
@@ -157,7 +159,7 @@ static void retry(struct task *t, void (*again)(uv_timer_t *timer))
 {
     t->retry_ms = t->retry_ms ? t->retry_ms * 2 : RETRY_FIRST_MS;
     t->retry_ms = t->retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : t->retry_ms;
-    uv_timer_start(&t->timer, again, t->retry_ms, 0);
+    uv_timer_start(&t->ask, again, t->retry_ms, 0);
 }
 
 /* Before the files that tell of them. */
@@ -195,7 +197,11 @@ static void ask_rendezvous(struct task *t);
 
 static void on_rendezvous_timer(uv_timer_t *timer)
 {
-    ask_rendezvous(timer->data);
+    struct task *t = timer->data;
+    if (t->life.phase > TASK_RUNNING)
+        return;
+    task_connect(t);
+    ask_rendezvous(t);
 }
 
 static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
@@ -204,7 +210,7 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
     struct task *t = arg;
     struct det_err err = *e;
     t->call = NULL;
-    if (t->phase > TASK_RUNNING)
+    if (t->life.phase > TASK_RUNNING)
         return;
     JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, &err) : NULL;
     const json_t *info = json_obj(j, "rendezvousInfo");
@@ -219,7 +225,7 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
         det_wrap(&err, DET_EIO, "rendezvous");
         task_fail_start(t, &err);
     } else {
-        t->has_rendezvous = true;
+        task_happens(t, TASKLIFE_MET);
         if (t->spec.task.nodes > 1)
             go(t, &n);
     }
@@ -231,15 +237,6 @@ static void ask_rendezvous(struct task *t)
                                                  t->spec.alloc, t->spec.container);
     struct client_req req = {.method = "GET", .path = path, .timeout_ms = RENDEZVOUS_MS};
     t->call = client_uv_start(t->http, &req, on_rendezvous, t);
-}
-
-static void on_arrive_timer(uv_timer_t *timer)
-{
-    struct task *t = container_of(timer, struct task, arrive);
-    if (t->phase > TASK_RUNNING)
-        return;
-    task_connect(t);
-    ask_rendezvous(t);
 }
 
 /* With one node there is nothing to wait for: its ranks start, and the master is told a moment
@@ -257,8 +254,8 @@ static void with_context(struct task *t)
     json_array_append_new(addrs, json_string(t->spec.addr));
     json_array_append_new(slots, json_integer(t->spec.task.slot_counts[0]));
     go(t, &(struct taskenv_nodes){addrs, 0, slots});
-    if (t->phase <= TASK_RUNNING && !t->spec.task.gc_uuids)
-        uv_timer_start(&t->arrive, on_arrive_timer, ARRIVE_MS, 0);
+    if (t->life.phase <= TASK_RUNNING && !t->spec.task.gc_uuids)
+        uv_timer_start(&t->ask, on_rendezvous_timer, ARRIVE_MS, 0);
 }
 
 static void ask_context(struct task *t);
@@ -273,7 +270,7 @@ static void on_context(void *arg, int rc, const struct client_resp *resp, const 
     struct task *t = arg;
     struct det_err err = *e;
     t->call = NULL;
-    if (t->phase != TASK_PREPARING)
+    if (t->life.phase != TASK_PREPARING)
         return;
     if (rc < 0 && may_retry(rc)) {
         retry(t, on_context_timer);

@@ -134,7 +134,7 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
 
 bool task_may_look(const struct task *t)
 {
-    return t->phase == TASK_RUNNING || t->phase == TASK_TRACING;
+    return t->life.phase == TASK_RUNNING || t->life.phase == TASK_TRACING;
 }
 
 static void say_end(struct task *t)
@@ -144,10 +144,15 @@ static void say_end(struct task *t)
         logship_kick(t->ship);
 }
 
-static void end_and_kill(struct task *t)
+static void go_on(struct task *t)
+{
+    task_happens(t, TASKLIFE_LOOKED);
+}
+
+static void end_and_go_on(struct task *t)
 {
     say_end(t);
-    task_kill(t);
+    go_on(t);
 }
 
 typedef void (*then_fn)(struct task *t);
@@ -168,7 +173,7 @@ static then_fn take_looked(struct task *t)
 void task_look_stop(struct task *t)
 {
     then_fn then = take_looked(t);
-    if (then == say_end || then == end_and_kill)
+    if (then == say_end || then == end_and_go_on)
         say_end(t);
 }
 
@@ -253,14 +258,18 @@ void task_on_stall(struct task *t, const struct stall_found *s)
     process_state(rank_pid(r), &state);
     marks_add(&t->marks, "stalled", s->silent_ms, "rank %d, process %d, %s; %s, batch %llu", rank,
               rank_pid(r), buf_str(&state), s->phase, (unsigned long long)s->batches);
-    task_decide(t, LINK_STALLED, 0, SIGKILL, rank,
-                "rank %d stalled: no batch for %.1f s, last batch %llu (%s); process %d is %s",
-                rank, (double)s->silent_ms / 1e3, (unsigned long long)s->batches, s->phase,
-                rank_pid(r), buf_str(&state));
-    task_goto(t, TASK_TRACING);
+    const struct link_exit exit = {.reason = LINK_STALLED, .signal = SIGKILL, .rank = rank};
+    task_fails(t, TASKLIFE_STALLED, exit,
+               "rank %d stalled: no batch for %.1f s, last batch %llu (%s); process %d is %s", rank,
+               (double)s->silent_ms / 1e3, (unsigned long long)s->batches, s->phase, rank_pid(r),
+               buf_str(&state));
+}
+
+void task_look_at_stall(struct task *t)
+{
     uv_timer_stop(&t->watch);
     if (t->looked) /* by somebody who asked: the same stacks */
-        t->looked = end_and_kill;
+        t->looked = end_and_go_on;
     else
-        look(t, task_kill);
+        look(t, go_on);
 }
