@@ -300,6 +300,12 @@ static int dispatch(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_IDS_SEEN:
         skip_ids(c, ev->exp_id, ev->trial_id);
         return 0;
+    case CORE_EV_EXP_ID:
+        reply->id = ++c->last_exp;
+        return 0;
+    case CORE_EV_TRIAL_ID:
+        reply->id = ++c->last_trial;
+        return 0;
     case CORE_EV_AGENT_HELLO:
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:

@@ -113,6 +113,8 @@ enum core_event_kind {
     CORE_EV_AGENT_SET,       /* .agent_set: enable, disable, drain an agent or one slot */
     CORE_EV_STORE_ADOPT,     /* .adopt: what is at a store's place now is the store */
     CORE_EV_IDS_SEEN,        /* .exp_id, .trial_id: given out in another life; skipped in this */
+    CORE_EV_EXP_ID,          /* gives the next number (reply.id) to what the core does not run */
+    CORE_EV_TRIAL_ID,        /* likewise */
     /* from agents: .agent_id and */
     CORE_EV_AGENT_HELLO,     /* .hello */
     CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */

@@ -102,6 +102,8 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
         own_gc(e, &e->ev.gc);
         break;
     case CORE_EV_IDS_SEEN:
+    case CORE_EV_EXP_ID:
+    case CORE_EV_TRIAL_ID:
         break;
     case CORE_EV_AGENT_SET:
         e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
