@@ -36,7 +36,7 @@ class Line(pl.LightningModule):
 
 x = torch.randn(256, 2)
 data = DataLoader(TensorDataset(x, x.sum(1)), batch_size=32)
-core_v2.init()  # a trial of a cluster; elsewhere it says so
+core_v2.init()  # in a trial of the cluster; elsewhere it takes defaults=core_v2.DefaultConfig(...)
 operations, model = core_v2.searcher.operations(), Line()
 for operation in operations:
     trainer = pl.Trainer(max_epochs=operation.length, logger=DetLogger(), enable_checkpointing=False, log_every_n_steps=1)

@@ -70,8 +70,14 @@ class Singleton(unittest.TestCase):
 
     def test_elsewhere(self):
         self.info = None
-        with self.assertRaisesRegex(NotImplementedError, "not available in this version: submit the script"):
-            core_v2.init(defaults=core_v2.DefaultConfig(name="x"))
+        d, u = core_v2.DefaultConfig(name="x"), core_v2.UnmanagedConfig
+        for wanted, options in (("either specify `defaults`", {}),
+                                ("external_trial_id needs external_experiment_id", {"defaults": d, "unmanaged": u(external_trial_id="t")}),
+                                ("external ids are strings", {"defaults": d, "unmanaged": u(external_experiment_id=7)})):
+            with self.assertRaisesRegex(NotImplementedError, wanted):
+                core_v2.init(**options)
+        with self.assertRaisesRegex(ValueError, "name its directory"):
+            core_v2.init(defaults=d, checkpoint_storage={"type": "shared_fs", "host_path": "/x"})
 
     def test_lightning(self):
         """One report for each step and group, though Lightning logs a step in several calls."""

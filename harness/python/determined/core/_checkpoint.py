@@ -122,7 +122,7 @@ class CheckpointContext:
         storage: DirectoryStorage,
         session: Session,
         task_id: str,
-        allocation_id: str,
+        allocation_id: Optional[str],
         cluster_id: str,
     ) -> None:
         self._distributed = distributed

@@ -43,6 +43,8 @@ class MasterError(Exception):
 class Session:
     """Calls with the task's token; what did not reach the master is tried again."""
 
+    _header = "Grpc-Metadata-x-allocation-token"
+
     def __init__(
         self, url: str, token: str, cert_file: Optional[str] = None, cert_name: Optional[str] = None
     ) -> None:
@@ -60,6 +62,9 @@ class Session:
 
     def post(self, path: str, body: Any, headers: Optional[Dict[str, str]] = None) -> Any:
         return self._call("POST", path, body, 60, headers)
+
+    def put(self, path: str, body: Any) -> Any:
+        return self._call("PUT", path, body, 60)
 
     def patch(self, path: str, body: Any) -> Any:
         return self._call("PATCH", path, body, 60)
@@ -86,7 +91,7 @@ class Session:
     def _once(self, method: str, path: str, body: Any, timeout: Optional[float], headers: Dict[str, str]) -> Any:
         data = json.dumps(as_json(body)).encode() if body is not None else None
         request = urllib.request.Request(self._urls[self._at] + path, data=data, method=method)
-        request.add_header("Grpc-Metadata-x-allocation-token", f"Bearer {self._token}")
+        request.add_header(self._header, f"Bearer {self._token}")
         request.add_header("Content-Type", "application/json")
         for name, value in headers.items():
             request.add_header(name, value)

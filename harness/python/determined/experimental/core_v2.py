@@ -1,16 +1,19 @@
 """The Core API as one set of module variables: core_v2.init(), then core_v2.train.report_training_metrics(...).
 
-In a trial of the cluster. What Determined calls detached mode, a training that runs elsewhere and reports here, needs
-routes that this master does not have; init() says so.
+In a trial of the cluster, or anywhere else: a training that runs elsewhere has an experiment and a trial here to which it
+reports its metrics, checkpoints and log lines. With external ids of both it is the same trial each time, and
+core_v2.info.latest_checkpoint is where it may go on from.
 """
 
 import atexit
 import dataclasses
+import uuid
 from typing import Any, Dict, List, Optional, Union
 
 import determined as det
 from determined import core
 from determined.core import DistributedContext, PreemptMode, TensorboardMode
+from determined.experimental import _unmanaged
 from determined.experimental.client import Determined
 
 train: Optional[core.TrainContext] = None
@@ -47,6 +50,24 @@ class UnmanagedConfig:
     external_trial_id: Optional[str] = None
 
 
+def _names(defaults: DefaultConfig, unmanaged: UnmanagedConfig) -> _unmanaged.Names:
+    ids = (unmanaged.external_experiment_id, unmanaged.external_trial_id)
+    if not all(i is None or isinstance(i, str) for i in ids):
+        raise NotImplementedError("external ids are strings: ids that the master gave cannot be taken up from elsewhere")
+    if ids[0] is None and ids[1] is not None:
+        raise NotImplementedError("external_trial_id needs external_experiment_id: the trial belongs to an experiment")
+    config = {
+        "name": defaults.name or f"unmanaged-{uuid.uuid4().hex[:8]}",
+        "data": defaults.data,
+        "description": defaults.description,
+        "labels": defaults.labels,
+        "searcher": defaults.searcher or {"name": "single", "metric": "unmanaged", "max_length": 100000000},
+        "workspace": unmanaged.workspace,
+        "project": unmanaged.project,
+    }
+    return _unmanaged.Names(config, defaults.hparams or {}, ids[0], ids[1])
+
+
 def init_context(
     *,
     defaults: Optional[DefaultConfig] = None,
@@ -57,14 +78,17 @@ def init_context(
     preempt_mode: core.PreemptMode = core.PreemptMode.WorkersAskChief,
     tensorboard_mode: core.TensorboardMode = core.TensorboardMode.AUTO,
 ) -> core.Context:
-    """The contexts of this trial, not yet started: use `with`. Leaves the module's variables alone."""
+    """The contexts of this trial, not yet started: use `with`. Leaves the module's variables alone.
+
+    In a trial of the cluster `defaults`, `unmanaged` and `client` have no effect: its configuration says all that.
+    """
     here = det.get_cluster_info()
     if here is None or here.task_type != "TRIAL":
-        raise NotImplementedError(
-            "core_v2 works in trials of the cluster; reporting from elsewhere (unmanaged experiments) is not available in "
-            "this version: submit the script by `det experiment create`, or use determined.core.init(), which logs what it "
-            "would report"
-        )
+        if defaults is None:
+            raise NotImplementedError("either specify `defaults`, or run as a managed determined experiment")
+        where = checkpoint_storage if checkpoint_storage is not None else defaults.checkpoint_storage
+        names = _names(defaults, unmanaged or UnmanagedConfig())
+        return _unmanaged.begin(names, client, distributed, where, preempt_mode, tensorboard_mode)
     return core.init(
         distributed=distributed,
         checkpoint_storage=checkpoint_storage,
