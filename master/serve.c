@@ -20,6 +20,7 @@
 #include "origins.h"
 #include "page.h"
 #include "retention.h"
+#include "silence.h"
 #include "shell.h"
 #include "slow.h"
 #include "startup.h"
@@ -100,6 +101,7 @@ static void stop(struct master *m)
     uv_close((uv_handle_t *)&m->renew, NULL);
     transport_stop(&m->transport);
     gc_stop(m->sh.gc);
+    silence_destroy(m->sh.silence);
     retention_destroy(m->sh.retention);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
@@ -292,6 +294,7 @@ static int run(struct master *m, struct det_err *err)
     driver_start(m->sh.driver, &owed);
     m->sh.gc = gc_create(&m->sh);
     m->sh.retention = retention_create(&m->sh);
+    m->sh.silence = silence_create(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)
         return rc;

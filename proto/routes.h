@@ -67,6 +67,8 @@
 
 #define ROUTES_EXPERIMENTS(X)                                                                      \
     X(create_experiment, POST, "/api/v1/experiments", USER, MAX)                                   \
+    X(put_external_experiment, PUT,                                                                \
+      "/api/v1/experiments/by-external-id/{externalExperimentId}", USER, MAX)                      \
     X(get_experiments, GET, "/api/v1/experiments", USER, DEFAULT)                                  \
     X(get_experiment, GET, "/api/v1/experiments/{experimentId}", ANY, DEFAULT)                     \
     X(get_experiment_trials, GET, "/api/v1/experiments/{experimentId}/trials", USER, DEFAULT)      \
@@ -147,6 +149,10 @@
       DEFAULT)
 
 #define ROUTES_TRIALS(X)                                                                           \
+    X(post_trial, POST, "/api/v1/trials", USER, DEFAULT)                                           \
+    X(put_trial, PUT, "/api/v1/trials", USER, DEFAULT)                                             \
+    X(patch_trial, PATCH, "/api/v1/trials/{trialId}", USER, DEFAULT)                               \
+    X(start_trial, POST, "/api/v1/trials/{trialId}/start", USER, DEFAULT)                          \
     X(get_trial, GET, "/api/v1/trials/{trialId}", ANY, DEFAULT)                                    \
     X(get_trial_timeline, GET, "/api/v1/trials/{id}/timeline", ANY, DEFAULT)                       \
     X(get_trial_why, GET, "/api/v1/trials/{id}/why", USER, DEFAULT)                                \

@@ -116,6 +116,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
 
 #define RULES_EXPERIMENTS(X)                                                                       \
     X(create_experiment, CREATE, ASKS, "")                                                         \
+    X(put_external_experiment, CREATE, ASKS, "")                                                   \
     X(get_experiments, SEE, NONE, "")                                                              \
     X(get_experiment, SEE, EXP, "experimentId")                                                    \
     X(get_experiment_trials, SEE, EXP, "experimentId")                                             \
@@ -187,6 +188,10 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(delete_model_version, DELETE, ASKS, "")
 
 #define RULES_TRIALS(X)                                                                            \
+    X(post_trial, REPORT, EXP, ".experimentId")                                                    \
+    X(put_trial, REPORT, EXP, ".createTrialRequest.experimentId")                                  \
+    X(patch_trial, REPORT, TRIAL, "trialId")                                                       \
+    X(start_trial, REPORT, TRIAL, "trialId")                                                       \
     X(get_trial, SEE, TRIAL, "trialId")                                                            \
     X(get_trial_timeline, SEE, TRIAL, "id")                                                        \
     X(get_trial_why, SEE, TRIAL, "id")                                                             \

@@ -15,6 +15,7 @@ static const char read_ended[] =
     "SELECT e.state, e.archived, "
     "(SELECT p.archived OR w.archived FROM projects p JOIN workspaces w ON w.id = p.workspace_id "
     "WHERE p.id = e.project_id), (SELECT count(*) FROM latest) > (SELECT count(*) FROM held), "
+    "e.unmanaged, "
     "json_build_object('job_id', e.job_id, 'owner_id', e.owner_id, 'project_id', e.project_id, "
     "'parent_id', coalesce(e.parent_id, 0), 'config', e.config, "
     "'start_us', " MICROS("e.start_time") ", 'end_us', " MICROS("e.end_time") ", "

@@ -23,7 +23,8 @@
     "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'), e.searcher_metric, " DOC " "               \
     "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "                        \
     "AND c.state = 'COMPLETED' AND c.gc_step IS NULL WHERE " which " "                             \
-    "AND (NOT $2::boolean OR e.collected_at IS NULL OR e.collected_at < e.end_time) "              \
+    "AND (NOT $2::boolean OR (NOT e.unmanaged " /* their files are their client's */               \
+    "AND (e.collected_at IS NULL OR e.collected_at < e.end_time))) "                               \
     "ORDER BY e.id, c.trial_id, c.steps, c.uuid"
 /* clang-format on */
 

@@ -49,32 +49,36 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
     return det_fail(err, DET_ESTALE, "the checkpoint belongs to a run of the trial that has ended");
 }
 
+/* clang-format off */
+#define OF_RUN "id = $4::integer AND run_id = $5::integer"
+#define OF_UNMANAGED_TASK                                                                          \
+    "task_id = $2 AND heartbeat IS NOT NULL AND $4::integer = 0 AND $5::integer = 0"
+#define KEEP_CHECKPOINT(trial)                                                                     \
+    "WITH fence AS (SELECT id, experiment_id, run_id FROM trials WHERE " trial " FOR UPDATE), "    \
+    "kept AS (INSERT INTO checkpoints (uuid, task_id, allocation_id, experiment_id, trial_id, "    \
+    " run_id, state, steps, metadata, resources, bytes, report_time) "                             \
+    " SELECT $1, $2, $3, f.experiment_id, f.id, f.run_id, 'COMPLETED', $6::integer, "              \
+    " $7::jsonb, $8::jsonb, "                                                                      \
+    " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($8::jsonb) v), "              \
+    " $9::timestamptz "                                                                           \
+    " FROM fence f ON CONFLICT (uuid) DO UPDATE SET metadata = excluded.metadata, "                \
+    " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "            \
+    " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "                      \
+    " AND checkpoints.state IN ('ACTIVE', 'COMPLETED') RETURNING 1) "                              \
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN '' "                                        \
+    "WHEN EXISTS (SELECT 1 FROM fence) THEN 'taken' ELSE 'stale' END"
+/* clang-format on */
+
 void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb,
                           void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_str_arg(a, r->uuid), r->task_id), r->allocation_id);
-    db_i64_arg(db_i64_arg(db_i64_arg(a, r->experiment_id), r->trial_id), r->run_id);
+    db_i64_arg(db_i64_arg(a, r->trial_id), r->run_id);
     db_str_arg(db_str_arg(db_i64_arg(a, r->steps), r->metadata), r->resources);
     db_time_arg(a, r->time_us);
-    db_call_write(
-        db,
-        "WITH fence AS (SELECT 1 FROM trials WHERE id = $5::integer AND run_id = $6::integer FOR "
-        "UPDATE), "
-        "kept AS (INSERT INTO checkpoints (uuid, task_id, allocation_id, experiment_id, trial_id, "
-        " run_id, state, steps, metadata, resources, bytes, report_time) "
-        " SELECT $1, $2, $3, $4::integer, $5::integer, $6::integer, 'COMPLETED', $7::integer, "
-        "$8::jsonb, "
-        " $9::jsonb, "
-        " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($9::jsonb) v), "
-        "$10::timestamptz "
-        " FROM fence ON CONFLICT (uuid) DO UPDATE SET metadata = excluded.metadata, "
-        " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "
-        " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "
-        " AND checkpoints.state IN ('ACTIVE', 'COMPLETED') RETURNING 1) "
-        "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN '' "
-        "WHEN EXISTS (SELECT 1 FROM fence) THEN 'taken' ELSE 'stale' END",
-        a, judge_checkpoint, cb, arg);
+    db_call_write(db, r->trial_id ? KEEP_CHECKPOINT(OF_RUN) : KEEP_CHECKPOINT(OF_UNMANAGED_TASK), a,
+                  judge_checkpoint, cb, arg);
 }
 
 void db_report_runner_state(struct db *db, int64_t trial_id, int64_t run_id, const char *state,

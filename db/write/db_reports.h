@@ -27,8 +27,8 @@ struct db_metrics_report {
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg);
 
 struct db_checkpoint_report {
-    const char *uuid, *task_id, *allocation_id;
-    int64_t experiment_id, trial_id, run_id, steps;
+    const char *uuid, *task_id, *allocation_id; /* allocation_id NULL: none */
+    int64_t trial_id, run_id, steps; /* trial_id 0: of the task's trial, which runs elsewhere */
     const char *metadata;  /* JSON object */
     const char *resources; /* JSON object: path -> bytes as number */
     int64_t time_us;

@@ -1,8 +1,10 @@
 /* Rebuilding the core: the live rows, in the order that core.h states. */
 #include "db_rows.h"
 
-/* States of experiments that the core holds no more. */
-#define ENDED     "('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED')"
+/* Experiments that the core holds: neither ended nor run elsewhere, but for one that is being
+ * deleted. */
+#define ENDED "('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED')"
+#define LIVE  "(e.state NOT IN " ENDED " AND NOT (e.unmanaged AND e.state = 'ACTIVE'))"
 #define MICROS(t) "(extract(epoch FROM " t ") * 1000000)::bigint"
 
 struct reading {
@@ -193,15 +195,15 @@ static const struct {
                        "coalesce(" MICROS("end_time") ", 0), progress, resource_pool, "
                                                       "coalesce(priority, 0), weight, max_slots, "
                                                       "coalesce(queue_position, 0), core FROM "
-                                                      "experiments WHERE state NOT IN " ENDED
+                                                      "experiments e WHERE " LIVE
                                                       " ORDER BY id",
      on_experiments},
     {"SELECT s.experiment_id, s.seq, s.snapshot FROM search_snapshots s JOIN experiments e "
-     "ON e.id = s.experiment_id WHERE e.state NOT IN " ENDED " ORDER BY 1",
+     "ON e.id = s.experiment_id WHERE " LIVE " ORDER BY 1",
      on_snapshots},
     {"SELECT v.experiment_id, v.seq, v.event FROM search_events v JOIN experiments e ON e.id = "
      "v.experiment_id "
-     "WHERE e.state NOT IN " ENDED " AND v.seq > coalesce((SELECT seq FROM search_snapshots s WHERE "
+     "WHERE " LIVE " AND v.seq > coalesce((SELECT seq FROM search_snapshots s WHERE "
      "s.experiment_id = e.id), 0) ORDER BY 1, 2",
      on_events},
     {"SELECT t.id, t.experiment_id, t.request_id, t.task_id, t.hparams, t.seed, " MICROS(
@@ -214,7 +216,7 @@ static const struct {
                                            "WHERE trial_id = t.id AND "
                                            "state = 'COMPLETED' ORDER BY steps DESC, report_time "
                                            "DESC LIMIT 1) c ON true "
-                                           "WHERE e.state NOT IN " ENDED " ORDER BY t.id",
+                                           "WHERE " LIVE " AND NOT e.unmanaged ORDER BY t.id",
      on_trials},
     {"SELECT id, task_id, coalesce(experiment_id, 0), coalesce(trial_id, 0), run_id, kind, slots, "
      "resource_pool, " MICROS("start_time") ", state, is_ready, coalesce(" MICROS(

@@ -179,17 +179,21 @@ static const char *run_state_name(enum core_run_state s)
 const char *api_exp_state(struct shell *sh, int64_t id, const char *text)
 {
     struct core_exp_view v;
-    if (strcmp(text, "ACTIVE") || !core_exp_get(api_core(sh), id, &v) || v.state != EXP_ACTIVE)
+    if (strcmp(text, "ACTIVE"))
         return text;
-    return run_state_name(v.run_state);
+    if (!core_exp_get(api_core(sh), id, &v))
+        return run_state_name(CORE_RUN_RUNNING);
+    return v.state == EXP_ACTIVE ? run_state_name(v.run_state) : text;
 }
 
 const char *api_trial_state(struct shell *sh, int64_t id, const char *text)
 {
     struct core_trial_view v;
-    if (strcmp(text, "ACTIVE") || !core_trial_get(api_core(sh), id, &v) || v.state != TRIAL_ACTIVE)
+    if (strcmp(text, "ACTIVE"))
         return text;
-    return run_state_name(v.run_state);
+    if (!core_trial_get(api_core(sh), id, &v))
+        return run_state_name(CORE_RUN_RUNNING);
+    return v.state == TRIAL_ACTIVE ? run_state_name(v.run_state) : text;
 }
 
 static bool own(struct http_req *req, bool is_own, const char *what)

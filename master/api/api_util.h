@@ -59,6 +59,8 @@ bool api_failed(struct http_req *req, const struct db_result *r);
 void api_not_found(struct http_req *req);
 /* db_cb; arg is the request. The first column is the answer; no row, or null: 404. */
 void api_reply_doc(void *arg, const struct db_result *r);
+/* Of db_trial_read(); arg is an api_call whose id is the trial's. {"trial"}. */
+void api_on_trial(void *arg, const struct db_result *r);
 /* db_done_cb; arg is the request. {} when done. */
 void api_reply_done(void *arg, int rc, const struct det_err *err);
 /* driver_cb; arg is the request. {} when done. */
@@ -78,7 +80,8 @@ bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size
                size_t *end);
 json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total);
 
-/* The state shown ("RUNNING") of what the database calls `text`. */
+/* The state shown ("RUNNING") of what the database calls `text`; what is active and unknown to the
+ * core runs elsewhere. */
 const char *api_exp_state(struct shell *sh, int64_t id, const char *text);
 const char *api_trial_state(struct shell *sh, int64_t id, const char *text);
 const struct core *api_core(struct shell *sh);

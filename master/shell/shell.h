@@ -26,6 +26,7 @@ struct shell {
     struct gc *gc;                 /* gc.h: checkpoint collection */
     struct logpolicies *policies;  /* logpolicy.h: patterns that logs are held against */
     struct retention *retention;   /* retention.h: of logs and metrics */
+    struct silence *silence;       /* silence.h: of trials that run elsewhere */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct slow *large;            /* slow.h: what large requests need */
     struct trim *trim;             /* trim.h: memory for the system */

@@ -25,6 +25,8 @@ HELD_AT = 3  # the batch at which the trial waits: it is not over before what is
 REASONS = {
     "batches_one_check": ONE_ROW, "cluster_one_check": ONE_ROW, "leader_one_check": ONE_ROW,
     "batches_pkey": ONE_ROW, "cluster_pkey": ONE_ROW, "leader_pkey": ONE_ROW,
+    "experiments_external": "who asks for a name that is taken gets its experiment; tests/integration/test_unmanaged.py",
+    "trials_external": UPSERT,
     "checkpoints_gc_step_check": "the four steps are words of the master's own; tests/integration/test_gc.py goes through each",
     "accelerators_allocation_id_fkey": "the token names the allocation", "agent_users_user_id_fkey": KEPT,
     "allocations_experiment_id_fkey": CHAIN, "allocations_trial_id_fkey": CHAIN, "checkpoints_experiment_id_fkey": CHAIN,

@@ -83,13 +83,15 @@ class Work:
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
                 "templates": self.template, "models": self.model, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
                 "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"], "workspace": self.workspace,
-                "users": "ann" if name == "username" else self.ids["ann"]}[below]
+                "by-external-id": "x", "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
     def body(self, op):
         exps = {"experimentIds": [self.exp], "destinationProjectId": self.project}
         ckpts = {"checkpointUuids": [self.checkpoint], "checkpointGlobs": ["x"]}
         log = {"taskId": self.order["task"]["task_id"], "timestamp": "2026-01-01T00:00:00Z", "log": "x"}
         return {"create_experiment": {"config": CONFIG, "modelDefinition": [], "projectId": self.project},
+                "put_external_experiment": {"config": CONFIG, "unmanaged": True, "projectId": self.project},
+                "post_trial": {"experimentId": self.exp}, "put_trial": {"createTrialRequest": {"experimentId": self.exp}},
                 "move_experiment": exps, "continue_experiment": {"id": self.exp}, "delete_checkpoints": ckpts, "remove_checkpoint_files": ckpts,
                 "undelete_checkpoints": ckpts, "patch_checkpoints": {"checkpoints": [{"uuid": self.checkpoint}]},
                 "collect_checkpoints": {"experimentId": self.exp}, "update_job_queue": {"updates": [{"jobId": self.job, "weight": 2}]},

@@ -82,6 +82,12 @@ static void on_told(void *arg, const struct core_reply *r)
 static void on_reported(void *arg, int rc, const struct det_err *err)
 {
     struct report_call *c = arg;
+    if (rc == DET_ESTALE && c->req->who.kind != WHO_ALLOC) {
+        http_fail(c->req, DET_EPERM,
+                  "only a running trial may report a checkpoint, and a client that of one which runs "
+                  "elsewhere and has not ended");
+        return;
+    }
     if (rc < 0) {
         http_fail_err(c->req, err);
         return;
@@ -90,7 +96,10 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
         .kind = CORE_EV_CHECKPOINT, .trial_id = c->req->who.trial_id, .run_id = c->req->who.run_id};
     ev.checkpoint.uuid = c->uuid;
     ev.checkpoint.steps = c->steps;
-    driver_post(c->sh->driver, &ev, on_told, c);
+    if (ev.trial_id)
+        driver_post(c->sh->driver, &ev, on_told, c);
+    else
+        http_reply(c->req, 200, "{}"); /* runs elsewhere */
 }
 
 static int report_check(const struct http_req *req, const struct report_body *b, int64_t *steps,
@@ -100,8 +109,11 @@ static int report_check(const struct http_req *req, const struct report_body *b,
         return det_fail(err, DET_EINVAL, "uuid: \"%.60s\" is not a UUID", b->uuid);
     if (b->state != 0 && b->state != 2)
         return det_fail(err, DET_EINVAL, "state: only STATE_COMPLETED can be reported");
-    if ((*b->task_id && strcmp(b->task_id, req->who.task_id)) ||
-        (*b->allocation_id && strcmp(b->allocation_id, req->who.alloc_id)))
+    if (req->who.kind != WHO_ALLOC && !*b->task_id)
+        return det_fail(err, DET_EINVAL, "taskId is required");
+    if (req->who.kind == WHO_ALLOC &&
+        ((*b->task_id && strcmp(b->task_id, req->who.task_id)) ||
+         (*b->allocation_id && strcmp(b->allocation_id, req->who.alloc_id))))
         return det_fail(err, DET_EPERM, "this task's token may not report for another task");
     const json_t *s = json_object_get(b->metadata, "steps_completed");
     if (!s)
@@ -115,6 +127,7 @@ static int report_check(const struct http_req *req, const struct report_body *b,
 static int report(struct report_call *c, const json_t *body, struct det_err *err)
 {
     const struct http_who *who = &c->req->who;
+    bool is_task = who->kind == WHO_ALLOC;
     struct report_body b = {.task_id = "", .allocation_id = ""};
     int rc = wire_decode(body, "", report_fields, DET_ARRAY_LEN(report_fields), &b, err);
     if (rc == 0)
@@ -127,9 +140,8 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
     det_cleanup(freep) char *resources = json_text(sizes), *metadata = json_text(b.metadata);
     memcpy(c->uuid, b.uuid, sizeof c->uuid);
     struct db_checkpoint_report r = {.uuid = c->uuid,
-                                     .task_id = who->task_id,
-                                     .allocation_id = who->alloc_id,
-                                     .experiment_id = who->experiment_id,
+                                     .task_id = is_task ? who->task_id : b.task_id,
+                                     .allocation_id = is_task ? who->alloc_id : NULL,
                                      .trial_id = who->trial_id,
                                      .run_id = who->run_id,
                                      .steps = c->steps,
@@ -143,8 +155,8 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
 void api_post_checkpoint(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
-    if (req->who.kind != WHO_ALLOC || !req->who.trial_id) {
-        http_fail(req, DET_EPERM, "only a running trial may report a checkpoint");
+    if (req->who.kind == WHO_ALLOC && !req->who.trial_id) {
+        http_fail(req, DET_EPERM, "only a trial has checkpoints");
         return;
     }
     struct report_call *c = http_mem(req, sizeof *c);

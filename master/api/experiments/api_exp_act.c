@@ -60,7 +60,14 @@ static void on_not_live(void *arg, const struct db_result *r)
     if (!act_row(a, r))
         return;
     const char *state = db_text(r, 0, EXP_STATE);
-    if (a->kind == EXP_ACT_PAUSE)
+    if (!strcmp(state, "ACTIVE")) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "experiment %" PRId64 " does not run on this cluster (unmanaged): stop it where it "
+                 "runs",
+                 a->id);
+        act_end(a, DET_ESTATE, text);
+    } else if (a->kind == EXP_ACT_PAUSE)
         act_end_state(a, state, "paused");
     else if (a->kind == EXP_ACT_ACTIVATE) {
         char text[96];

@@ -262,6 +262,11 @@ static bool rows_are_fit(struct cont *c, const struct db_result *r)
     else if (code == 0 && !exp_state_parse(db_text(r, 0, ENDED_STATE), &c->state))
         code = det_fail(&c->err, DET_ECORRUPT, "experiment %" PRId64 " has the unknown state %s",
                         c->b.id, db_text(r, 0, ENDED_STATE));
+    else if (code == 0 && db_bool(r, 0, ENDED_UNMANAGED))
+        code = det_fail(&c->err, DET_ESTATE,
+                        "experiment %" PRId64 " does not run on this cluster (unmanaged): it goes on "
+                        "when its client starts a trial of it",
+                        c->b.id);
     else if (code == 0 && db_bool(r, 0, ENDED_LEAVING))
         code = det_fail(&c->err, DET_ESTATE,
                         "a checkpoint of experiment %" PRId64 " is being deleted just now; try "

@@ -1,9 +1,11 @@
 /*
  * POST /experiments: read, check and pack on a worker thread; look up what the configuration names;
- * then one event to the core, which stores it all or refuses it all.
+ * then one event to the core, which stores it all or refuses it all. One that runs elsewhere
+ * (unmanaged) is a row that the core does not hold; by PUT it is made once under its client's name.
  */
 #include "access.h"
 #include "api_exp_made.h"
+#include "api_exp_unmanaged.h"
 #include "api_handlers.h"
 #include "api_pack.h"
 #include "api_util.h"
@@ -22,7 +24,7 @@
 #include <string.h>
 
 /* LARGE_BYTES: what reading a request of so many may take, small ones would wait for. */
-enum { PIN_S = 60, LARGE_BYTES = 64 << 10 };
+enum { PIN_S = 60, LARGE_BYTES = 64 << 10, EXTERNAL_ID_MAX = 1000 };
 
 struct create_body {
     json_t *model_definition;
@@ -60,6 +62,7 @@ struct create {
     uint64_t place_turn; /* when the database was asked for it */
     size_t model_def_len;
     int64_t id;
+    const char *external_id; /* NULL: none */
 };
 
 static void create_free(struct create *c)
@@ -86,7 +89,8 @@ static int create_config(struct create *c)
     JSON_OWN lower = json_deep_copy(c->template);
     if (lower && c->sh->conf->checkpoint_storage)
         expconf_merge(lower, c->sh->conf->checkpoint_storage);
-    struct expconf_defaults d = {.lower = lower ? lower : c->sh->conf->checkpoint_storage,
+    struct expconf_defaults d = {.unmanaged = c->b.unmanaged == 1,
+                                 .lower = lower ? lower : c->sh->conf->checkpoint_storage,
                                  .wall_s = clk_wall_us() / 1000000,
                                  .name_seed = (uint64_t)clk_mono_us()};
     struct mistakes errs = MISTAKES_INIT;
@@ -108,9 +112,10 @@ static int create_decode(struct create *c)
     if (!c->body)
         return det_wrap(&c->err, DET_EINVAL, "body");
     int rc = wire_decode(c->body, "", create_fields, DET_ARRAY_LEN(create_fields), &c->b, &c->err);
-    if (rc == 0 && c->b.unmanaged)
-        return det_fail(&c->err, DET_EUNIMPL,
-                        "unmanaged: unmanaged experiments are not available in this version");
+    if (rc == 0 && c->external_id && c->b.unmanaged != 1)
+        return det_fail(&c->err, DET_EINVAL,
+                        "unmanaged: true is required of an experiment with an external id: those "
+                        "that run on the cluster have none");
     return rc;
 }
 
@@ -166,7 +171,8 @@ static json_t *advice(const struct create *c)
 {
     struct mistakes idle = MISTAKES_INIT;
     json_t *lines = json_array();
-    expconf_idle(c->config, &idle);
+    if (c->b.unmanaged != 1)
+        expconf_idle(c->config, &idle);
     for (const char *p = buf_str(&idle.text); *p;) {
         size_t n = strcspn(p, "\n");
         json_array_append_new(lines, json_stringn(p, n));
@@ -262,6 +268,32 @@ static struct driver_payload *create_payload(struct create *c)
     return p;
 }
 
+static void on_unmanaged(void *arg, int64_t id, const struct det_err *err)
+{
+    struct create *c = arg;
+    c->id = id;
+    if (err->code < 0)
+        create_fail(c, err->code, err->text);
+    else
+        db_exp_read_kept(c->sh->db, c->id, on_stored, c);
+}
+
+static void create_unmanaged(struct create *c)
+{
+    det_cleanup(freep) char *config = json_text(c->config);
+    const char *kept = http_strdup(c->req, config);
+    const struct exp_unmanaged in = {.owner_id = c->req->who.user_id,
+                                     .project_id = c->project_id,
+                                     .parent_id = c->b.parent_id,
+                                     .config = kept,
+                                     .original_config = c->b.config,
+                                     .pool = c->view.resource_pool,
+                                     .model_def = c->tgz.p,
+                                     .model_def_len = c->tgz.len,
+                                     .external_id = c->external_id};
+    exp_unmanaged_make(c->sh, &in, on_unmanaged, c);
+}
+
 static void create_post(struct create *c)
 {
     char job_id[UUID_STR_MAX];
@@ -323,12 +355,16 @@ static int origin_check(const struct create *c, const struct db_result *r, struc
 static void create_allowed(struct create *c)
 {
     struct det_err err;
-    int code = core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial,
-                         &c->exceeded, &err);
+    bool here = c->b.unmanaged != 1;
+    int code = here ? core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial,
+                                &c->exceeded, &err)
+                    : 0;
     if (code < 0)
         create_fail(c, code, err.text);
     else if (c->b.validate_only == 1)
         create_validated(c);
+    else if (!here)
+        create_unmanaged(c);
     else if (c->warm_start)
         db_ckpt_pin(c->sh->db, c->warm_start, PIN_S, on_pinned, c);
     else
@@ -476,10 +512,27 @@ static void create_begin(struct create *c)
         create_fail(c, DET_EUNAVAIL, "no worker thread");
 }
 
-void api_create_experiment(struct shell *sh, struct http_req *req)
+static void create(struct shell *sh, struct http_req *req, const char *external_id)
 {
     struct create *c = det_zalloc(sizeof *c);
     c->sh = sh;
     c->req = req;
+    c->external_id = external_id;
     create_begin(c);
+}
+
+void api_create_experiment(struct shell *sh, struct http_req *req)
+{
+    create(sh, req, NULL);
+}
+
+void api_put_external_experiment(struct shell *sh, struct http_req *req)
+{
+    const char *id = http_param(req, "externalExperimentId");
+    JSON_OWN text = json_string(id); /* NULL: no UTF-8 */
+    if (!text || strlen(id) > EXTERNAL_ID_MAX)
+        http_fail(req, DET_EINVAL, "externalExperimentId: expected UTF-8 of at most %d bytes",
+                  EXTERNAL_ID_MAX);
+    else
+        create(sh, req, id);
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void on_trial(void *arg, const struct db_result *r)
+void api_on_trial(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
     if (api_failed(c->req, r))
@@ -29,7 +29,7 @@ void api_get_trial(struct shell *sh, struct http_req *req)
 {
     struct api_call *c = api_call(sh, req);
     if (api_id(req, "trialId", &c->id) && api_own_trial(req, c->id))
-        db_trial_read(sh->db, c->id, on_trial, c);
+        db_trial_read(sh->db, c->id, api_on_trial, c);
 }
 
 static void on_workloads(void *arg, const struct db_result *r)
@@ -73,6 +73,10 @@ static void on_kill_lookup(void *arg, const struct db_result *r)
         return;
     if (db_rows(r) == 0)
         http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
+    else if (!strcmp(db_text(r, 0, TRIAL_COL_STATE), "ACTIVE"))
+        http_fail(c->req, DET_ESTATE,
+                  "trial %" PRId64 " does not run on this cluster (unmanaged): stop it where it runs",
+                  c->id);
     else
         http_reply(c->req, 200, "{}"); /* finished: nothing to do */
 }

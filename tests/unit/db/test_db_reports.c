@@ -187,7 +187,6 @@ static int checkpoint(const char *uuid, int64_t run)
     struct db_checkpoint_report r = {.uuid = uuid,
                                      .task_id = "1.r",
                                      .allocation_id = "1.r.1",
-                                     .experiment_id = 1,
                                      .trial_id = 1,
                                      .run_id = run,
                                      .steps = 30,
