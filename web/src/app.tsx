@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { isReachable, isSignedIn } from "./api/client";
 import { HOME, pageRoutes } from "./pages/routes";
-import { SignIn } from "./pages/sign_in";
+import { SignIn, SignInAgain } from "./pages/sign_in";
 import { PLACES } from "./state/places";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
@@ -59,8 +59,8 @@ function App() {
     useEffect(() => { if (home) navigate(HOME, true); }, [home]);
     const away = !isReachable.value && <div class="banner" role="alert">The master does not answer. This page asks again by itself.</div>;
     if (isSignedIn.value === null) return <>{away}<p class="page soft">Asking the master…</p></>;
-    if (!isSignedIn.value) return <>{away}<SignIn why={linkError.value} /></>;
-    return <div class="frame">
+    if (!isSignedIn.value && !me.value) return <>{away}<SignIn why={linkError.value} /></>;
+    return <div class="frame" key={me.value?.id}>
         <a class="skip" href="#page">To the page</a>
         {away}
         <Side />
@@ -69,6 +69,7 @@ function App() {
         <Keys />
         <CommandPalette />
         <Toasts />
+        {!isSignedIn.value && <SignInAgain leave={() => { me.value = null; }} />}
     </div>;
 }
 

@@ -88,7 +88,10 @@ export async function* stream<T>(route: keyof Routes, options: { path?: Params; 
     try {
         let rest = "";
         for (;;) {
-            const { done, value } = await reader.read();
+            const { done, value } = await reader.read().catch((e: unknown) => {
+                if (options.signal?.aborted) throw e;
+                throw new ApiError(0, "the answer broke off");
+            });
             if (done) return;
             const lines = (rest + value).split("\n");
             rest = lines.pop() ?? "";

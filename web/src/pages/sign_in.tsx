@@ -1,5 +1,5 @@
-/* The form that signs in; it stands in place of any page, whose address stays. */
-import { useState } from "preact/hooks";
+/* The form that signs in: in place of any page, whose address stays, or above the one whose reader's session has ended. */
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { signIn } from "../state/session";
 import "./sign_in.css";
@@ -10,7 +10,7 @@ function textOf(e: unknown): string {
     return e.status === 401 ? "Incorrect username or password." : `Not signed in: ${e.message}.`;
 }
 
-export function SignIn({ why }: { why: string }) {
+function Form({ title, why }: { title: string; why: string }) {
     const [name, setName] = useState("");
     const [password, setPassword] = useState("");
     // What a link was refused with stands until the form itself has something to say.
@@ -28,18 +28,30 @@ export function SignIn({ why }: { why: string }) {
             setBusy(false);
         }
     };
-    return <main class="sign-in">
-        <form onSubmit={submit}>
-            <h1>Sign in</h1>
-            <label>Username
-                <input name="username" autocomplete="username" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
-            </label>
-            <label>Password
-                <input name="password" type="password" autocomplete="current-password" value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
-            </label>
-            <p class="error" role="alert">{own ?? why}</p>
-            <button type="submit" class="main" disabled={busy}>Sign in</button>
-            <p class="soft">Without a password at hand, <code>det auth link</code> prints a link that signs in once.</p>
-        </form>
-    </main>;
+    return <form onSubmit={submit}>
+        <h1>{title}</h1>
+        <label>Username
+            <input name="username" autocomplete="username" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
+        </label>
+        <label>Password
+            <input name="password" type="password" autocomplete="current-password" value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
+        </label>
+        <p class="error" role="alert">{own ?? why}</p>
+        <button type="submit" class="main" disabled={busy}>Sign in</button>
+        <p class="soft">Without a password at hand, <code>det auth link</code> prints a link that signs in once.</p>
+    </form>;
+}
+
+export function SignIn({ why }: { why: string }) {
+    return <main class="sign-in"><Form title="Sign in" why={why} /></main>;
+}
+
+/* The page below it stays as it is, with all that is typed; who leaves it signs out. */
+export function SignInAgain({ leave }: { leave: () => void }) {
+    const ref = useRef<HTMLDialogElement>(null);
+    useEffect(() => ref.current!.showModal(), []);
+    return <dialog ref={ref} class="confirm sign-in-again" aria-label="Sign in again" onCancel={(e) => e.preventDefault()}>
+        <Form title="Sign in again" why="Your session has ended. What you have typed is still there." />
+        <button type="button" class="plain" onClick={leave}>Leave this page instead</button>
+    </dialog>;
 }

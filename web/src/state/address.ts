@@ -122,11 +122,17 @@ export function expQuery(v: ExpView): string {
 export const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 export type Level = (typeof LEVELS)[number];
 
+const LOG_TEXTS = 50; // of a kind
+
 export interface LogView {
     search: string;
     regex: boolean;
     levels: Level[];
     ranks: number[];
+    /* Which hosts, which of a process's outputs, and what wrote it: none chosen means all. */
+    hosts: string[];
+    outputs: string[];
+    sources: string[];
     /* The line that a link points to; 0: none, the end is shown. */
     line: number;
 }
@@ -135,12 +141,15 @@ export function logView(query: string, hash: string): LogView {
     const q = new URLSearchParams(query);
     const ranks = (q.get("rank") ?? "").split(",", NAME_MAX).filter((t) => /^\d{1,9}$/.test(t)).map(Number);
     const link = /^#l=([1-9]\d{0,15})$/.exec(hash);
-    const line = link ? Number(link[1]) : 0;
+    const line = link ? Number(link[1]) : 0, texts = (key: string) => [...new Set(q.getAll(key).map(nameOf).filter(Boolean))].slice(0, LOG_TEXTS);
     return {
         search: nameOf(q.get("search")),
         regex: q.get("regex") === "1",
         levels: LEVELS.filter((l) => (q.get("level") ?? "").split(",").includes(l)),
         ranks: [...new Set(ranks)],
+        hosts: texts("host"),
+        outputs: texts("out"),
+        sources: texts("source"),
         line: Number.isSafeInteger(line) ? line : 0,
     };
 }
@@ -151,6 +160,7 @@ export function logQuery(v: LogView): string {
     if (v.regex) q.set("regex", "1");
     if (v.levels.length) q.set("level", v.levels.join(","));
     if (v.ranks.length) q.set("rank", v.ranks.join(","));
+    for (const [key, list] of [["host", v.hosts], ["out", v.outputs], ["source", v.sources]] as const) for (const t of list) q.append(key, t);
     const text = q.toString();
     return (text && "?" + text) + (v.line ? `#l=${v.line}` : "");
 }

@@ -1,6 +1,6 @@
 /* What a page shows and keeps asking for: one question at a time, none while the tab is hidden, seldom while it fails. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "../api/client";
+import { ApiError, isSignedIn } from "../api/client";
 
 const SLOWEST_MS = 30_000;
 
@@ -70,7 +70,13 @@ export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal)
         void mine.now();
         const onShown = () => { if (document.visibilityState === "visible") void mine.now(); };
         document.addEventListener("visibilitychange", onShown);
+        let wasOut = false; // who signs in again sees the page as it is now
+        const unheard = isSignedIn.subscribe((isIn) => {
+            if (isIn && wasOut) void mine.now();
+            wasOut = isIn === false;
+        });
         return () => {
+            unheard();
             document.removeEventListener("visibilitychange", onShown);
             mine.end();
         };

@@ -2,7 +2,30 @@
 import { check, create, pictures, until, url, api } from "./harness.mjs";
 
 const EVIL = "<img src=x onerror=alert(1)>\u202e\u0007name";
-const SCRIPT = String.raw`i=0; while [ $i -lt 2500 ]; do printf '\033[1;31mline %04d\033[0m <script>alert(1)</script>\n' $i; i=$((i+1)); done; sleep 600`;
+const SCRIPT = String.raw`i=0; while [ $i -lt 2500 ]; do printf '\033[1;31mline %04d\033[0m <script>alert(1)</script>\n' $i; i=$((i+1)); done; echo to the other output >&2; sleep 600`;
+
+const two = (n) => String(n).padStart(2, "0");
+/* As its field takes a time of the reader's clock; no seconds are none. */
+const local = (d) => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}T${two(d.getHours())}:${two(d.getMinutes())}${d.getSeconds() ? `:${two(d.getSeconds())}` : ""}`;
+
+/* To a time between others, to one before all, and to one that is not there yet. */
+async function jumps(page, trial) {
+    const at = async (time) => {
+        await page.getByLabel("Time").fill(local(time));
+        await page.getByRole("button", { name: "Go there" }).click();
+    };
+    const answer = await fetch(`${url}/api/v1/trials/${trial}/logs?limit=1&searchText=line%202000`, { headers: { Authorization: `Bearer ${process.env.DET_TEST_TOKEN}` } });
+    const { result } = JSON.parse((await answer.text()).split("\n")[0]), second = new Date(Math.floor(Date.parse(result.timestamp) / 1000) * 1000);
+    await at(second);
+    const marked = page.locator(".log-line.marked");
+    await marked.waitFor();
+    const [id, time] = [Number(await marked.getAttribute("data-line")), await marked.locator(".log-time").innerText()];
+    check(id <= Number(result.id) && local(new Date(time.replace(" ", "T"))) === local(second), `went to line ${id} of ${time}`);
+    await at(new Date(2001, 0, 1));
+    await page.getByText("The log begins here.").waitFor();
+    await at(new Date(Date.now() + 86_400_000));
+    await page.getByText("Nothing that late").waitFor();
+}
 
 export default async function ({ page }) {
     const id = await create({ name: EVIL, description: EVIL, entrypoint: ["sh", "-c", SCRIPT], max_restarts: 0, hyperparameters: {},
@@ -33,5 +56,13 @@ export default async function ({ page }) {
     await marked.waitFor();
     check((await marked.innerText()).includes("line 1750"), await marked.innerText());
     await until(() => marked.evaluate((m) => { const r = m.getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight; }), "the line to be in sight");
+    await page.goto(`${url}/det/trials/${trial}/logs`);
+    await jumps(page, trial);
+    await page.getByText(/^Outputs: /).click();
+    await page.getByRole("group", { name: "Outputs" }).getByLabel("stderr").check();
+    await page.keyboard.press("Escape");
+    await until(async () => (await lines.count()) === 1 && (await lines.innerText()).includes("to the other output"), "the one line of the other output");
+    check(new URL(page.url()).searchParams.get("out") === "stderr", page.url());
+    await pictures(page, "logs-output");
     await api("POST", `/experiments/${id}/kill`, {});
 }

@@ -58,8 +58,9 @@ export const isAnswer = (status, route) => (r) => r.status() === status && route
 function hears(page) {
     page.said = [];
     page.mayFail = []; // what is true of an answer that is expected
+    page.maySay = [/^Failed to load resource: the server responded/]; // the answer itself is looked at
     page.on("response", (r) => { if (r.status() >= 400 && ![isSigningIn, ...page.mayFail].some((is) => is(r))) page.said.push(`${r.status()} to ${routeOf(r)}`); });
-    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/^Failed to load resource: the server responded/.test(m.text())) page.said.push(m.text()); });
+    page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !page.maySay.some((is) => is.test(m.text()))) page.said.push(m.text()); });
     page.on("pageerror", (e) => page.said.push(String(e.stack)));
     page.on("dialog", (d) => { page.said.push(`a dialog: ${d.message()}`); void d.dismiss(); });
 }

@@ -37,10 +37,10 @@ test("numbers, ranges and ids", () => {
 });
 
 test("logs: filters in the query, the line in the hash", () => {
-    const v = { search: "a b&c#d%", regex: true, levels: ["WARNING", "ERROR"] as ("WARNING" | "ERROR")[], ranks: [0, 3], line: 12345 };
+    const v = { search: "a b&c#d%", regex: true, levels: ["WARNING", "ERROR"] as ("WARNING" | "ERROR")[], ranks: [0, 3], hosts: ["a,b"], outputs: ["stderr"], sources: ["x y", "z"], line: 12345 };
     const text = logQuery(v);
     const [query, hash] = text.split(/(?=#)/);
     assert.deepEqual(logView(query!, hash!), v);
-    assert.deepEqual(logView("?level=SHOUT,ERROR&rank=x,-1,2", "#l=1;2"), { search: "", regex: false, levels: ["ERROR"], ranks: [2], line: 0 });
+    assert.deepEqual(logView("?level=SHOUT,ERROR&rank=x,-1,2", "#l=1;2"), { search: "", regex: false, levels: ["ERROR"], ranks: [2], hosts: [], outputs: [], sources: [], line: 0 });
     assert.equal(logQuery(logView("", "")), "");
 });

@@ -3,8 +3,8 @@
  * reader is there. Lines are text: colours become classes, and no other escape does anything.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, stream, type Messages } from "../../api/client";
-import { LEVELS, logQuery, logView, type Level, type LogView } from "../../state/address";
+import { ApiError, isSignedIn, stream, type Messages } from "../../api/client";
+import { logQuery, logView, type LogView } from "../../state/address";
 import { navigate, path, query } from "../../state/router";
 import { plain } from "../../ui/ansi";
 import { count } from "../../ui/format";
@@ -13,6 +13,7 @@ import { asText, line, merge, trim, type Line } from "../../ui/loglines";
 import "../../ui/parts.css";
 import { saveAs } from "../../ui/save";
 import { toast } from "../../ui/toasts";
+import { LogFilters } from "./log_filters";
 
 const PAGE = 500, MOST = 3000;
 const EDGE = 300; // CSS pixels from an end at which more is read
@@ -24,7 +25,8 @@ type Query = { [key: string]: string | number | boolean | string[] | number[] | 
 
 /* What the reader's filters are to the API. */
 export function filterOf(v: LogView): Query {
-    return { searchText: v.search || undefined, enableRegex: v.search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks };
+    return { searchText: v.search || undefined, enableRegex: v.search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks,
+        agentIds: v.hosts, stdtypes: v.outputs, sources: v.sources };
 }
 
 async function read(id: string, more: Query, signal: AbortSignal): Promise<Line[]> {
@@ -130,11 +132,16 @@ class Reader {
         } catch (e) {
             if (this.stop.signal.aborted) return;
             if (!(e instanceof ApiError || e instanceof TypeError)) throw e;
-            this.timer = setTimeout(() => void this.follow(), BACK_MS);
+            this.later();
         } finally {
             if (frame) cancelAnimationFrame(frame);
             if (waiting.length && !this.stop.signal.aborted) flush();
         }
+    }
+
+    /* Not before who reads is signed in again. */
+    private later(): void {
+        this.timer = setTimeout(() => (isSignedIn.value === false ? this.later() : void this.follow()), BACK_MS);
     }
 
     end(): void {
@@ -161,17 +168,10 @@ async function download(id: string, view: LogView): Promise<void> {
     saveAs(`trial_${id}.log`, lines.map((l) => asText(l, plain)).join(""), "text/plain");
 }
 
-function Filters({ view, set }: { view: LogView; set: (change: Partial<LogView>) => void }) {
-    const [text, setText] = useState(view.search);
-    useEffect(() => setText(view.search), [view.search]);
-    const toggle = (l: Level) => set({ levels: view.levels.includes(l) ? view.levels.filter((x) => x !== l) : LEVELS.filter((x) => x === l || view.levels.includes(x)) });
-    return <form class="row" onSubmit={(e) => { e.preventDefault(); set({ search: text }); }}>
-        <label class="quiet">Search <input type="search" value={text} onInput={(e) => setText(e.currentTarget.value)} /></label>
-        <label class="quiet"><input type="checkbox" checked={view.regex} onChange={(e) => set({ regex: e.currentTarget.checked, search: text })} /> regular expression</label>
-        <button type="submit">Find</button>
-        <fieldset class="row plain-set"><legend class="hidden">Levels</legend>
-            {LEVELS.map((l) => <label key={l} class="quiet"><input type="checkbox" checked={view.levels.includes(l)} onChange={() => toggle(l)} /> {l.toLowerCase()}</label>)}</fieldset>
-    </form>;
+/* The first line at that time or after it; 0: there is none. */
+async function lineAt(id: string, view: LogView, time: Date): Promise<number> {
+    const lines = await read(id, { ...filterOf(view), limit: 1, timestampAfter: time.toISOString() }, new AbortController().signal);
+    return lines[0]?.id ?? 0;
 }
 
 function useHash(): string {
@@ -195,6 +195,13 @@ export function LogsPage({ id = "" }: Record<string, string>) {
     useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [follow, win.lines]);
     const set = (change: Partial<LogView>) => { setBegin(0); setFollow(true); navigate(path.value + logQuery({ ...view, line: 0, ...change }), true); };
     const toEnd = () => { setBegin(0); setFollow(true); };
+    const jump = async (time: Date) => {
+        const line = await lineAt(id, view, time);
+        if (!line) return toast("Nothing that late: the newest line is the last one.");
+        location.hash = `l=${line}`;
+        setBegin(line);
+        setFollow(false);
+    };
     const onScroll = () => {
         const b = box.current!, below = b.scrollHeight - b.scrollTop - b.clientHeight;
         if (b.scrollTop < EDGE) void reader?.older();
@@ -206,7 +213,7 @@ export function LogsPage({ id = "" }: Record<string, string>) {
             <span class="row push">
                 <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
                 <button type="button" title={`det trial logs ${id}`} onClick={() => void download(id, view).catch((e: Error) => toast(e.message, true))}>Download</button></span></div>
-        <Filters view={view} set={set} />
+        <LogFilters id={id} view={view} set={set} jump={(time) => void jump(time).catch((e: Error) => toast(e.message, true))} />
         {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.</p>}
         <LogLines box={box} lines={win.lines} marked={marked} begin={begin} onScroll={onScroll}
             top={win.atStart ? "The log begins here." : "Reading older lines…"} bottom={win.atEnd ? "" : "Reading newer lines…"} />
