@@ -16,6 +16,8 @@ from cluster import TOP, Cluster  # noqa: E402
 SETTINGS = """
 resource_pools:
   - {pool_name: line, scheduler: {type: priority}}
+quotas:
+  - {user: admin, pool: line, slots: 8}
 """
 
 

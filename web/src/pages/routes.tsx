@@ -26,6 +26,7 @@ const WorkspacesPage = lazy<Variables>(async () => (await import("./places/works
 const WorkspacePage = lazy<Variables>(async () => (await import("./places/workspace")).WorkspacePage);
 const ProjectPage = lazy<Variables>(async () => (await import("./places/project")).ProjectPage);
 const TemplatesPage = lazy<Variables>(async () => (await import("./templates/templates")).TemplatesPage);
+const MasterPage = lazy<Variables>(async () => (await import("./master/master")).MasterPage);
 
 export const pageRoutes: PageRoute[] = [
     { pattern: "/det/experiments", title: "Experiments", page: ExperimentsPage },
@@ -48,8 +49,9 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/users", title: "Users", page: UsersPage },
     { pattern: "/det/admin", title: "Users", page: UsersPage },
     { pattern: "/det/admin/:tab", title: "Users", page: UsersPage },
+    { pattern: "/det/master", title: "Master", page: MasterPage },
     { pattern: "/det/tokens", title: "Tokens", page: TokensPage },
-    ...["/det/cluster", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
+    ...["/det/logs", "/det/cluster", "/det/cluster/:tab", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
         "/det/experiments/:id/trials/:trial", "/det/experiments/:id/trials/:trial/:tab", "/det/experiments/:id/:tab", "/det/experiments/:id/:tab/:viz",
     ].map((pattern) => ({ pattern, title: "Moved", page: OldLink })),
 ];

@@ -14,4 +14,5 @@ export const PLACES: readonly Place[] = [
     { address: "/det/templates", title: "Templates", keys: "g t", says: "go to the templates" },
     { address: "/det/users", title: "Users", keys: "g u", says: "go to users, groups and roles" },
     { address: "/det/tokens", title: "Tokens", keys: "g a", says: "go to the access tokens" },
+    { address: "/det/master", title: "Master", keys: "g l", says: "go to the master: health, log, quotas, settings" },
 ];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canMove, moveBy, moved, moveTo, orderedPools, type Job } from "../../src/pages/cluster/queue_data";
+import { canMove, moveBy, moved, moveTo, orderedPools, type Job, standingChanges } from "../../src/pages/cluster/queue_data";
+import { quotasOf } from "../../src/pages/master/data";
 
 const job = (jobId: string, resourcePool = "line", priority = 30) => ({ jobId, resourcePool, priority, name: jobId }) as Job;
 const JOBS = [job("a"), job("x", "other"), job("b"), job("c", "line", 50), job("y", "other"), job("z", "alone")];
@@ -28,4 +29,17 @@ test("what a move did, in words", () => {
     assert.equal(moved(JOBS, { jobId: "b", aheadOf: "a" }, name), "b is ahead of a now.");
     assert.equal(moved(JOBS, { jobId: "b", behindOf: "c" }, name), "b is behind c now, with its priority 50.");
     assert.equal(moved(JOBS, { jobId: "gone", behindOf: "c" }, name), "");
+});
+
+test("what was changed of where a job stands, one update each, the pool last", () => {
+    const was = { priority: 42, weight: 1, pool: "a" };
+    assert.deepEqual(standingChanges("j", was, was), []);
+    assert.deepEqual(standingChanges("j", was, { priority: 1, weight: 2, pool: "b" }), [{ jobId: "j", priority: 1 }, { jobId: "j", weight: 2 }, { jobId: "j", resourcePool: "b" }]);
+});
+
+test("quotas with what is held of them; a star is for those without one of their own", () => {
+    const jobs = [{ username: "ada", resourcePool: "p", allocatedSlots: 2 }, { username: "ada", resourcePool: "q", allocatedSlots: 1 }, { username: "bob", resourcePool: "p", allocatedSlots: 3 }];
+    const rows = quotasOf({ quotas: [{ user: "ada", pool: "p", slots: 4 }, { user: "*", pool: "p", slots: 5 }, { user: "ada", slots: 8 }] }, jobs);
+    assert.deepEqual(rows.map((r) => [r.user, r.pool, r.slots, r.held]), [["ada", "p", 4, 2], ["everybody else", "p", 5, 0], ["bob", "p", 5, 3], ["ada", "", 8, 3]]);
+    assert.deepEqual(quotasOf({}, jobs), []);
 });

@@ -1,18 +1,18 @@
 /* The cluster: its pools, who runs on each slot of each agent, and the queue with why each job waits. */
-import { ApiError, call, type Messages } from "../../api/client";
+import { call, type Messages } from "../../api/client";
 import { colourOf } from "../../charts/palette";
 import { useLive } from "../../state/live";
+import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { isDark } from "../../ui/dark";
 import { count } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
 import "../../ui/parts.css";
-import { toast } from "../../ui/toasts";
 import "./cluster.css";
 import { ailment, experimentOf, slotKind, slotWords } from "./data";
 import { Problem } from "../problem";
 import { Queue } from "./queue";
-import { askQueues, orderedPools, type Pool } from "./queue_data";
+import { askQueues, type Pool } from "./queue_data";
 
 const LIVE_MS = 1000;
 const AILMENTS = 3;
@@ -52,24 +52,15 @@ function Ailments({ slots }: { slots: Slot[] }) {
         {ill.length > AILMENTS && <p class="soft slot-why">and {count(ill.length - AILMENTS, "more slot")}</p>}</>;
 }
 
-async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
-    try {
-        await work();
-    } catch (e) {
-        if (!(e instanceof ApiError)) throw e;
-        toast(`${what}: ${e.message}`, true);
-    }
-}
-
 function AgentRow({ a, again }: { a: Agent; again: () => void }) {
     const slots = Object.entries(a.slots as unknown as Record<string, Slot>).sort(([x], [y]) => byName(x, y)).map(([, s]) => s);
     const drain = async () => {
         if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${shown(a.id)} --drain`)) return;
-        await attempt("drain", () => call("POST /api/v1/agents/{agentId}/disable", { path: { agentId: a.id }, body: { drain: true } as never }));
+        await attempt("Not drained", () => call("POST /api/v1/agents/{agentId}/disable", { path: { agentId: a.id }, body: { drain: true } as never }));
         again();
     };
     const enable = async () => {
-        await attempt("enable", () => call("POST /api/v1/agents/{agentId}/enable", { path: { agentId: a.id } }));
+        await attempt("Not enabled", () => call("POST /api/v1/agents/{agentId}/enable", { path: { agentId: a.id } }));
         again();
     };
     return <tr>
@@ -97,7 +88,7 @@ export function ClusterPage() {
         <Problem error={queues.error ?? agents.error} what="The cluster" />
         <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
         <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
-        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={jobs} ordered={orderedPools(pools)} again={again} />}
+        <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={jobs} pools={pools} again={again} />}
             {total > jobs.length && <p class="soft">The first {jobs.length} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
     </>;
 }

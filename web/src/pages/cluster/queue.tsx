@@ -7,7 +7,8 @@ import { Name, shown } from "../../ui/name";
 import { State } from "../../ui/state";
 import { ago, full } from "../../ui/time";
 import { toast } from "../../ui/toasts";
-import { canMove, moveBy, moved, moveTo, type Job, type Move } from "./queue_data";
+import { canMove, moveBy, moved, moveTo, orderedPools, type Job, type Move, type Pool } from "./queue_data";
+import { StandingDialog } from "./standing";
 import { WhyLine } from "./why";
 
 const HEADS = ["job", "state", "slots", "ahead", "priority", "weight", "owner", "pool", "submitted"];
@@ -86,9 +87,9 @@ function classOf(jobs: Job[], j: Job, drag: Drag | null): string | undefined {
     return moveTo(jobs, drag.id, drag.over)?.aheadOf ? "drop-above" : "drop-below";
 }
 
-interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string>; again: () => void }
+interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string>; again: () => void; edit: () => void }
 
-function JobRow({ j, jobs, m, ordered, again }: RowProps) {
+function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
     const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT", isOpen = query.value.get("why") === j.entityId;
     return <>
         <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
@@ -100,17 +101,18 @@ function JobRow({ j, jobs, m, ordered, again }: RowProps) {
             <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
             <td data-label="pool"><Name text={j.resourcePool} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
-            <td><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button></td>
+            <td><span class="row"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
+                {exp && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
         </tr>
         {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
     </>;
 }
 
-export function Queue({ jobs, ordered, again }: { jobs: Job[]; ordered: ReadonlySet<string>; again: () => void }) {
-    const m = useMoving(jobs, again);
+export function Queue({ jobs, pools, again }: { jobs: Job[]; pools: Pool[]; again: () => void }) {
+    const m = useMoving(jobs, again), [edited, setEdited] = useState<Job | null>(null), ordered = orderedPools(pools);
     if (!jobs.length) return <p class="soft">Nothing runs and nothing waits.</p>;
-    return <div class="wide"><table class="grid cards" aria-label="Queue">
+    return <><div class="wide"><table class="grid cards" aria-label="Queue">
         <thead><tr>{HEADS.map((t) => <th key={t} scope="col">{t}</th>)}<th scope="col"><span class="hidden">why</span></th></tr></thead>
-        <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} jobs={jobs} m={m} ordered={ordered} again={again} />)}</tbody>
-    </table></div>;
+        <tbody>{jobs.map((j) => <JobRow key={j.jobId} j={j} jobs={jobs} m={m} ordered={ordered} again={again} edit={() => setEdited(j)} />)}</tbody>
+    </table></div>{edited && <StandingDialog j={edited} pools={pools} close={() => setEdited(null)} again={again} />}</>;
 }

@@ -53,3 +53,13 @@ export function moved(jobs: readonly Job[], move: Move, name: (j: Job) => string
     const priority = job.priority === beside.priority ? "" : `, with its priority ${beside.priority}`;
     return `${name(job)} is ${move.aheadOf ? "ahead of" : "behind"} ${name(beside)} now${priority}.`;
 }
+
+export interface Standing { priority: number; weight: number; pool: string }
+
+/* One update for each thing that was changed, as the master takes them; the pool last: what counts there may be another thing. */
+export function standingChanges(jobId: string, was: Standing, is: Standing): Move[] {
+    return [
+        ...(is.priority !== was.priority ? [{ jobId, priority: is.priority }] : []), ...(is.weight !== was.weight ? [{ jobId, weight: is.weight }] : []),
+        ...(is.pool !== was.pool ? [{ jobId, resourcePool: is.pool }] : []),
+    ];
+}

@@ -22,6 +22,7 @@ import { toast } from "../../ui/toasts";
 import { CheckpointTable } from "./checkpoints";
 import { askMetrics, askSeries, metricId, points, type Metric, type Trial } from "../experiment/data";
 import { Problem } from "../problem";
+import { TrialProfile } from "./profile";
 import { TrialTimeline } from "./timeline";
 import { WhyLine } from "../cluster/why";
 
@@ -124,6 +125,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
         <WhyLine what="trials" id={id} again={again} onlyWaiting={trial.state !== "STATE_ERROR"} />
         <div class="pair"><TrialCurves trial={trial} ended={ended} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <TrialTimeline id={id} ended={ended} />
+        <TrialProfile id={id} ended={ended} />
         <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} /></section>
     </>;
 }

@@ -1,0 +1,39 @@
+// A trial's page: its timeline is the API's, its profile is drawn and saved, a file of a checkpoint has a size.
+import { readFileSync } from "node:fs";
+import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+
+const lines = async (path) => (await (await fetch(`${url}/api/v1${path}`, { headers: { Authorization: `Bearer ${process.env.DET_TEST_TOKEN}` } })).text()).split("\n").filter(Boolean).map((l) => JSON.parse(l).result);
+
+export default async function ({ page }) {
+    const config = `${exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 60")}\nprofiling: {enabled: true}\n`;
+    const id = await create(config, "digits"), plain = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 1"), "digits");
+    const ends = (e) => until(async () => (await api("GET", `/experiments/${e}`)).experiment.state === "STATE_COMPLETED", `experiment ${e} to end`);
+    await Promise.all([ends(id), ends(plain)]);
+    const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id, other = (await api("GET", `/experiments/${plain}/trials`)).trials[0].id;
+    const series = (await lines(`/trials/${trial}/profiler/available_series`)).at(-1).labels;
+    check(series.length > 0, "the master has no profile");
+    await page.goto(`${url}/det/trials/${trial}`);
+    const { events } = await api("GET", `/trials/${trial}/timeline`), timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText(`${events.length} events`).waitFor();
+    await timeline.getByText("As a table").click();
+    const kinds = await timeline.locator("td[data-label='what']").allInnerTexts();
+    check(kinds.join() === events.map((e) => e.kind).join(), `the timeline has ${kinds}`);
+    await timeline.getByText("As a table").click();
+    const profile = page.getByRole("region", { name: "Profile" }), choice = profile.getByRole("combobox", { name: "of" });
+    await profile.getByText(/: [1-9]\d* curves?, [1-9]\d* points?/).waitFor();
+    const names = await choice.locator("option").evaluateAll((all) => all.map((o) => o.value));
+    check(names.join() === [...new Set(series.map((s) => s.name))].sort().join(), `the profile offers ${names}`);
+    await choice.selectOption(names.at(-1));
+    await profile.getByText(new RegExp(`^${names.at(-1)}: `)).waitFor();
+    check(new URL(page.url()).searchParams.get("profile") === names.at(-1), page.url());
+    await profile.scrollIntoViewIfNeeded();
+    await pictures(page, "trial-profile");
+    const download = page.waitForEvent("download");
+    await profile.getByRole("button", { name: "CSV" }).click();
+    const text = readFileSync(await (await download).path(), "utf8");
+    check(text.startsWith(`of,time,${names.at(-1)}\r\n`) && text.split("\r\n").length > 2, text.slice(0, 200));
+    await page.goto(`${url}/det/trials/${other}`);
+    await profile.getByText("Nothing was profiled").waitFor();
+    await page.getByText(/^\d+ files$/).click();
+    await page.getByText("metadata.json").waitFor();
+}

@@ -1,0 +1,72 @@
+// An agent is drained and enabled, a job gets another priority; the master tells its health, log, quotas and who did what.
+import { api, check, create, isAnswer, pictures, signIn, until, url } from "./harness.mjs";
+
+const config = { name: "stands somewhere", entrypoint: ["true"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: 1, resource_pool: "line" },
+    searcher: { name: "single", metric: "x", max_length: { batches: 1 } } };
+
+async function drains(page) {
+    const { id } = (await api("GET", "/agents")).agents[0], row = page.getByRole("table", { name: "Agents" }).getByRole("row", { name: id });
+    await row.getByRole("button", { name: "Drain" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click();
+    await row.getByText("draining", { exact: true }).waitFor();
+    await pictures(page, "cluster-draining");
+    await row.getByRole("button", { name: "Enable" }).click();
+    await row.getByText("on", { exact: true }).waitFor();
+    await until(async () => (await api("GET", "/agents")).agents[0].draining === false, "the agent to be enabled");
+}
+
+async function stands(page, id) {
+    const row = page.locator(`tr[data-job="${id}"]`), job = async () => (await api("GET", "/job-queues-v2?resourcePool=line")).jobs.find((j) => j.full.entityId === String(id)).full;
+    await row.getByRole("button", { name: "Change…" }).click();
+    await page.getByRole("dialog").getByLabel("Priority").fill("7");
+    await pictures(page, "queue-standing");
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await row.locator("[data-label='priority']").getByText("7", { exact: true }).waitFor();
+    check((await job()).priority === 7, "the master has another priority");
+}
+
+/* An old link opens the log; all of it is there for an administrator. */
+async function master(page) {
+    await page.goto(`${url}/det/logs`);
+    await page.getByRole("log").locator(".log-line").first().waitFor();
+    await page.getByLabel("Search").fill("no line has this in it");
+    await page.getByText("0 lines").waitFor();
+    await page.getByLabel("Search").fill("");
+    await pictures(page, "master-log");
+    const tabs = page.getByRole("navigation", { name: "Master" });
+    await tabs.getByRole("link", { name: "Health" }).click();
+    await page.getByText("It is ready.").waitFor();
+    await page.getByRole("table", { name: "Lives" }).waitFor();
+    await pictures(page, "master-health");
+    await tabs.getByRole("link", { name: "Quotas" }).click();
+    await page.getByRole("row", { name: "admin" }).getByText("line").waitFor();
+    await pictures(page, "master-quotas");
+    await tabs.getByRole("link", { name: "Settings" }).click();
+    await page.getByText("\"resource_pools\"").waitFor();
+    await tabs.getByRole("link", { name: "Who did what" }).click();
+    await page.getByRole("table", { name: "Who did what" }).getByText("admin").first().waitFor();
+    await pictures(page, "master-audit");
+}
+
+/* Who may not is told so, in the master's words. */
+async function asNobody(stranger) {
+    await api("POST", "/users", { user: { username: "bystander", active: true }, password: "a long enough word", isHashed: false });
+    const other = await stranger();
+    other.mayFail = [isAnswer(403, "GET /api/v1/master/config")];
+    await other.goto(`${url}/det/master?tab=settings`);
+    await signIn(other, "bystander", "a long enough word");
+    await other.getByText("The settings could not be read").waitFor();
+    await pictures(other, "master-refused");
+    await other.context().close();
+}
+
+export default async function ({ page, stranger }) {
+    const id = await create(config, null);
+    for (const key of ["g", "c"]) await page.keyboard.press(key);
+    await page.getByRole("table", { name: "Agents" }).waitFor();
+    await drains(page);
+    await stands(page, id);
+    await master(page);
+    await asNobody(stranger);
+    await api("POST", `/experiments/${id}/kill`, {});
+}
