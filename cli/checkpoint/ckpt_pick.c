@@ -5,6 +5,7 @@
 #include "show.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,25 @@ static int pick(struct cli *c, int64_t trial, const struct order *by, json_t **r
     return 0;
 }
 
+static double value_of(const json_t *validation, const char *metric)
+{
+    return json_num(json_path(validation, "avgMetrics"), metric, NAN);
+}
+
+/* At the best validation nothing may have been kept: what is taken is of another one. */
+static void tell_of_better(const json_t *trial, const json_t *cp, const struct order *by)
+{
+    const json_t *best = json_obj(trial, "bestValidation");
+    double top = value_of(json_obj(best, "metrics"), by->metric);
+    double here = value_of(json_path(cp, "training.validationMetrics"), by->metric);
+    if (o.best && !o.metric && (by->smaller ? top < here : top > here))
+        fprintf(stderr,
+                "The trial's best validation has no checkpoint (%s %.4g at batch %" PRId64 "): this is "
+                "the best of those that have one (%.4g at batch %" PRId64 ").\n",
+                by->metric, top, json_int(best, "totalBatches", 0), here,
+                json_int(json_obj(cp, "metadata"), "steps_completed", 0));
+}
+
 static int by_uuid(struct cli *c, int64_t trial, json_t **ret, struct det_err *err)
 {
     JSON_OWN answer = NULL;
@@ -132,6 +152,7 @@ int trial_download(struct cli *c, struct det_err *err)
         return CLI_USAGE;
     if ((o.uuid ? by_uuid(c, id, &cp, err) : pick(c, id, &by, &cp, err)) < 0)
         return CLI_FAILED;
+    tell_of_better(json_obj(answer, "trial"), cp, &by);
     char *to det_cleanup(freep) =
         o.output ? det_strdup(o.output) : det_asprintf("checkpoints/%s", json_str(cp, "uuid", ""));
     return checkpoint_copy(c, cp, to, err) < 0 ? CLI_FAILED : 0;

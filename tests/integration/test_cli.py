@@ -99,6 +99,10 @@ def download_by_meaning(c):
         assert at == out or os.path.dirname(at) == out, (words, at)
         about = json.load(open(at + "/metadata.json"))
         assert about["steps_completed"] == 60 and about["hparams"]["global_batch_size"], about
+    metric = c.experiment(1)["config"]["searcher"]["metric"]
+    c.sql(f"UPDATE trials SET best_validation = jsonb_set(jsonb_set(best_validation, '{{totalBatches}}', '47'), '{{metrics,avgMetrics,{metric}}}', '0.9999') WHERE id = 1")
+    told = c.det("t", "download", "1", "--best", "-o", c.path("by-meaning", "told"))
+    assert f"no checkpoint ({metric} 0.9999 at batch 47)" in told.stderr and "at batch 60)" in told.stderr, told
     says(c.det("t", "download", "1", check=False), 2, "--best, --latest or --uuid")
     says(c.det("t", "download", "1", "--best", "--sort-by", "accuracy", check=False), 2, "--smaller-is-better true|false")
     says(c.det("e", "download", "1", "--sort-by", "nosuch", "--smaller-is-better", "true", check=False), 1, "validation metric nosuch")
