@@ -711,7 +711,9 @@ static void equal_ones(bool search)
     assert_true(first[1].i64 > 1 && other.i64 > 1 && other.i64 != first[1].i64);
     for (int i = 0; i < 3; i++) /* it may join those that still waited */
         assert_true(later[i].i64 >= first[1].i64);
-    assert_in_range(count("SELECT last_value FROM asked"), 3, 4);
+    /* The first, those that waited, the other; the later ones are another, or two where those that
+     * waited took so long (HOLD_MS) that nobody waits for them. */
+    assert_in_range(count("SELECT last_value FROM asked"), 3, 5);
 }
 
 static void test_equal_reads(void **state)
