@@ -3,8 +3,10 @@
 Cases follow from the contract: a parameter that is an enum is asked with each of its values, and for every other one a
 line of VALUES says what to ask. A route or a parameter that nothing here knows is an error, so that it cannot be forgotten.
 """
+import json
 import os
 import random
+import urllib.parse
 
 import yaml
 
@@ -52,6 +54,14 @@ def ids(w, n):
     return [w.experiment() for _ in range(n)]
 
 
+def tree(n):
+    """A name, and one of a metric and a hyperparameter."""
+    field = lambda column, operator, value: {"kind": "field", "columnName": column, "operator": operator, "value": value}
+    group = lambda how, *children: {"kind": "group", "conjunction": how, "children": children}
+    some = group("or", field("validation.loss.min", "<", 0.5), field("hp.lr", ">", 0.01))
+    return urllib.parse.quote(json.dumps({"filterGroup": group("and", field("name", "contains", f"net {n}"), some), "showArchived": True}))
+
+
 # What is asked for in a parameter; "operation.parameter" goes first. A list: the parameter several times.
 VALUES = {
     "name": lambda w: f"net {random.randint(10, 99)}", "description": lambda w: f"number {random.randint(100, 999)}",
@@ -71,6 +81,7 @@ VALUES = {
     "workspaceIds": lambda w: random.randint(1001, 1004), "workspaceId": lambda w: random.randint(1001, 1004), "get_models.id": lambda w: random.randint(1001, 1020),
     "get_models.sortBy": lambda w: random.choice(["SORT_BY_NAME", "SORT_BY_DESCRIPTION", "SORT_BY_LAST_UPDATED_TIME", "SORT_BY_NUM_VERSIONS", "SORT_BY_WORKSPACE"]),
     "get_model_versions.sortBy": lambda w: "SORT_BY_VERSION",
+    "search_experiments.filter": lambda w: tree(random.randint(10, 99)), "search_experiments.sort": lambda w: "validation.loss.min=asc,name=desc",
     "removeDeletedCheckpoints": lambda w: "true", "agentIds": lambda w: f"agent-{random.randint(0, 3)}", "containerIds": lambda w: "container-1",
     "rankIds": lambda w: random.randint(0, 3), "stdtypes": lambda w: "stdout", "sources": lambda w: "trial",
     "timestampBefore": lambda w: "2026-01-01T00:05:00Z", "timestampAfter": lambda w: "2026-01-01T00:05:00Z", "searchText": lambda w: "batch 7",

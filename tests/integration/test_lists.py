@@ -11,6 +11,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import Cluster  # noqa: E402
+from found_experiments import found_experiments  # noqa: E402
 
 SEED = int(os.environ.get("DET_TEST_SEED", "0")) or (random.randrange(1, 1 << 30) if os.environ.get("DET_TEST_LONG") else 1)
 N, TRIALS = 60, 150
@@ -313,6 +314,7 @@ def main():
         at_once(c)
         validations(c, trials)
         workloads(c, next(t["id"] for t in reversed(trials) if t["id"] > 100))
+        found_experiments(c, insert, SEED, 400 if os.environ.get("DET_TEST_LONG") else 60)
 
 
 if __name__ == "__main__":
