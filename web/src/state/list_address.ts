@@ -1,5 +1,6 @@
 /* The view of the list of experiments as its address and back. Any address gives a view: what cannot be read is not there. */
 import { idsOf, oneOf } from "./address";
+import { fieldsOf, treeOf, treeText, type Group } from "./filter_tree";
 
 export const STATE_GROUPS = ["active", "paused", "stopping", "completed", "canceled", "failed", "deleting"] as const;
 export type StateGroup = (typeof STATE_GROUPS)[number];
@@ -12,10 +13,6 @@ export type Column = (typeof COLUMNS)[number];
 export const FIXED: readonly Column[] = ["id", "name"];
 export const FIRST_COLUMNS: readonly Column[] = ["id", "name", "state", "progress", "trials", "best", "labels", "owner", "started",
     "duration"];
-/* What the master can sort by. */
-export const SORTABLE: readonly Column[] = ["id", "name", "state", "progress", "trials", "best", "owner", "pool", "started", "ended",
-    "checkpoints", "size", "description", "project", "forked"];
-
 export interface ListView {
     search: string;
     states: StateGroup[];
@@ -23,15 +20,36 @@ export interface ListView {
     owners: number[];
     labels: string[];
     archived: Archived;
-    sort: Column;
-    isDown: boolean;
+    /* Conditions that are put together; null: none. */
+    tree: Group | null;
+    /* Keys of columns (below), the first the strongest; "-" before one turns it. */
+    sort: string[];
     /* null: the address names none, so the reader's own are shown. */
     columns: Column[] | null;
     /* Hyperparameters that are columns too, by flat name. */
     hps: string[];
+    /* Metrics that are columns too: "validation.loss.min", as the best trial has it. */
+    metrics: string[];
 }
 
-const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20;
+const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20, SORTS_MAX = 5, TREE_MAX = 6000;
+export const FIRST_SORT = "-id";
+const METRIC = /^[^.]+\..+\.(last|min|max|mean)$/s;
+
+/* What a key sorts by: a column of the list, "hp.NAME", or a metric as above. */
+export function isKey(key: string): boolean {
+    const name = key.replace(/^-/, "");
+    return COLUMNS.includes(name as Column) || (name.startsWith("hp.") && name.length > 3) || METRIC.test(name);
+}
+
+const textsOf = (all: string[], most: number): string[] => [...new Set(all.map((t) => t.slice(0, TEXT_MAX)).filter(Boolean))].slice(0, most);
+
+/* A column once. */
+function sortOf(keys: string[]): string[] {
+    const names = new Set<string>(), is = (k: string) => isKey(k) && !names.has(k.replace(/^-/, "")) && names.add(k.replace(/^-/, ""));
+    const known = textsOf(keys, TEXT_MAX).filter(is).slice(0, SORTS_MAX);
+    return known.length ? known : [FIRST_SORT];
+}
 
 /* Known ones in the order of the table, with those that are always there; null where none is known. */
 export function columnsOf(text: string | null): Column[] | null {
@@ -42,37 +60,39 @@ export function columnsOf(text: string | null): Column[] | null {
 
 export function listView(query: string): ListView {
     const q = new URLSearchParams(query), states = (q.get("state") ?? "").split(",");
-    const sort = oneOf(q.get("sort"), SORTABLE.flatMap((c) => [c, `-${c}`]), "-id");
-    const labels = q.getAll("label").slice(0, LABELS_MAX).map((l) => l.slice(0, TEXT_MAX)).filter(Boolean);
+    const tree = q.get("f");
     return {
         search: (q.get("search") ?? "").slice(0, TEXT_MAX),
         states: STATE_GROUPS.filter((s) => states.includes(s)),
         owners: idsOf(q.get("owner")),
-        labels: [...new Set(labels)],
+        labels: textsOf(q.getAll("label"), LABELS_MAX),
         archived: oneOf(q.get("archived"), ARCHIVED, "no"),
-        sort: sort.replace("-", "") as Column,
-        isDown: sort.startsWith("-"),
+        tree: tree && tree.length <= TREE_MAX ? treeOf(tree) : null,
+        sort: sortOf(q.getAll("sort")),
         columns: columnsOf(q.get("c")),
-        hps: [...new Set(q.getAll("hp").map((n) => n.slice(0, TEXT_MAX)).filter(Boolean))].slice(0, HPS_MAX),
+        hps: textsOf(q.getAll("hp"), HPS_MAX),
+        metrics: textsOf(q.getAll("mc").filter((m) => METRIC.test(m)), HPS_MAX),
     };
 }
 
 /* Only what differs from the plain view, in a fixed order: the same view has one address. Starts with "?" or is "". */
 export function listQuery(v: ListView): string {
-    const q = new URLSearchParams(), sort = (v.isDown ? "-" : "") + v.sort;
+    const q = new URLSearchParams();
     if (v.search) q.set("search", v.search);
     if (v.states.length) q.set("state", v.states.join(","));
     if (v.owners.length) q.set("owner", v.owners.join(","));
     for (const l of v.labels) q.append("label", l);
     if (v.archived !== "no") q.set("archived", v.archived);
-    if (sort !== "-id") q.set("sort", sort);
+    if (v.tree) q.set("f", treeText(v.tree));
+    if (v.sort.join() !== FIRST_SORT) for (const key of v.sort) q.append("sort", key);
     if (v.columns) q.set("c", v.columns.join(","));
     for (const name of v.hps) q.append("hp", name);
+    for (const name of v.metrics) q.append("mc", name);
     const text = q.toString();
     return text && "?" + text;
 }
 
 /* Whether rows may be missing because of what was asked for. */
 export function isFiltered(v: ListView): boolean {
-    return v.search !== "" || v.states.length + v.owners.length + v.labels.length > 0;
+    return v.search !== "" || v.states.length + v.owners.length + v.labels.length + fieldsOf(v.tree).length > 0;
 }

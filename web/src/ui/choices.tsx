@@ -11,9 +11,11 @@ export interface ChoicesProps<T> {
     of: Choice<T>[];
     ticked: readonly T[];
     set: (ticked: T[]) => void;
+    /* When the list is opened. */
+    onOpen?: () => void;
 }
 
-export function Choices<T extends string | number>({ name, summary, of, ticked, set }: ChoicesProps<T>) {
+export function Choices<T extends string | number>({ name, summary, of, ticked, set, onOpen }: ChoicesProps<T>) {
     const ref = useRef<HTMLDetailsElement>(null);
     useEffect(() => {
         const close = (e: Event) => {
@@ -29,7 +31,7 @@ export function Choices<T extends string | number>({ name, summary, of, ticked, 
         ref.current.querySelector("summary")!.focus();
     };
     const toggle = (value: T) => set(ticked.includes(value) ? ticked.filter((t) => t !== value) : [...ticked, value]);
-    return <details ref={ref} class="pick" onKeyDown={onKeyDown}>
+    return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => { if (e.currentTarget.open) onOpen?.(); }}>
         <summary>{name}: {shown(summary)}</summary>
         <fieldset class="pick-list"><legend class="hidden">{name}</legend>
             {of.map((c) => <label key={c.value}><input type="checkbox" checked={c.isFixed || ticked.includes(c.value)} disabled={c.isFixed}

@@ -11,16 +11,18 @@ const PLAIN = listView("");
 
 test("a view of the list is its address and back", () => {
     const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
-        sort: "started", isDown: false, columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"] };
+        tree: { how: "and", children: [{ column: "hp.lr", op: "<", value: 0.01 }, { how: "or", children: [{ column: "tags", op: "isEmpty", value: null }, { column: "name", op: "contains", value: "ü&=" }] }] },
+        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"] };
     assert.deepEqual(listView(listQuery(v)), v);
     assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
     assert.equal(listQuery(PLAIN), "");
-    assert.deepEqual([PLAIN.sort, PLAIN.isDown, PLAIN.archived, PLAIN.columns], ["id", true, "no", null]);
-    assert.deepEqual([listView("?sort=name").isDown, listView("?sort=-name").isDown], [false, true]);
+    assert.deepEqual([PLAIN.sort, PLAIN.archived, PLAIN.columns, PLAIN.tree], [["-id"], "no", null, null]);
+    assert.deepEqual([listView("?sort=name").sort, listView("?sort=-name&sort=x&sort=name&sort=id").sort], [["name"], ["-name", "id"]]);
 });
 
 test("hostile addresses give a plain list", () => {
-    for (const q of ["?state=RUNNING,constructor&owner=-1,x,1e3&archived=yes&sort=toString&c=__proto__", "?sort=-labels&label=&search=",
+    for (const q of ["?state=RUNNING,constructor&owner=-1,x,1e3&archived=yes&sort=toString&c=__proto__", "?sort=-hp.&label=&search=&mc=loss&mc=a.min",
+        "?f=[", "?f={}", "?f={\"and\":1}", "?f={\"and\":[[1,2,3],[\"id\",\"~\",1],[\"id\",\"=\",{}]]}", "?f=[\"id\",\"=\",1]",
         "?%E0%A4%A&=&&&?x", "?sort=--id"])
         assert.deepEqual(listView(q), PLAIN, q);
     assert.equal(listView("?search=" + "x".repeat(1e5)).search.length, 1000);

@@ -1,6 +1,7 @@
 /* Acting on many experiments: a dialog says how many and which before anything happens, and of each that failed why. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListView } from "../../state/list_address";
+import { wordsOf } from "../../state/filter_tree";
 import "../../ui/confirm.css";
 import { count } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
@@ -30,7 +31,7 @@ interface Plan { verb: Verb; on: Experiment[]; others: number; filter: string }
 /* What "all that match" means, for who reads the dialog. */
 function words(v: ListView, unticked: number): string {
     const said = [v.search && `a name with “${shown(v.search)}”`, v.states.length && `state ${v.states.join(" or ")}`,
-        v.owners.length && "the chosen owners", v.labels.length && `labels ${shown(v.labels.join(", "))}`].filter(Boolean);
+        v.owners.length && "the chosen owners", v.tree && shown(wordsOf(v.tree)), v.labels.length && `labels ${shown(v.labels.join(", "))}`].filter(Boolean);
     const archived = { no: "not archived", only: "archived", too: "archived or not" }[v.archived];
     return `All that match${unticked ? `, but for ${unticked} unticked` : ""}: ${[...said, archived].join("; ")}.`;
 }

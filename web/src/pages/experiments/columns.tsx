@@ -8,6 +8,7 @@ import { ago, between, duration, full } from "../../ui/time";
 import { searchOf, type Experiment } from "../experiment/data";
 import type { Listed } from "./data";
 import { hpKind } from "./hp";
+import { metricKind } from "./metrics";
 
 export interface ColumnKind {
     title: string;
@@ -73,16 +74,17 @@ export const KINDS: Record<Column, ColumnKind> = {
 
 export interface Shown {
     key: string;
-    /* null: a hyperparameter, by which the master cannot sort. */
-    own: Column | null;
+    /* What it is called as a key of the sort. */
+    sort: string;
     kind: ColumnKind;
 }
 
 /* What tells of the search comes first, its hyperparameters next, and then the rest. */
 const OF_THE_SEARCH: readonly Column[] = ["id", "name", "state", "progress", "trials", "best", "metric", "searcher"];
 
-export function shownColumns(columns: readonly Column[], hps: readonly string[]): Shown[] {
-    const own = columns.map((c): Shown => ({ key: c, own: c, kind: KINDS[c] }));
+export function shownColumns(columns: readonly Column[], hps: readonly string[], metrics: readonly string[] = []): Shown[] {
+    const own = columns.map((c): Shown => ({ key: c, sort: c, kind: KINDS[c] }));
     const at = columns.filter((c) => OF_THE_SEARCH.includes(c)).length;
-    return [...own.slice(0, at), ...hps.map((n): Shown => ({ key: `hp ${n}`, own: null, kind: hpKind(n) })), ...own.slice(at)];
+    return [...own.slice(0, at), ...metrics.map((m): Shown => ({ key: `metric ${m}`, sort: m, kind: metricKind(m) })),
+        ...hps.map((n): Shown => ({ key: `hp ${n}`, sort: `hp.${n}`, kind: hpKind(n) })), ...own.slice(at)];
 }

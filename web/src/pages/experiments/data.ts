@@ -4,6 +4,8 @@ import type { Column, ListView, StateGroup } from "../../state/list_address";
 import { bare } from "../../ui/state";
 import type { Experiment } from "../experiment/data";
 import { searches } from "./hp";
+import { formset, search, sortText } from "./search";
+import { asked } from "../../state/filter_tree";
 
 export type Verb = "pause" | "activate" | "cancel" | "kill" | "archive" | "unarchive" | "delete";
 export const VERBS: readonly Verb[] = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"];
@@ -35,12 +37,21 @@ export function filterOf(v: ListView): Query {
     };
 }
 
-function orderOf(v: ListView): Query {
-    return { sortBy: SORTS[v.sort] ?? "SORT_BY_ID", orderBy: v.isDown ? "ORDER_BY_DESC" : "ORDER_BY_ASC" };
+/* By its one key, where GetExperiments can; else null. */
+function orderOf(v: ListView): Query | null {
+    const key = v.sort[0]!, sortBy = SORTS[key.replace(/^-/, "") as Column];
+    return v.sort.length === 1 && sortBy ? { sortBy, orderBy: key.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC" } : null;
 }
 
-/* `best`: the hyperparameters of its best trial, where a column shows one that is searched. */
-export interface Listed extends Experiment { best?: Record<string, unknown> | null }
+/* GetExperiments counts without looking at every row; the rest is for the search. */
+export function isPlain(v: ListView): boolean {
+    return !v.tree && !v.metrics.length && orderOf(v) !== null;
+}
+
+const formsetOf = (v: ListView, ...more: Parameters<typeof formset>[2] & object): string => formset(v, v.states.flatMap((s) => STATES[s]).map(bare), more);
+
+/* `best`: the hyperparameters of its best trial, where a column shows one that is searched; `summary`: that one's metrics. */
+export interface Listed extends Experiment { best?: Record<string, unknown> | null; summary?: unknown }
 
 const BESTS_AT_ONCE = 50, BESTS_MOST = 10_000;
 const NO_METRIC = "-.-"; // the trials are wanted, not their points, and this route gives many of them at once
@@ -70,6 +81,10 @@ async function withBests(rows: Experiment[], hps: readonly string[], signal: Abo
 export interface Stretch { of: ListView; offset: number; rows: Listed[]; total: number }
 
 export async function askRows(v: ListView, offset: number, limit: number, signal: AbortSignal): Promise<Stretch> {
+    if (!isPlain(v)) {
+        const { rows, start, total } = await search(formsetOf(v), sortText(v.sort), offset, limit, signal);
+        return { of: v, offset: start, rows, total };
+    }
     const query = { ...filterOf(v), ...orderOf(v), offset, limit };
     const { experiments, pagination } = await call("GET /api/v1/experiments", { query, signal });
     return { of: v, offset: pagination.startIndex ?? offset, rows: await withBests(experiments, v.hps, signal), total: pagination.total };
@@ -82,8 +97,9 @@ export async function askAll(v: ListView, told: Told, signal: AbortSignal): Prom
     const all: Experiment[] = [];
     for (;;) {
         const after = all.at(-1)?.id ?? 0;
-        const { experiments } = await call("GET /api/v1/experiments", { signal,
-            query: { ...filterOf(v), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", limit: ALL_PAGE, "experimentIdFilter.gt": after } });
+        const experiments = v.tree ? (await search(formsetOf(v, asked("id", ">", after)), "id=asc", 0, ALL_PAGE, signal)).rows
+            : (await call("GET /api/v1/experiments", { signal,
+                query: { ...filterOf(v), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", limit: ALL_PAGE, "experimentIdFilter.gt": after } })).experiments;
         all.push(...experiments);
         told(all.length);
         if (experiments.length < ALL_PAGE) return all;

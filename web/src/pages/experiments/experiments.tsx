@@ -1,6 +1,7 @@
 /* All experiments: live rows, of which only those in sight are asked for. What is seen is the address. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, type Column, type ListView } from "../../state/list_address";
+import { fieldsOf } from "../../state/filter_tree";
 import { useLive } from "../../state/live";
 import { keepColumns, ownColumns } from "../../state/prefs";
 import { navigate, path, query } from "../../state/router";
@@ -13,14 +14,16 @@ import { useSight } from "../../ui/virtual";
 import "./experiments.css";
 import { Bulk } from "./bulk";
 import { KINDS, shownColumns, type Shown } from "./columns";
-import { askRows, askSorted, filterOf } from "./data";
+import { askRows, askSorted, filterOf, isPlain, type Stretch } from "./data";
+import type { Columns } from "./builder";
 import { Filters, NO_FILTERS } from "./filters";
 import { namesOf } from "./hp";
+import { askMetricColumns } from "./metrics";
 import { NONE, tick, type Selection } from "./selection";
 import { rowPx, Table } from "./table";
 import { Problem } from "../problem";
 
-const LIVE_MS = 1000;
+const LIVE_MS = 1000, SEARCH_MS = 3000, NAMES_MS = 30_000;
 const PAGE = 50;
 
 /* The pages that the rows in sight lie on, as an offset and a limit. */
@@ -57,6 +60,16 @@ function ColumnChoice({ columns }: { columns: readonly Column[] }) {
         of={COLUMNS.map((c) => ({ value: c, text: KINDS[c].title, isFixed: FIXED.includes(c) }))} />;
 }
 
+/* What the rows in sight have, and what is chosen: names of hyperparameters and of metrics. */
+function useColumnNames(got: Stretch, view: ListView): Columns {
+    const ids = got.rows.map((e) => e.id), fields = fieldsOf(view.tree).map((f) => f.column), sort = view.sort.map((k) => k.replace(/^-/, ""));
+    const [isWanted, setWanted] = useState(false);
+    const live = useLive("metric columns", isWanted ? ids.join() : "", (stop) => askMetricColumns(isWanted ? ids.slice(0, PAGE) : [], stop), () => NAMES_MS);
+    const hps = [...fields, ...sort].filter((c) => c.startsWith("hp.")).map((c) => c.slice(3));
+    const metrics = [...fields, ...sort].filter((c) => c.includes(".") && !c.startsWith("hp."));
+    return { hps: namesOf(got.rows, [...view.hps, ...hps]), metrics: [...new Set([...view.metrics, ...metrics, ...(live.data ?? [])])], onOpen: () => setWanted(true) };
+}
+
 /* All rows that match, not only those in sight. */
 function Csv({ view, columns }: { view: ListView; columns: Shown[] }) {
     const [done, setDone] = useState<number | null>(null), stop = useRef<AbortController | null>(null);
@@ -66,7 +79,7 @@ function Csv({ view, columns }: { view: ListView; columns: Shown[] }) {
         setDone(0);
         try {
             const all = await askSorted(view, setDone, mine.signal);
-            saveAs("experiments.csv", csv(columns.map((c) => c.own ?? c.kind.title), all.map((e) => columns.map((c) => c.kind.plain(e, now)))));
+            saveAs("experiments.csv", csv(columns.map((c) => (c.key === c.sort ? c.key : c.kind.title)), all.map((e) => columns.map((c) => c.kind.plain(e, now)))));
         } catch (e) {
             if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
         }
@@ -88,20 +101,23 @@ function Empty({ view }: { view: ListView }) {
 }
 
 export function ExperimentsPage() {
-    const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps), box = useRef<HTMLDivElement>(null);
-    const filter = JSON.stringify(filterOf(view)), key = `${filter} ${view.sort} ${view.isDown}`;
+    const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps, view.metrics), box = useRef<HTMLDivElement>(null);
+    const filter = JSON.stringify([filterOf(view), view.tree]), key = `${filter} ${view.sort}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
     const sight = useSight(box, total, rowPx(isNarrow.value, columns.length)), [offset, limit] = pagesOf(sight.first, sight.end);
-    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps]), (stop) => askRows(view, offset, limit, stop), () => LIVE_MS);
+    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps, view.metrics]), (stop) => askRows(view, offset, limit, stop), () => (isPlain(view) ? LIVE_MS : SEARCH_MS));
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
     useEffect(() => sight.toTop(), [key]);
+    const names = useColumnNames(got, view);
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
             <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={own} />
                 <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
-                    of={namesOf(got.rows, view.hps).map((n) => ({ value: n, text: n }))} /><Csv view={view} columns={columns} /></span></div>
-        <Filters view={view} set={change} total={live.data ? got.total : null} />
+                    of={names.hps.map((n) => ({ value: n, text: n }))} />
+                <Choices name="Metrics" summary={String(view.metrics.length)} ticked={view.metrics} set={(metrics) => change({ metrics })}
+                    of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} /><Csv view={view} columns={columns} /></span></div>
+        <Filters view={view} set={change} total={live.data ? got.total : null} names={names} />
         <Problem error={live.error} what="The experiments" />
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
             acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />

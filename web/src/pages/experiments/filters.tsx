@@ -5,11 +5,12 @@ import { ARCHIVED, isFiltered, STATE_GROUPS, type Archived, type ListView } from
 import { useLive } from "../../state/live";
 import { Choices } from "../../ui/choices";
 import { count } from "../../ui/format";
+import { Builder, type Columns } from "./builder";
 
 const TYPED_MS = 250; // after the last key
 const SEEN_MS = 60_000;
 const ARCHIVED_WORDS: Record<Archived, string> = { no: "without archived", only: "only archived", too: "with archived" };
-export const NO_FILTERS: Partial<ListView> = { search: "", states: [], owners: [], labels: [] };
+export const NO_FILTERS: Partial<ListView> = { search: "", states: [], owners: [], labels: [], tree: null };
 export type SetView = (change: Partial<ListView>) => void;
 
 /* What is typed goes into the address when the keys rest. */
@@ -46,7 +47,7 @@ function Labels({ view, set }: { view: ListView; set: SetView }) {
     return <Choices name="Labels" summary={summary(view.labels, "any")} of={of} ticked={view.labels} set={(labels) => set({ labels })} />;
 }
 
-export function Filters({ view, set, total }: { view: ListView; set: SetView; total: number | null }) {
+export function Filters({ view, set, total, names }: { view: ListView; set: SetView; total: number | null; names: Columns }) {
     return <form class="row" role="search" onSubmit={(e) => e.preventDefault()}>
         <Search view={view} set={set} />
         <Choices name="State" summary={summary(view.states, "any")} ticked={view.states} set={(states) => set({ states })}
@@ -56,6 +57,7 @@ export function Filters({ view, set, total }: { view: ListView; set: SetView; to
         <select aria-label="Archived" value={view.archived} onChange={(e) => set({ archived: e.currentTarget.value as Archived })}>
             {ARCHIVED.map((a) => <option key={a} value={a}>{ARCHIVED_WORDS[a]}</option>)}
         </select>
+        <Builder tree={view.tree} names={names} set={(tree) => set({ tree })} />
         {isFiltered(view) && <button type="button" onClick={() => set(NO_FILTERS)}>Clear filters</button>}
         <span class="soft" role="status">{total === null ? "" : count(total, "experiment")}</span>
     </form>;

@@ -1,11 +1,12 @@
 /* The rows in sight as a table; heads sort, boxes tick. What has not come yet is a row of dots. */
 import { Component, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { SORTABLE, type Column, type ListView } from "../../state/list_address";
+import { FIRST_SORT, type ListView } from "../../state/list_address";
 import { isNarrow } from "../../ui/narrow";
 import { toast } from "../../ui/toasts";
 import type { Sight } from "../../ui/virtual";
-import { KINDS, type Shown } from "./columns";
+import { placeOf, pressed } from "../experiment/sort";
+import type { Shown } from "./columns";
 import type { Listed, Stretch } from "./data";
 import type { SetView } from "./filters";
 import { ALL, isTicked, NONE, size, tick, type Selection } from "./selection";
@@ -30,13 +31,17 @@ export interface TableProps {
     setTicked: (s: Selection) => void;
 }
 
-function Head({ c, view, set }: { c: Column; view: ListView; set: SetView }) {
-    const isSorted = view.sort === c, title = KINDS[c].title;
-    if (!SORTABLE.includes(c)) return <th scope="col">{title}</th>;
-    return <th scope="col" aria-sort={isSorted ? (view.isDown ? "descending" : "ascending") : undefined}>
-        <button type="button" title={`Sort by ${title.toLowerCase()}`}
-            onClick={() => set({ sort: c, isDown: isSorted ? !view.isDown : c !== "name" })}>
-            {title}{isSorted && <span aria-hidden="true"> {view.isDown ? "▼" : "▲"}</span>}</button>
+function Head({ c, view, set }: { c: Shown; view: ListView; set: SetView }) {
+    const { sort } = view, is = placeOf(sort, c.sort), sign = is && (is.isDown ? "▼" : "▲"), title = c.kind.title;
+    const press = (isMore: boolean) => {
+        const next = pressed(sort, c.sort, isMore);
+        set({ sort: next.length ? next : [FIRST_SORT] });
+    };
+    // One head only may say so: the first key, by whose column the rows are in order.
+    return <th scope="col" aria-sort={is?.at === 0 ? (is.isDown ? "descending" : "ascending") : undefined}>
+        <button type="button" title={`Sort by ${title.toLowerCase()}; with shift: also by it`} onClick={(e) => press(e.shiftKey)}>
+            {title}{is && <span aria-hidden="true"> {sign}{sort.length > 1 ? is.at + 1 : ""}</span>}
+            {is && is.at > 0 && <span class="hidden">, then by this, {is.isDown ? "descending" : "ascending"}</span>}</button>
     </th>;
 }
 
@@ -45,8 +50,7 @@ function Heads(p: TableProps) {
     return <thead><tr aria-rowindex={1}>
         <th scope="col"><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
             ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
-        {p.columns.map((c) => (c.own ? <Head key={c.key} c={c.own} view={p.view} set={p.set} />
-            : <th key={c.key} scope="col" title="Hyperparameter, as the best trial had it">{c.kind.title}</th>))}
+        {p.columns.map((c) => <Head key={c.key} c={c} view={p.view} set={p.set} />)}
     </tr></thead>;
 }
 

@@ -1,0 +1,26 @@
+/* Metrics as columns of the list: what the best trial's summary says of them. */
+import { stream, type Messages } from "../../api/client";
+import { number, value } from "../../ui/format";
+import { Name, shown } from "../../ui/name";
+import type { ColumnKind } from "./columns";
+import type { Listed } from "./data";
+import { statOf } from "./search";
+
+const LETTER_PX = 8, EDGE_PX = 40, WIDTH_MOST = 300, STATS = ["last", "min", "max", "mean"] as const;
+
+const cell = (v: unknown): string => (typeof v === "number" ? number(v) : v === undefined || v === null ? "" : value(v));
+
+export function metricKind(column: string): ColumnKind {
+    const of = (e: Listed) => statOf(e.summary, column);
+    return { title: shown(column), width: Math.min(WIDTH_MOST, EDGE_PX + LETTER_PX * column.length), show: (e) => <Name text={cell(of(e))} />, plain: (e) => of(e) ?? "",
+        whole: (e) => (of(e) === undefined ? "" : shown(`${String(of(e))} in trial ${e.bestTrialId}, the best`)) };
+}
+
+/* What these experiments have reported, as columns. */
+export async function askMetricColumns(ids: number[], signal: AbortSignal): Promise<string[]> {
+    const names = new Set<string>();
+    if (!ids.length) return [];
+    for await (const m of stream<Messages["ExpMetricNamesResponse"]>("GET /api/v1/experiments/metrics-stream/metric-names", { query: { ids }, signal }))
+        for (const n of m.metricNames ?? []) names.add(`${n.group}.${n.name}`);
+    return [...names].sort().flatMap((n) => STATS.map((s) => `${n}.${s}`));
+}
