@@ -218,7 +218,8 @@ static void judge(struct core *c, struct alloc *a, const struct container *k,
 {
     bool clean = e->reason == CORE_EXITED && e->code == 0 && e->signal == 0;
     bool after_end = k->daemon && a->kill == KILL_DAEMONS;
-    if (clean || after_end || a->was_ours)
+    bool follows = e->reason == CORE_KILLED && a->kill != KILL_NONE; /* as the others have to */
+    if (clean || after_end || follows || a->was_ours)
         return;
     if (a->acked && (e->reason == CORE_EXITED || e->reason == CORE_STALLED)) {
         log_late_failure(c, a, e);

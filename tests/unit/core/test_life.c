@@ -80,6 +80,32 @@ static void test_restarts_are_counted(void **state)
     assert_int_equal(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.restarts, 2);
 }
 
+/* The kill that follows from a failure says nothing of whose fault that was. */
+static void test_a_gangs_restarts_are_counted(void **state)
+{
+    world_hello(&w, "b", 2, NULL, 0);
+    world_create(&w, "{\"resources\":{\"slots_per_trial\":4},\"max_restarts\":1}");
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_CODE(3));
+    world_exit(&w, 1, 1, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(world_trial(&w, 1).restarts, 1);
+    world_run(&w, 1);
+    world_exit(&w, 1, 1, EXIT_CODE(3));
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(saved_trial(), TRIAL_ERROR);
+}
+
+/* Neither is it where a lost host is why the others fail. */
+static void test_a_gangs_losses_are_not_counted(void **state)
+{
+    world_hello(&w, "b", 2, NULL, 0);
+    world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}");
+    world_run(&w, 1);
+    world_exit(&w, 1, 0, EXIT_CODE(1));
+    world_exit(&w, 1, 1, EXIT_LOST);
+    assert_int_equal(world_trial(&w, 1).restarts, 0);
+}
+
 /* What the user sets goes before ours, but for what the shell will add. */
 static void test_users_variables(void **state)
 {
@@ -488,6 +514,8 @@ int main(void)
         TEST(test_users_variables),
         TEST(test_list_of_requirements),
         TEST(test_restarts_are_counted),
+        TEST(test_a_gangs_restarts_are_counted),
+        TEST(test_a_gangs_losses_are_not_counted),
         TEST(test_failed_hosts_get_other_ports),
         TEST(test_one_host_keeps_its_ports),
         TEST(test_losses_are_not_counted),
