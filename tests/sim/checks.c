@@ -236,15 +236,18 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
 }
 
 /* One whose first row was refused is in no row, and ends once its host says that nothing of it
- * runs. */
+ * runs: an experiment, or a collection. */
 static bool is_any_refused(const struct sim *m, const struct core *c)
 {
     int64_t *ids;
+    struct core_alloc_view a;
     size_t n = core_jobs(c, NULL, &ids);
     bool any = false;
     for (size_t i = 0; i < n; i++)
         any |= (size_t)ids[i] > m->store.exps.n || m->store.exps.v[ids[i] - 1]->deleted;
     free(ids);
+    for (size_t i = 0; !any && core_alloc_at(c, i, &a); i++)
+        any = a.state == ALLOC_TERMINATING && !map_get(m->store.alloc_by_id, a.id);
     return any;
 }
 

@@ -110,16 +110,16 @@ void host_back(struct sim *m, int index)
 /* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
 static struct core_silent silence_of(const struct sim *m, const struct task *t)
 {
-    bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->phase > P_STARTING;
-    return (struct core_silent){is && !t->stopped ? "training" : NULL, t->node, 10000, 60000};
+    bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->has_run;
+    return (struct core_silent){is && t->phase != P_ENDED ? "training" : NULL, t->node, 10000, 60000};
 }
 
 static void fill_task(const struct sim *m, struct core_task_in *in, const struct task *t)
 {
     *in = (struct core_task_in){.alloc = t->alloc, .container = t->container, .exit = t->exit,
                                 .state = t->stopped ? CORE_TASK_ENDED
-                                         : t->phase <= P_STARTING ? CORE_TASK_STARTING
-                                                                  : CORE_TASK_RUNNING};
+                                         : t->has_run ? CORE_TASK_RUNNING
+                                                      : CORE_TASK_STARTING};
     in->silent = silence_of(m, t);
 }
 
@@ -275,7 +275,7 @@ void host_acked(struct sim *m, const struct waiter *w)
         report_slot(m, h, i);
     for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
         host_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
-                    h->tasks.v[i]->phase > P_STARTING ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
+                    h->tasks.v[i]->has_run ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
 }
 
 /* A stream keeps its order. A master that the host has left speaks to nobody. */
@@ -373,10 +373,6 @@ static void start(struct sim *m, int host, const struct order *o)
         vec_push(&t->slots, (int)json_integer_value(json_array_get(slots, i)));
     const char *steps = json_str(o->env, "DET_STEPS_COMPLETED", "0");
     t->progress = (double)strtoll(steps, NULL, 10);
-    if (m->now_ms < m->hosts[host].broken_until) {
-        task_end(m, t, CORE_START_FAILED, 0);
-        return;
-    }
     sim_later(m, 5, (struct msg){.kind = M_TASK, .task = t->uid});
 }
 

@@ -78,6 +78,8 @@ static void handle(struct sim *m, struct msg *msg)
         host_on(m, msg);
     else if (msg->kind == M_REQUEST)
         request_arrive(m, msg);
+    else if (msg->kind == M_LIFE)
+        life_on(m, msg);
     else if ((t = task_find(m, msg->task)))
         task_run(m, t);
 }

@@ -6,11 +6,11 @@
  * and commits it as the driver does: one transaction in flight, the other effects performed, in
  * order, once it is there. The store holds exactly the rows that were committed, refuses those of
  * an older epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an
- * ordered link that loses nothing while it stands and everything when it breaks. Tasks are
- * det-tasks with a harness: rendezvous, operations, training, checkpoints, preemption. Their
- * requests are asked again until answered and may be lost, late, doubled or overtaken. Users do
- * what users do, in pools and under quotas; the clients of custom searches poll, decide and
- * acknowledge.
+ * ordered link that loses nothing while it stands and everything when it breaks. A task is the real
+ * life of a det-task (agent/life/) with a model of a harness: rendezvous, operations, training,
+ * checkpoints, preemption. Their requests are asked again until answered and may be lost, late,
+ * doubled or overtaken. Users do what users do, in pools and under quotas; the clients of custom
+ * searches poll, decide and acknowledge.
  *
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
  * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
@@ -33,6 +33,7 @@
 
 #include "core.h"
 #include "map.h"
+#include "tasklife.h"
 #include "uuid.h"
 #include "vec.h"
 
@@ -129,6 +130,7 @@ enum msg_kind {
     M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_SLOT, M_MOUNT,
     /* tasks: .task */
     M_TASK, M_REQUEST,
+    M_LIFE, /* and .index: of enum tasklife_event_kind */
     M_KIND_COUNT
 };
 struct msg {
@@ -235,8 +237,14 @@ struct task {
     VEC(int) slots;
     int64_t trial, run, length;
     bool has_store;           /* it knows its checkpoint store by an id */
-    bool gc, met, preempt, stopped; /* stopped: nothing of it runs, its exit is known */
-    enum phase phase;
+    bool gc, met, preempt, has_run;
+    bool stopped;             /* nothing of it runs, its exit is told */
+    struct tasklife life;     /* of its det-task, from P_STARTING on */
+    bool is_performing;       /* what life asks for */
+    bool is_gone;             /* the last strike left nothing of it */
+    int64_t tick_ms;          /* when life is told of its deadline; 0: never yet */
+    int64_t killed_ms;        /* when it was first to be killed; 0: not */
+    enum phase phase;         /* of its harness */
     double progress, metric;
     uint64_t waiting;         /* request token awaited, 0: none */
     int64_t asked_ms;
@@ -248,10 +256,17 @@ struct task {
 struct task *task_create(struct sim *m, int host, const char *alloc, const char *container);
 void task_run(struct sim *m, struct task *t);
 void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
+void task_over(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
 void task_answer(struct sim *m, struct task *t, uint64_t token, int code);
 struct task *task_find(const struct sim *m, uint64_t uid);
 struct task *task_of(const struct sim *m, int host, const char *alloc);
 void task_free(struct sim *m, struct task *t); /* and off the indices */
+
+/* ---- lives.c: det-tasks ---- */
+void life_begin(struct sim *m, struct task *t);
+void life_step(struct sim *m, struct task *t, struct tasklife_event e);
+void life_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
+void life_on(struct sim *m, const struct msg *msg);
 
 /* ---- requests.c: of harnesses, over a network ---- */
 /* Sends ev (trial, run, allocation and container are the task's); token 0: nobody waits. */

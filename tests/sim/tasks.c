@@ -1,5 +1,5 @@
-/* A container and the harness in it: rendezvous, operations, training, checkpoints, preemption,
- * exit. */
+/* A container, and a model of the harness in it: rendezvous, operations, training, checkpoints,
+ * preemption, exit. */
 #include "sim.h"
 
 #include <string.h>
@@ -51,6 +51,7 @@ static void unlist(struct sim *m, struct task *t)
 void task_free(struct sim *m, struct task *t)
 {
     unlist(m, t);
+    tasklife_finish(&t->life);
     vec_free(&t->slots);
     free(t->alloc);
     free(t);
@@ -68,10 +69,9 @@ static bool is_broken(const struct sim *m, const struct task *t)
     return m->in.seed % 5 == 0 && !t->gc && strtoll(t->alloc, NULL, 10) % 3 == 0;
 }
 
-void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
+/* Its exit is told. */
+void task_over(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
 {
-    if (t->stopped)
-        return;
     t->stopped = true;
     t->phase = P_ENDED;
     t->exit = (struct core_exit){.reason = reason, .code = code, .rank = code ? 0 : -1};
@@ -87,6 +87,17 @@ void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int c
             wake(m, m->hosts[t->host].tasks.v[i], 1);
 }
 
+/* One that waits for its slots has no det-task yet. */
+void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
+{
+    if (t->stopped)
+        return;
+    if (t->phase == P_QUEUED)
+        task_over(m, t, reason, code);
+    else
+        life_end(m, t, reason, code);
+}
+
 /* Nothing can be read or kept: a task that knows its store sees that it is not there. */
 static bool is_store_away(struct sim *m, struct task *t)
 {
@@ -100,7 +111,10 @@ static bool is_store_away(struct sim *m, struct task *t)
 static void crash(struct sim *m, struct task *t)
 {
     store_trial(&m->store, t->trial)->crashes++;
-    task_end(m, t, CORE_EXITED, 1);
+    if (sim_random(m, 4))
+        task_end(m, t, CORE_EXITED, 1);
+    else
+        task_end(m, t, CORE_STALLED, 0);
 }
 
 void task_answer(struct sim *m, struct task *t, uint64_t token, int code)
@@ -163,6 +177,7 @@ static void run_rendezvous(struct sim *m, struct task *t)
 {
     if (t->met) {
         map_put(m->started, t->container, m);
+        life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_MET});
         if (t->node == 0 && is_store_away(m, t))
             return;
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
@@ -244,7 +259,7 @@ static bool goes_wrong(struct sim *m, struct task *t)
     } else if (sim_chance(m, 2)) {
         exit_early(m, t);
     }
-    return t->stopped;
+    return t->phase == P_ENDED;
 }
 
 static void run_train(struct sim *m, struct task *t)
@@ -318,6 +333,25 @@ static void run_ack(struct sim *m, struct task *t)
     task_end(m, t, CORE_EXITED, 0);
 }
 
+static void start(struct sim *m, struct task *t)
+{
+    life_begin(m, t);
+    enter(m, t, P_STARTING, 5);
+    host_report(m, t, false, CORE_TASK_STARTING);
+    if (m->now_ms < m->hosts[t->host].broken_until)
+        task_end(m, t, CORE_START_FAILED, 0);
+    else if (sim_random(m, 2))
+        life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_STEP, .step = "a hook"});
+}
+
+static void start_ranks(struct sim *m, struct task *t)
+{
+    life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_RANKS});
+    t->has_run = true;
+    enter(m, t, P_RENDEZVOUS, 5);
+    host_report(m, t, false, CORE_TASK_RUNNING);
+}
+
 void task_run(struct sim *m, struct task *t)
 {
     static void (*const run[])(struct sim *, struct task *) = {
@@ -330,14 +364,12 @@ void task_run(struct sim *m, struct task *t)
         [P_ACK] = run_ack,
         [P_PREEMPTED] = run_ack,
     };
-    if (t->stopped)
+    if (t->phase == P_ENDED)
         return;
     if (t->phase == P_QUEUED && slots_are_free(m, t)) {
-        enter(m, t, P_STARTING, 5);
-        host_report(m, t, false, CORE_TASK_STARTING);
+        start(m, t);
     } else if (t->phase == P_STARTING) {
-        enter(m, t, P_RENDEZVOUS, 5);
-        host_report(m, t, false, CORE_TASK_RUNNING);
+        start_ranks(m, t);
     } else if (t->phase != P_QUEUED && t->gc) {
         if (!is_store_away(m, t))
             task_end(m, t, CORE_EXITED, 0);
