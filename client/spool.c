@@ -25,6 +25,7 @@ struct spool {
     uint64_t sent, end;   /* first record not sent; end of the last whole record */
     uint64_t next_end;    /* end of the record that spool_next() gave; 0: none */
     struct buf current;   /* its payload; the sender's alone */
+    uint64_t bytes_max;   /* of the file */
 };
 
 struct frame {
@@ -151,6 +152,7 @@ int spool_open(const char *path, struct spool **ret, struct det_err *err)
 {
     struct spool *s = det_zalloc(sizeof *s);
     s->path = det_strdup(path ? path : "(memory)");
+    s->bytes_max = SPOOL_BYTES_MAX;
     pthread_mutex_init(&s->lock, NULL);
     int rc = open_file(s, path, err);
     if (rc < 0) {
@@ -231,7 +233,7 @@ int spool_sent(struct spool *s, struct det_err *err)
 {
     pthread_mutex_lock(&s->lock);
     int rc = 0;
-    if (s->next_end == s->end && s->end > SHRINK_BYTES) {
+    if (s->next_end == s->end && (s->end > SHRINK_BYTES || s->end >= s->bytes_max)) {
         if (ftruncate(s->fd, HEADER_BYTES) < 0)
             rc = io_fail(s, "truncate", err);
         else
@@ -243,6 +245,19 @@ int spool_sent(struct spool *s, struct det_err *err)
     s->next_end = 0;
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+void spool_limit(struct spool *s, uint64_t bytes)
+{
+    s->bytes_max = bytes;
+}
+
+bool spool_is_full(struct spool *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool full = s->end > s->sent && s->end >= s->bytes_max;
+    pthread_mutex_unlock(&s->lock);
+    return full;
 }
 
 uint64_t spool_pending(struct spool *s)

@@ -10,7 +10,8 @@
  * Format, little-endian. Header: "DETSPOL1", u64 offset of the first record that was not yet sent.
  * Then records: u32 bytes, u32 CRC-32C of the payload, payload; the payload is four NUL-terminated
  * strings: seq, method, path, body. A torn last record (a crash while writing) is cut off by the
- * next open. When everything was sent the file shrinks back to its header.
+ * next open. When everything was sent the file shrinks back to its header. It has a limit: who
+ * appends looks at spool_is_full() first, and waits until all was sent.
  *
  * A record may be sent twice (a crash between the master's answer and spool_sent()), so every call
  * that is spooled must be idempotent. `seq` ("<run>.<n>", header Det-Seq) is for people who look
@@ -22,12 +23,14 @@
 #define SPOOL_H
 
 #include "det/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SPOOL_ENV "DET_REPORT_SPOOL"
 #define SPOOL_HEADER "Det-Seq"
 #define SPOOL_RECORD_MAX (64u << 20)
+#define SPOOL_BYTES_MAX ((uint64_t)1 << 30) /* of the file */
 
 struct spool_record {
     const char *seq, *method, *path, *body; /* body "" means none */
@@ -47,6 +50,9 @@ DET_MUST int spool_append(struct spool *s, const struct spool_record *r, struct 
 DET_MUST int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err);
 /* The record of the last spool_next() arrived. */
 DET_MUST int spool_sent(struct spool *s, struct det_err *err);
+/* Something is unsent, and the file has SPOOL_BYTES_MAX or what spool_limit() set. */
+bool spool_is_full(struct spool *s);
+void spool_limit(struct spool *s, uint64_t bytes);
 /* Bytes not yet sent. */
 uint64_t spool_pending(struct spool *s);
 

@@ -21,6 +21,7 @@ struct reporter {
     struct spool *spool;
     int64_t run_id, seq;
     pthread_t thread;
+    pthread_t opener;         /* its signs of life are the rank's */
     pthread_mutex_t lock;
     pthread_cond_t changed;   /* something was posted, sent, failed, or the end came */
     bool ending;
@@ -187,8 +188,11 @@ int reporter_open(const struct reporter_options *o, struct reporter **ret, struc
     struct reporter *r = det_zalloc(sizeof *r);
     r->http = o->http;
     r->run_id = o->run_id;
+    r->opener = pthread_self();
     init_sync(r);
     int rc = spool_open(o->spool_path, &r->spool, err);
+    if (rc == 0 && o->spool_bytes_max)
+        spool_limit(r->spool, o->spool_bytes_max);
     sigset_t all, old; /* signals belong to the main thread */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -245,9 +249,23 @@ int reporter_failed(struct reporter *r, struct det_err *err)
     return code;
 }
 
+/* The lock is held. A master that is away for long fills no disk, and a rank that waits for it does
+ * not hang. */
+static void wait_room(struct reporter *r)
+{
+    while (spool_is_full(r->spool) && !r->given_up && !r->ending) {
+        wait_idle(r, clk_mono_ms() + 500);
+        if (pthread_equal(r->opener, pthread_self()))
+            loop_alive_again();
+    }
+}
+
 int reporter_post_text(struct reporter *r, const char *path, const char *text, struct det_err *err)
 {
     char seq[64];
+    pthread_mutex_lock(&r->lock);
+    wait_room(r);
+    pthread_mutex_unlock(&r->lock);
     int rc = reporter_failed(r, err);
     if (rc < 0)
         return rc;

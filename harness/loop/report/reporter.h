@@ -1,7 +1,8 @@
 /*
  * Reports to the master, asynchronous and in order. reporter_post() puts a call into the spool
  * (client/spool.h) and returns; a thread sends one after the other, and again with growing pauses
- * while the master is away, so training never waits for the network. Only reporter_flush() waits.
+ * while the master is away, so training never waits for the network. Only reporter_flush() waits,
+ * and who posts while the spool is full (spool_bytes_max): until all that is there was sent.
  *
  * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more
  * is sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer:
@@ -15,6 +16,7 @@
 struct reporter_options {
     struct loop_http http;
     const char *spool_path; /* NULL: in memory */
+    uint64_t spool_bytes_max; /* 0: SPOOL_BYTES_MAX */
     int64_t run_id;
 };
 

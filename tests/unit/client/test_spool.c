@@ -190,12 +190,32 @@ static void in_memory(void **state)
     spool_close(s);
 }
 
+static void a_full_one_is_empty_once_all_is_sent(void **state)
+{
+    struct spool *s = open_it();
+    struct stat st;
+    spool_limit(s, 100);
+    assert_false(spool_is_full(s));
+    int n = 0;
+    while (!spool_is_full(s))
+        append(s, n++);
+    for (int i = 0; i < n; i++) {
+        assert_true(spool_is_full(s));
+        expect(s, i);
+        assert_int_equal(spool_sent(s, NULL), 0);
+    }
+    assert_false(spool_is_full(s));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 16);
+    spool_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(in_order_over_restarts), T(one_at_a_time), T(torn_end), T(flipped_bit), T(foreign_file),
-        T(shrinks), T(crash_while_shrinking),
+        T(shrinks), T(crash_while_shrinking), T(a_full_one_is_empty_once_all_is_sent),
         cmocka_unit_test(in_memory),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
