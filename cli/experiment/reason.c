@@ -1,5 +1,6 @@
 #include "reason.h"
 
+#include "agentlink.h"
 #include "buf.h"
 #include "uuid.h"
 #include <stdio.h>
@@ -18,11 +19,11 @@ static const char *text_of(const json_t *line)
     return json_str(line, "log", json_str(line, "message", ""));
 }
 
-/* What follows a task's working directory, which an agent calls .../<allocation>/work; NULL: the
- * path is of no task. */
+/* What follows a task's working directory, which an agent calls as its allocation
+ * (LINK_WORK_DIR); NULL: the path is of no task. */
 static const char *below_work(const char *path)
 {
-    static const char dir[] = "/work/";
+    static const char dir[] = "/" LINK_WORK_DIR "/";
     for (const char *p = path; (p = strstr(p, dir)) != NULL; p++) {
         const char *name = p;
         while (name > path && name[-1] != '/')

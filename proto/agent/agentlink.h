@@ -40,6 +40,9 @@
 #define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS 2000
 #define LINK_SILENCE_MS   10000
+/* In a task's directory, which is called as its allocation: where its ranks work, and so what the
+ * paths in their tracebacks begin with. */
+#define LINK_WORK_DIR     "work"
 /* The last line of an answer to an order "stacks", with the agent's name. */
 #define LINK_STACKS_END   "The stacks of the ranks on agent %s end here."
 #define LINK_BEAT_MS      4000 /* an agent that has nothing to tell says so this often */

@@ -1,5 +1,6 @@
 #include "traceback.h"
 
+#include "agentlink.h"
 #include "mem.h"
 
 #include <stdio.h>
@@ -10,9 +11,10 @@ static const char *const libraries[] = {"/lib/python3", "-packages/", "/determin
 
 const char *traceback_users_file(const char *path, const char *dir)
 {
+    static const char work[] = "/" LINK_WORK_DIR "/";
     size_t n = strlen(dir);
-    if (strncmp(path, dir, n) == 0 && strncmp(path + n, "/work/", 6) == 0)
-        return path + n + 6;
+    if (strncmp(path, dir, n) == 0 && strncmp(path + n, work, strlen(work)) == 0)
+        return path + n + strlen(work);
     for (size_t i = 0; i < DET_ARRAY_LEN(libraries); i++)
         if (strstr(path, libraries[i]))
             return NULL;
