@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAR = 24 };
+enum { BAR = 24, REPORTS_MAX = 10000 };
 
 struct view {
     int64_t trial, experiment;
-    bool live;
+    bool live, by_reports; /* by_reports: there are no measurements */
     struct profile p;
     struct profile_span span;
     struct profile_stalls stalls;
@@ -57,11 +57,25 @@ static int ask(struct cli *c, struct view *v, struct det_err *err)
     return rc;
 }
 
-static int none(struct cli *c, const struct view *v, struct det_err *err)
+/* Reports of its batches, which every trial makes, say at least how fast it is. */
+static int ask_reports(struct cli *c, struct view *v, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    int rc = cli_get(c, &answer, err,
+                     "/trials/%" PRId64 "/workloads?metricType=METRIC_TYPE_TRAINING&limit=%d",
+                     v->trial, REPORTS_MAX);
+    if (rc == 0)
+        v->by_reports = profile_add_reports(&v->p, json_arr(answer, "workloads"), &v->span);
+    return rc;
+}
+
+static int none(struct cli *c, struct view *v, struct det_err *err)
 {
     JSON_OWN e = NULL;
     int rc = experiment_get(c, v->experiment, &e, err);
-    if (rc < 0)
+    if (rc == 0)
+        rc = ask_reports(c, v, err);
+    if (rc < 0 || v->by_reports)
         return rc;
     bool on = json_flag(json_path(e, "config.profiling"), "enabled", false);
     if (on && v->live)
@@ -239,6 +253,19 @@ static json_t *view_json(const struct view *v)
                      v->stalls.seconds, "series", list);
 }
 
+static void print_reports(const struct view *v)
+{
+    const struct profile_sum speed = profile_sum(&v->p.series.v[0]);
+    printf("trial %" PRId64 " of experiment %" PRId64 ": not profiled; by its reports, batches "
+           "%" PRId64 " to %" PRId64 " in %s s\n",
+           v->trial, v->experiment, v->span.first, v->span.last, show_number(v->span.seconds));
+    printf("  throughput  %s batches/s in the median, from %s to %s (at batch %" PRId64 ")\n\n",
+           show_number(speed.median), show_number(speed.least), show_number(speed.most),
+           speed.most_batch);
+    printf("`profiling: {enabled: true}` in the configuration (--config profiling.enabled=true) "
+           "tells where its time goes.\n");
+}
+
 static void show(struct cli *c, const struct view *v)
 {
     JSON_OWN j = c->json ? view_json(v) : NULL;
@@ -246,6 +273,10 @@ static void show(struct cli *c, const struct view *v)
         return;
     if (table_is_csv()) {
         print_csv(v);
+        return;
+    }
+    if (v->by_reports) {
+        print_reports(v);
         return;
     }
     print_head(v);

@@ -57,6 +57,45 @@ void profile_add(struct profile *p, const json_t *batch)
     }
 }
 
+struct report {
+    int64_t batches, at_us;
+};
+
+static bool read_report(const json_t *workload, struct report *ret)
+{
+    const json_t *t = json_obj(workload, "training");
+    ret->batches = json_int(t, "totalBatches", -1);
+    return ret->batches >= 0 && clk_parse(json_str(t, "endTime", ""), &ret->at_us, NULL) == 0;
+}
+
+bool profile_add_reports(struct profile *p, const json_t *workloads, struct profile_span *ret)
+{
+    struct report first = {0}, last = {0}, r;
+    struct profile_series s = {.kind = PROFILE_MISC};
+    size_t i, n = 0;
+    json_t *w;
+    json_array_foreach((json_t *)workloads, i, w)
+    {
+        if (!read_report(w, &r) || (n > 0 && (r.batches <= last.batches || r.at_us <= last.at_us)))
+            continue;
+        double seconds = (double)(r.at_us - last.at_us) / 1e6;
+        if (n > 0)
+            vec_push(&s.points, (struct profile_point){(double)(r.batches - last.batches) / seconds,
+                                                       r.batches, r.at_us});
+        first = n++ > 0 ? first : r;
+        last = r;
+    }
+    if (s.points.n == 0)
+        return false;
+    s.name = det_strdup("batches_per_second");
+    s.agent = det_strdup("");
+    s.gpu = det_strdup("");
+    vec_push(&p->series, s);
+    *ret = (struct profile_span){first.batches, last.batches,
+                                 (double)(last.at_us - first.at_us) / 1e6};
+    return true;
+}
+
 void profile_finish(struct profile *p)
 {
     for (size_t i = 0; i < p->series.n; i++) {

@@ -45,6 +45,9 @@ struct profile_span {
     double seconds;
 };
 struct profile_span profile_span(const struct profile *p);
+/* How fast the batches between two reports went, by the trial's training workloads in their order:
+ * the series "batches_per_second", and in *ret what they span. False: there are not two. */
+bool profile_add_reports(struct profile *p, const json_t *workloads, struct profile_span *ret);
 
 /* The part of the loop that this one is a part of, NULL: of the loop itself. Borrowed or static. */
 const char *profile_within(const struct profile *p, const char *name);

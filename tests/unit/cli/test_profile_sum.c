@@ -8,10 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+static json_t *parse(const char *text)
+{
+    json_t *j = json_parse(text, strlen(text), NULL);
+    assert_non_null(j);
+    return j;
+}
+
 static void add(struct profile *p, const char *text)
 {
-    JSON_OWN j = json_parse(text, strlen(text), NULL);
-    assert_non_null(j);
+    JSON_OWN j = parse(text);
     profile_add(p, j);
 }
 
@@ -88,9 +94,33 @@ static void hostile(void **state)
     profile_finish(&p);
 }
 
+static void reports(void **state)
+{
+    struct profile p = {0};
+    struct profile_span span;
+    JSON_OWN one = parse("[{\"training\":{\"totalBatches\":10,\"endTime\":"
+                                   "\"2026-01-01T00:00:01Z\"}}]");
+    assert_false(profile_add_reports(&p, one, &span));
+    assert_false(profile_add_reports(&p, NULL, &span));
+    JSON_OWN many = parse(
+        "[{\"training\":{\"totalBatches\":10,\"endTime\":\"2026-01-01T00:00:01Z\"}}, 7, {},"
+        "{\"training\":{\"totalBatches\":20,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
+        "{\"training\":{\"totalBatches\":15,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
+        "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
+        "{\"training\":{\"totalBatches\":\"x\",\"endTime\":\"2026-01-01T00:00:05Z\"}},"
+        "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
+    assert_true(profile_add_reports(&p, many, &span));
+    const struct profile_sum s = profile_sum(profile_find(&p, "batches_per_second"));
+    assert_int_equal(s.n, 2);
+    assert_true(s.least == 5 && s.most == 20 && s.most_batch == 40);
+    assert_true(span.first == 10 && span.last == 40 && span.seconds == 3);
+    profile_finish(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(stalls),
-                                       cmocka_unit_test(parts), cmocka_unit_test(hostile)};
+                                       cmocka_unit_test(parts), cmocka_unit_test(hostile),
+                                       cmocka_unit_test(reports)};
     return cmocka_run_group_tests_name("profile of det", tests, NULL, NULL);
 }
