@@ -70,6 +70,7 @@ export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal)
         void mine.now();
         const onShown = () => { if (document.visibilityState === "visible") void mine.now(); };
         document.addEventListener("visibilitychange", onShown);
+        addEventListener("online", onShown); // it need not wait until it would ask again
         let wasOut = false; // who signs in again sees the page as it is now
         const unheard = isSignedIn.subscribe((isIn) => {
             if (isIn && wasOut) void mine.now();
@@ -78,6 +79,7 @@ export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal)
         return () => {
             unheard();
             document.removeEventListener("visibilitychange", onShown);
+            removeEventListener("online", onShown);
             mine.end();
         };
     }, [key, detail]);

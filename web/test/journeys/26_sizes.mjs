@@ -1,6 +1,9 @@
 // Each page on a small phone and on a large screen, in both themes: nothing lies beside the page, nothing but tables and charts scrolls.
 import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
 
+/* What lies beside experiments, with rows in its tables: on a small phone. */
+const OTHERS = { users: "/det/users", roles: "/det/users?tab=roles", tokens: "/det/tokens", models: "/det/models", model: "/det/models/small%20model", version: "/det/models/small%20model/versions/1",
+    workspaces: "/det/workspaces", workspace: "/det/workspaces/1", project: "/det/projects/1", templates: "/det/templates", master: "/det/master", audit: "/det/master?tab=audit", log: "/det/master?tab=log" };
 const SIZES = { small: { width: 320, height: 640 }, large: { width: 3840, height: 2160 } };
 
 async function fitsIn(page, name) {
@@ -12,7 +15,7 @@ async function fitsIn(page, name) {
 
 /* A row is a card that is seen whole, whose cells say what they are, and as high as the list takes it to be. */
 async function areCards(page, name) {
-    if (!["experiments", "experiment", "cluster"].includes(name)) return;
+    if (!["experiments", "experiment", "cluster", "users", "models", "workspaces", "audit"].includes(name)) return;
     await page.locator("table.cards tbody tr").first().waitFor();
     const wrong = await page.evaluate(() => [...document.querySelectorAll("table.cards")].flatMap((t) => {
         const box = t.closest(".wide, .list-box"), cards = [...t.querySelectorAll("tbody:not(.gap) > tr")].map((r) => r.getBoundingClientRect());
@@ -43,4 +46,17 @@ export default async function ({ page }) {
             if (size === "small") await areCards(page, name);
         }
     }
+    const { checkpoints } = await api("GET", `/trials/${trial}/checkpoints`);
+    await api("POST", "/models", { name: "small model", description: "a_description_without_any_place_to_break_it_in_two", labels: ["l".repeat(60)] });
+    await api("POST", "/models/small%20model/versions", { checkpointUuid: checkpoints.find((c) => c.state === "STATE_COMPLETED").uuid });
+    await page.setViewportSize(SIZES.small);
+    for (const [name, address] of Object.entries(OTHERS)) {
+        await page.goto(url + address);
+        await page.locator("main h1").first().waitFor();
+        await page.getByText(/^(Loading|Asking)…$/).first().waitFor({ state: "detached" });
+        await areCards(page, name);
+        await fitsIn(page, `${name} small`);
+        await pictures(page, `size-small-${name}`);
+    }
+    await api("DELETE", "/models/small%20model");
 }
