@@ -60,6 +60,7 @@ static void on_db_closed(void *arg)
     origins_destroy(m->sh.origins);
     auth_destroy(m->sh.auth);
     slow_destroy(m->sh.large);
+    m->sh.large = NULL;
     trim_destroy(m->sh.trim);
     m->sh.trim = NULL;
     joins_destroy(m->sh.joins);

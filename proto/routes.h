@@ -1,7 +1,8 @@
 /*
  * The routes of the REST API, one line each, checked against openapi.yaml by tests/unit/proto.
  * X(name, METHOD, pattern, AUTH, BODY): `name` is the operationId, and the handler is api_<name>;
- * AUTH one of NONE USER ANY ADMIN (http.h: HTTP_AUTH_*); BODY is DEFAULT (1 MiB) or MAX (96 MiB).
+ * AUTH one of NONE USER ANY ADMIN (http.h: HTTP_AUTH_*); BODY is DEFAULT (1 MiB, and 4 KiB where
+ * AUTH is NONE), LARGE (4 MiB), REPORT (32 MiB) or MAX (96 MiB).
  */
 #ifndef PROTO_ROUTES_H
 #define PROTO_ROUTES_H
@@ -83,7 +84,7 @@
     X(get_searcher_events, GET, "/api/v1/experiments/{experimentId}/searcher_events", USER,        \
       DEFAULT)                                                                                     \
     X(post_searcher_operations, POST, "/api/v1/experiments/{experimentId}/searcher_operations",    \
-      USER, MAX)                                                                                   \
+      USER, LARGE)                                                                                 \
     X(replay_search, GET, "/api/v1/experiments/{experimentId}/searcher/replay", USER, DEFAULT)     \
     X(get_rungs, GET, "/api/v1/experiments/{experimentId}/rungs", USER, DEFAULT)                   \
     X(preview_hp_search, POST, "/api/v1/preview-hp-search", USER, DEFAULT)                         \
@@ -182,15 +183,15 @@
       ANY, DEFAULT)                                                                                \
     X(post_early_exit, POST, "/api/v1/trials/{trialId}/early_exit", ANY, DEFAULT)                  \
     X(post_runner_metadata, POST, "/api/v1/trials/{trialId}/runner/metadata", ANY, DEFAULT)        \
-    X(post_metrics, POST, "/api/v1/trials/{trialId}/metrics", ANY, MAX)                            \
-    X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, MAX)          \
-    X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, MAX)      \
-    X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, MAX)                    \
+    X(post_metrics, POST, "/api/v1/trials/{trialId}/metrics", ANY, REPORT)                         \
+    X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, REPORT)       \
+    X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, REPORT)   \
+    X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, LARGE)                  \
     X(get_profiler_series, GET, "/api/v1/trials/{trialId}/profiler/available_series", ANY, DEFAULT)\
     X(get_profiler_metrics, GET, "/api/v1/trials/{labels.trialId}/profiler/metrics", ANY, DEFAULT) \
-    X(post_checkpoint, POST, "/api/v1/checkpoints", ANY, MAX)                                      \
+    X(post_checkpoint, POST, "/api/v1/checkpoints", ANY, LARGE)                                    \
     X(adopt_checkpoint, POST, "/api/v1/checkpoints/adopt", ADMIN, DEFAULT)                         \
-    X(patch_checkpoints, PATCH, "/api/v1/checkpoints", ANY, MAX)                                   \
+    X(patch_checkpoints, PATCH, "/api/v1/checkpoints", ANY, LARGE)                                 \
     X(delete_checkpoints, DELETE, "/api/v1/checkpoints", USER, DEFAULT)                            \
     X(remove_checkpoint_files, POST, "/api/v1/checkpoints/rm", USER, DEFAULT)                      \
     X(collect_checkpoints, POST, "/api/v1/checkpoints/gc", USER, DEFAULT)                          \
@@ -207,8 +208,8 @@
     X(get_task_accelerators, GET, "/api/v1/tasks/{taskId}/acceleratorData", USER, DEFAULT)         \
     X(task_logs, GET, "/api/v1/tasks/{taskId}/logs", USER, DEFAULT)                                \
     X(task_logs_fields, GET, "/api/v1/tasks/{taskId}/logs/fields", USER, DEFAULT)                  \
-    X(post_task_logs, POST, "/api/v1/task/logs", ANY, MAX)                                         \
-    X(post_task_logs_plain, POST, "/task-logs", ANY, MAX)                                          \
+    X(post_task_logs, POST, "/api/v1/task/logs", ANY, LARGE)                                       \
+    X(post_task_logs_plain, POST, "/task-logs", ANY, LARGE)                                        \
     X(get_allocation, GET, "/api/v1/allocations/{allocationId}", ANY, DEFAULT)                     \
     X(post_accelerators, POST, "/api/v1/allocations/{allocationId}/acceleratorData", ANY, DEFAULT) \
     X(rendezvous, GET, "/api/v1/allocations/{allocationId}/resources/{resourcesId}/rendezvous",    \

@@ -1,8 +1,14 @@
 #include "access.h"
 #include "api.h"
 #include "api_handlers.h"
+#include "large.h"
 
-enum { BODY_DEFAULT = 0, BODY_MAX = HTTP_BODY_MAX };
+enum {
+    BODY_DEFAULT = 0,
+    BODY_LARGE = 4 << 20,
+    BODY_REPORT = 32 << 20,
+    BODY_MAX = HTTP_BODY_MAX
+};
 
 static http_handler *const handlers[ROUTE_COUNT] = {
 #define X(name, method, pattern, auth, body) [ROUTE_##name] = api_##name,
@@ -10,10 +16,20 @@ static http_handler *const handlers[ROUTE_COUNT] = {
 #undef X
 };
 
+static size_t route_of(const struct http_req *req)
+{
+    return (size_t)(req->route - api_routes);
+}
+
+static void go_in(struct http_req *req)
+{
+    size_t i = route_of(req);
+    access_enter(req, &rules_all[i], handlers[i]);
+}
+
 static void enter(struct shell *sh, struct http_req *req)
 {
-    size_t i = (size_t)(req->route - api_routes);
-    access_enter(req, &rules_all[i], handlers[i]);
+    large_enter(req, (enum route_id)route_of(req), go_in);
 }
 
 const struct http_route api_routes[] = {

@@ -1,5 +1,6 @@
 #include "api_util.h"
 #include "driver.h"
+#include "large.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,10 @@ struct api_call *api_call(struct shell *sh, struct http_req *req)
 json_t *api_body_any(struct http_req *req, bool *ret_empty)
 {
     struct det_err err;
+    const struct large *large = large_body(req);
+    *ret_empty = false;
+    if (large)
+        return json_incref(large->json);
     size_t blank = req->body.len ? strspn(req->body.p, " \t\r\n") : 0;
     *ret_empty = blank == req->body.len;
     if (*ret_empty)

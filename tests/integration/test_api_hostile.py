@@ -275,6 +275,49 @@ def given_back(c, user):
         wait_until(lambda: resident_kb(c.procs["master"].pid) - before < 30 << 10, 20, "the memory of three refused requests")
 
 
+def answer_to(c, method, path, body, token=None):
+    """Status and text of the answer to one request of raw bytes."""
+    with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+        who = f"Authorization: Bearer {token}\r\n" if token else ""
+        s.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{who}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        text = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+    return int(text[9:12]), text
+
+
+def limits(c):
+    """Strangers may send a few kilobytes, which is all that a log-in takes."""
+    for path in ("/api/v1/auth/login", "/login", "/api/v1/auth/link/exchange"):
+        status, text = answer_to(c, "POST", path, json.dumps({"username": "ada", "password": "x" * 4096}).encode())
+        assert status == 413 and "4096 bytes are the most here" in text, text
+    assert answer_to(c, "POST", "/api/v1/auth/login", json.dumps({"username": "ada", "password": "x" * 3900}).encode())[0] == 401
+
+
+def large(c, user, run):
+    """What is large is read in a thread: it is taken, or refused, as what is small is; and it stands for no more than one request may hold."""
+    token, trial, many = run.order["task"]["token"], run.trial, 20000
+    batches = ",".join(f'{{"loss":{i}}}' for i in range(many))
+    report = f'{{"trialId":{trial},"trialRunId":1,"stepsCompleted":7,"metrics":{{"avgMetrics":{{"loss":0.5%s}},"batchMetrics":[{batches}]}}}}'
+    path = f"/api/v1/trials/{trial}/training_metrics"
+    assert answer_to(c, "POST", path, (report % "").encode(), token)[0] == 200
+    assert c.sql(f"SELECT jsonb_array_length(batch_metrics::jsonb) FROM metrics WHERE trial_id = {trial} AND steps = 7").strip() == str(many)
+    status, text = answer_to(c, "POST", path, (report % "}").encode(), token)
+    assert status == 400 and "body: " in text, text
+    status, text = answer_to(c, "POST", path, (report % (',"all":[' + "1," * (1 << 20) + "1]")).encode(), token)
+    assert status == 413 and "beside its batchMetrics" in text, text
+    one = {"task_id": run.task, "log": "of many"}
+    run.api.call("post_task_logs", {"logs": [{**one, "log": "a long line " + "x" * 200000}]})
+    run.api.refused(413, "10000 lines", "post_task_logs", {"logs": [one] * 10001})
+    run.api.refused(413, "4194304 bytes", "post_task_logs", {"logs": [{**one, "log": "x" * (4 << 20)}]})
+    text = json.dumps({"batches": [{}] * 60000, "x": 1})[:-1]
+    status, text = answer_to(c, "POST", "/api/v1/trials/profiler/metrics", text.encode(), token)
+    assert status == 400 and "body: " in text, text
+    search = {"searcherOperations": [0] * 100}
+    user.refused(400, "", "post_searcher_operations", search, experimentId=run.exp)
+    log = open(c.path("master.log")).read()
+    assert log.count("is passed over") == 10 and "90 more searcherOperations are passed over" in log, log[-3000:]
+    user.refused(413, "10000 are the most", "post_searcher_operations", {"searcherOperations": [0] * 100000}, experimentId=run.exp)
+
+
 def follow(c, trial, token):
     s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
     s.sendall(f"GET /api/v1/trials/{trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
@@ -426,6 +469,8 @@ def main():
         strangers(c, user)
         endless(c, user)
         guessers(c, user)
+        limits(c)
+        large(c, user, one)
         packed(c, user)
         budget(c, user)
         given_back(c, user)

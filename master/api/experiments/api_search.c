@@ -11,7 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define POLL_MS 60000
+#define POLL_MS   60000
+#define NOTED_MAX 10 /* in the log, of one request */
+#define OPERATIONS_MAX 10000
 
 void api_get_searcher_events(struct shell *sh, struct http_req *req)
 {
@@ -24,15 +26,19 @@ void api_get_searcher_events(struct shell *sh, struct http_req *req)
 static json_t *good_operations(int64_t exp_id, const json_t *all)
 {
     json_t *good = json_array();
+    size_t bad = 0;
     for (size_t i = 0; i < json_array_size(all); i++) {
         struct det_err err = {0};
         json_t *op = json_array_get(all, i);
         if (search_check_operation(op, &err) == 0)
             json_array_append(good, op);
-        else
+        else if (++bad <= NOTED_MAX)
             log_warning("experiment %" PRId64 ": searcherOperations[%zu] is passed over: %s",
                         exp_id, i, err.text);
     }
+    if (bad > NOTED_MAX)
+        log_warning("experiment %" PRId64 ": %zu more searcherOperations are passed over", exp_id,
+                    bad - NOTED_MAX);
     return good;
 }
 
@@ -52,6 +58,9 @@ void api_post_searcher_operations(struct shell *sh, struct http_req *req)
     const json_t *event_id = b.event ? wire_get(b.event, "id") : NULL;
     if (event_id && wire_i64(event_id, "triggeredByEvent.id", &ack, &err) < 0) {
         http_fail_err(req, &err);
+    } else if (json_array_size(b.operations) > OPERATIONS_MAX) {
+        http_fail(req, DET_ETOOBIG, "searcherOperations: %d are the most of one request, and it "
+                  "has %zu", OPERATIONS_MAX, json_array_size(b.operations));
     } else {
         JSON_OWN good = good_operations(id, b.operations);
         struct core_event ev = {.kind = CORE_EV_SEARCH_OPS, .exp_id = id};

@@ -7,11 +7,14 @@
 #include "db_trial_read.h"
 #include "driver.h"
 #include "hub.h"
+#include "large.h"
 #include "logpolicy.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { POST_LINES_MAX = 10000 }; /* ten times what det-task sends at a time */
 
 /* Of a read that first looks its task up. */
 struct log_call {
@@ -246,7 +249,9 @@ static void post_policies(struct post *p, const struct db_log_line *lines)
 static json_t *post_body(struct http_req *req)
 {
     struct det_err err;
-    json_t *body = json_parse_nul(req->body.p ? req->body.p : "", req->body.len, &err);
+    const struct large *large = large_body(req);
+    json_t *body = large ? json_incref(large->json)
+                         : json_parse_nul(req->body.p ? req->body.p : "", req->body.len, &err);
     if (json_is_array(body))
         return json_make("{s:o}", "logs", body);
     if (body && !json_is_object(body))
@@ -270,6 +275,11 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
     size_t n = json_array_size(list);
     if (n == 0) {
         http_fail(req, DET_EINVAL, "logs: expected a list with at least one line");
+        return;
+    }
+    if (n > POST_LINES_MAX) {
+        http_fail(req, DET_ETOOBIG, "logs: %d lines are the most of one request, and it has %zu",
+                  POST_LINES_MAX, n);
         return;
     }
     det_cleanup(freep) struct db_log_line *lines = det_reallocarray(NULL, n, sizeof *lines);

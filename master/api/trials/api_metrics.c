@@ -4,7 +4,7 @@
 #include "clk.h"
 #include "db_reports.h"
 #include "failpoint.h"
-#include "json_cut.h"
+#include "large.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
@@ -87,24 +87,18 @@ struct report {
 
 static void report_parse(struct http_req *req, struct report *r)
 {
-    static const struct json_step path[] = {
-        {"metrics", "metrics"}, {"metrics", "metrics"}, {"batchMetrics", "batch_metrics"}};
-    size_t skip = r->member ? 0 : 1;
-    if (!req->body.len ||
-        !json_cut(req->body.p, req->body.len, path + skip, DET_ARRAY_LEN(path) - skip,
-                  &r->batches) ||
-        r->batches.len < 3) { /* none, or none to speak of */
-        r->batches = (struct json_span){0};
-        r->body = api_body(req);
-        return;
-    }
-    struct buf rest = BUF_INIT;
+    const struct large *large = large_body(req);
     struct det_err err;
-    json_cut_rest(req->body.p, req->body.len, &r->batches, &rest);
-    r->body = json_parse(rest.p, rest.len, &err);
-    buf_finish(&rest);
-    if (!r->body)
-        http_fail(req, DET_EINVAL, "body: %s", err.text);
+    if (large) {
+        r->batches = large->batches;
+        r->body = api_body(req);
+    } else if (!req->body.len) {
+        r->body = api_body(req);
+    } else {
+        r->body = report_cut(&req->body, r->member ? 3 : 2, &r->batches, &err);
+        if (!r->body)
+            http_fail(req, DET_EINVAL, "body: %s", err.text);
+    }
 }
 
 static void on_reported(void *arg, int rc, const struct det_err *err)

@@ -80,6 +80,12 @@ void http_free_when_over(struct http *h)
     free(h);
 }
 
+void http_keep(struct http_req *req, void *p, void (*let_go)(struct shell *sh, void *p))
+{
+    req->kept = p;
+    req->conn->let_go = let_go;
+}
+
 static void conn_free(struct http_conn *c)
 {
     while (c->chunks) {
@@ -90,6 +96,8 @@ static void conn_free(struct http_conn *c)
     if (c->response)
         MHD_destroy_response(c->response);
     http_match_finish(&c->match);
+    if (c->let_go)
+        c->let_go(c->http->sh, c->req.kept);
     body_drop(c);
     free(c->uri);
     free(c->path);
@@ -175,6 +183,14 @@ static void refuse(struct http_conn *c, int status, int code, const char *text)
     c->early = det_strdup(text);
 }
 
+static void refuse_length(struct http_conn *c)
+{
+    char text[120];
+    snprintf(text, sizeof text, "the request's body is too large: %zu bytes are the most here",
+             c->body_max);
+    refuse(c, 413, DET_ETOOBIG, text);
+}
+
 static void path_init(struct http_conn *c)
 {
     c->path = det_strndup(c->uri, strcspn(c->uri, "?"));
@@ -244,7 +260,9 @@ static void conn_begin(struct http_conn *c, const char *method)
         return;
     }
     refuse_foreign(c);
-    c->body_max = c->req.route->body_max ? c->req.route->body_max : HTTP_BODY_DEFAULT;
+    c->body_max = c->req.route->body_max ? c->req.route->body_max
+                  : c->req.route->auth   ? HTTP_BODY_DEFAULT
+                                         : HTTP_BODY_STRANGERS;
     if (c->req.route->auth && !auth_has_token(&c->req) &&
         !auth_has_certificate(&c->req))
         refuse(c, 401, DET_EAUTH, "token missing");
@@ -258,7 +276,7 @@ static void conn_begin(struct http_conn *c, const char *method)
                "bodies are taken as they are: send it without Content-Encoding");
     const char *length = http_header(&c->req, "Content-Length");
     if (length && strtoull(length, NULL, 10) > c->body_max)
-        refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
+        refuse_length(c);
 }
 
 static bool has_body(const struct http_conn *c)
@@ -310,7 +328,7 @@ static void conn_body(struct http_conn *c, const char *p, size_t n)
         return;
     }
     if (c->req.body.len + n > c->body_max)
-        refuse(c, 413, DET_ETOOBIG, "the request's body is too large");
+        refuse_length(c);
     else if (h->body_bytes + n > BODIES_BYTES_MAX)
         refuse(c, 503, DET_EUNAVAIL, "the master has its hands full of large requests; try again");
     if (c->early_status) {

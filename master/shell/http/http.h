@@ -51,14 +51,15 @@ struct shell; /* shell.h: the daemon's parts */
 struct http_req;
 typedef void http_handler(struct shell *sh, struct http_req *req);
 
-#define HTTP_BODY_DEFAULT ((size_t)1 << 20)
-#define HTTP_BODY_MAX     ((size_t)96 << 20)
+#define HTTP_BODY_STRANGERS ((size_t)4 << 10) /* of a route for everybody */
+#define HTTP_BODY_DEFAULT   ((size_t)1 << 20)
+#define HTTP_BODY_MAX       ((size_t)96 << 20)
 struct http_route {
     enum http_method method;
     const char *pattern; /* "/api/v1/trials/{trialId}/logs"; one segment a variable */
     unsigned auth;       /* HTTP_AUTH_* bits */
     http_handler *fn;
-    size_t body_max; /* bytes; 0: HTTP_BODY_DEFAULT. Longer: 413, code 8 */
+    size_t body_max; /* bytes; 0: HTTP_BODY_DEFAULT or _STRANGERS. Longer: 413, code 8 */
 };
 
 struct http_req {
@@ -67,6 +68,7 @@ struct http_req {
     const struct http_route *route;
     struct http_who who;
     struct buf body; /* whole; NUL follows */
+    void *kept;      /* http_keep() */
     /* the rest is private to http.c */
     struct http_conn *conn;
     struct shell *sh;
@@ -96,6 +98,9 @@ const char *http_certificate(const struct http_req *req, char out[65]);
 /* Cleared memory that is freed with the request: a handler's own state. */
 void *http_mem(struct http_req *req, size_t bytes);
 char *http_strdup(struct http_req *req, const char *s);
+
+/* req->kept = p; let_go(sh, p) runs when the request ends. Once. */
+void http_keep(struct http_req *req, void *p, void (*let_go)(struct shell *sh, void *p));
 
 /* A long poll: what it waits for is not the database, so it outlives an outage. Every other request
  * that waits for PostgreSQL in vain is answered in its handler's place within 15 s: 503, which of a

@@ -61,6 +61,7 @@ struct http_conn {
     void *on_kept_arg;
     struct MHD_Response *kept; /* the handler's answer while it is held */
     int kept_status;
+    void (*let_go)(struct shell *sh, void *kept); /* of req.kept */
     struct http_req req;
 };
 
