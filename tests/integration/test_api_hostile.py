@@ -196,6 +196,10 @@ def guessers(c, user):
     user.call("post_user", {"user": {"username": "ada", "active": True}, "password": "ada's own", "isHashed": False})
     for _ in range(15):  # to be right is not counted
         assert log_in(c, "ada", "ada's own")[0] == 200
+    user.call("post_user", {"user": {"username": "gone", "active": False}})
+    assert log_in(c, "gone", "x")[0] == 401, "told that somebody has the name"
+    for _ in range(15):  # but for one that everybody knows, which costs no look at a password
+        assert log_in(c, "determined", "")[0] == 403
     log = open(c.path("master.log")).read()
     assert log.count("refused a log-in as 'nobody' from 127.0.0.1") == len(answers) - 1, log[-3000:]
 

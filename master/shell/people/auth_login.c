@@ -67,7 +67,7 @@ void auth_session_new(char token[AUTH_SESSION_MAX], char sha256[AUTH_SESSION_MAX
 static void verify_done(struct slow_job *job, int status)
 {
     struct login *l = container_of(job, struct login, job);
-    if (status < 0 || (!l->good && !(l->user_id && !l->active && !l->stored))) {
+    if (status < 0 || !l->good) {
         login_end(l, DET_EAUTH, "invalid credentials");
         return;
     }
@@ -78,6 +78,13 @@ static void verify_done(struct slow_job *job, int status)
     char hex[AUTH_SESSION_MAX];
     auth_session_new(l->token, hex);
     db_session_create(l->sh->db, hex, l->user_id, AUTH_SESSION_DAYS, on_session, l);
+}
+
+/* Everybody knows that it is there, and clients of old try it first: until it is given a password
+ * it is refused by name, which costs nothing. Of others nobody is told that they are there. */
+static bool is_unused_default(const struct login *l)
+{
+    return l->user_id && !l->active && !l->stored && !strcmp(l->username, "determined");
 }
 
 static void on_user(void *arg, const struct db_result *r)
@@ -93,6 +100,10 @@ static void on_user(void *arg, const struct db_result *r)
         l->stored =
             db_is_null(r, 0, USER_PASSWORD) ? NULL : det_strdup(db_text(r, 0, USER_PASSWORD));
         l->user_json = det_strdup(db_text(r, 0, USER_JSON));
+    }
+    if (is_unused_default(l)) {
+        login_end(l, DET_EPERM, "user not active");
+        return;
     }
     struct det_err err;
     l->job = (struct slow_job){.work = verify_work, .done = verify_done};
