@@ -1,5 +1,6 @@
 """What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -322,11 +323,13 @@ def large(c, user, run):
     user.refused(413, "10000 are the most", "post_searcher_operations", {"searcherOperations": [0] * 100000}, experimentId=run.exp)
 
 
-def follow(c, trial, token):
+def follow(c, trial, token, ended=False):
+    """A stream of log lines; ended: None where the token is good for nothing any more."""
     s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
     s.sendall(f"GET /api/v1/trials/{trial}/logs?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
-    assert s.recv(12) == b"HTTP/1.1 200"
-    return s
+    status = s.recv(12)
+    assert status == b"HTTP/1.1 200" or (ended and status == b"HTTP/1.1 401"), status
+    return s if status.endswith(b"200") else s.close()
 
 
 def rest(s):
@@ -440,6 +443,34 @@ def shown_out(c, user, run):
     stays.close()
 
 
+def timed_out(c, user, run):
+    """What a token has asked for ends with its time; what others have asked for goes on."""
+    eve = next(u["id"] for u in user.call("get_users")["users"] if u["username"] == "eve")
+    search = CONFIG.replace("name: single, metric: loss, max_length: {batches: 200}", "name: custom, metric: loss")
+    exp = user.call("create_experiment", {"config": search, "modelDefinition": [], "activate": True})["experiment"]["id"]
+    user.call("post_searcher_operations", {"searcherOperations": [], "triggeredByEvent": {"id": 1}}, experimentId=exp)
+    stays, api = follow(c, run.trial, c.token), Api(c.port, Api(c.port).call("login", {"username": "eve", "password": "eve's own", "isHashed": False})["token"])
+    for left_s in (3, 12, 48, 192):  # a slow machine needs more of it to ask at all
+        made = api.call("post_token", {"userId": eve, "lifespan": "1h", "description": ""})
+        c.sql(f"UPDATE access_tokens SET expires_at = now() + interval '{left_s} seconds' WHERE token_sha256 = '{hashlib.sha256(made['token'].encode()).hexdigest()}'")
+        before = polls(c)
+        stream, waiting = follow(c, run.trial, made["token"], ended=True), poll(c, exp, made["token"])
+        wait_until(lambda: polls(c) > before or status_of(c, made["token"]) == 401, 20, "the poll, or the end of its right")
+        if stream and status_of(c, made["token"]) == 200:
+            break
+    assert not rest(stream).endswith(b"0\r\n\r\n"), "the stream seems whole"
+    answer = rest(waiting)
+    assert answer.startswith(b"HTTP/1.1 401"), answer
+    run.api.call("post_task_logs", {"logs": [{"task_id": run.task, "log": "told to who stays"}]})
+    said = b""
+    while b"told to who stays" not in said:
+        more = stays.recv(65536)
+        assert more, "the stream of a session that goes on ended"
+        said += more
+    stays.close()
+    user.call("kill_experiment", id=exp)
+
+
 def flood(c, user):
     """Refusals are logged, but no faster than a disk bears, and the number of those left out is said."""
     def lines():
@@ -479,6 +510,7 @@ def main():
         budget(c, user)
         given_back(c, user)
         shown_out(c, user, one)
+        timed_out(c, user, one)
         flood(c, user)
         given_up(kept)
         collect_after_crash(c, user, one, agent)

@@ -3,6 +3,7 @@
 #include "agentlink.h"
 #include "auth.h"
 #include "browser.h"
+#include "clk.h"
 #include "driver.h"
 #include "http_conn.h"
 #include "http_tls.h"
@@ -492,6 +493,7 @@ static void on_sweep(uv_timer_t *t)
     trim_after_many(h);
     http_peers_sweep(&h->peers, uv_now(h->loop));
     http_streams_sweep(h);
+    http_drop(h, &(struct http_ended){.by_ms = clk_mono_ms()});
     if (h->sh && h->sh->driver && driver_not_ready(h->sh->driver))
         http_answer_late(h);
 }

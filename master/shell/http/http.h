@@ -41,6 +41,7 @@ struct http_who {
     uint64_t roles;    /* WHO_USER: in the whole cluster; a set of bits 1 << id (rights.h) */
     int64_t token_id;  /* WHO_USER: of an access token; 0: it is a session's */
     char session[65];  /* WHO_USER: sha256 hex of the token: the key of the session */
+    int64_t until_ms;  /* WHO_USER: when that ends by itself, clk_mono_ms() */
     char alloc_id[96]; /* WHO_ALLOC: what the token is bound to, also below */
     char task_id[80];
     int64_t experiment_id, trial_id, run_id;
@@ -176,7 +177,8 @@ struct http_ended {
     int64_t user_id;     /* of all sessions of this user, */
     const char *keep;    /* but this one (a sha256; or NULL); or */
     const char *session; /* this one (a sha256; or NULL); or */
-    int64_t token_id;    /* of this access token; 0: none */
+    int64_t token_id;    /* of this access token; 0: none; or */
+    int64_t by_ms;       /* of all whose time is over by then (until_ms); 0: none */
 };
 /* Cuts their streams off, also those that are about to begin, and answers their long polls 401:
  * what was asked before ends too. */

@@ -291,6 +291,8 @@ bool http_is_ended(const struct http_who *w, const struct http_ended *e)
 {
     if (w->kind != WHO_USER)
         return false;
+    if (e->by_ms)
+        return w->until_ms <= e->by_ms;
     if (e->token_id)
         return w->token_id == e->token_id;
     if (e->session)

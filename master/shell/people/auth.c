@@ -254,12 +254,13 @@ struct lookup {
     void (*done)(struct http_req *, const struct det_err *);
 };
 
-static void remember(struct auth *a, const struct http_who *who, int64_t left_ms)
+static void remember(struct auth *a, const struct http_who *who)
 {
     if (map_size(a->sessions) >= REMEMBER_MAX)
         auth_forget_user(a, 0);
     struct session *s = det_alloc(sizeof *s);
-    *s = (struct session){clk_mono_ms() + (left_ms < REMEMBER_MS ? left_ms : REMEMBER_MS), *who};
+    int64_t until_ms = clk_mono_ms() + REMEMBER_MS;
+    *s = (struct session){who->until_ms < until_ms ? who->until_ms : until_ms, *who};
     free(map_put(a->sessions, who->session, s));
 }
 
@@ -287,7 +288,8 @@ static void on_session(void *arg, const struct db_result *r)
         w->token_id = db_i64(r, 0, SESSION_TOKEN);
         if (w->token_id)
             db_token_used(l->auth->sh->db, w->token_id);
-        remember(l->auth, w, db_i64(r, 0, SESSION_LEFT_MS));
+        w->until_ms = clk_mono_ms() + db_i64(r, 0, SESSION_LEFT_MS);
+        remember(l->auth, w);
         admit(l->req, l->done);
     }
     free(l);
