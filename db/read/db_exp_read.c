@@ -24,13 +24,24 @@ void db_exp_model_def(struct db *db, int64_t id, db_cb *cb, void *arg)
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
-void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg)
+#define PART_COLS                                                                                  \
+    "SELECT substring(e.model_def FROM $2::integer + 1 FOR $3::integer), "                         \
+    "octet_length(e.model_def), e.id, e.name FROM experiments e WHERE e.id = "
+
+void db_exp_model_def_part(struct db *db, const struct db_part *p, db_cb *cb, void *arg)
 {
-    db_query(
-        db,
-        "SELECT '{\"b64Tgz\":\"' || translate(encode(model_def, 'base64'), E'\\n', '') || '\"}' "
-        "FROM experiments WHERE id = $1::bigint",
-        db_i64_arg(DB_ARGS, id), cb, arg);
+    struct db_args *a = DB_ARGS;
+    if (p->task_id)
+        db_str_arg(a, p->task_id);
+    else
+        db_i64_arg(a, p->exp_id);
+    db_i64_arg(db_i64_arg(a, p->from), DB_PART_BYTES);
+    db_query(db,
+             p->task_id ? PART_COLS "(SELECT experiment_id FROM trials WHERE task_id = $1 UNION "
+                                    "SELECT experiment_id FROM allocations WHERE task_id = $1 "
+                                    "LIMIT 1)"
+                        : PART_COLS "$1::bigint",
+             a, cb, arg);
 }
 
 /* Each validation that was the best of its experiment when it came: kept by a trigger. */

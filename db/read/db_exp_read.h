@@ -39,8 +39,16 @@ void db_exp_find(struct db *db, const struct db_exp_filter *f, db_cb *cb, void *
 
 /* Columns: model definition (bytea), name. */
 void db_exp_model_def(struct db *db, int64_t id, db_cb *cb, void *arg);
-/* {"b64Tgz"}; no row when there is no such experiment. */
-void db_exp_model_def_b64(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* The same in parts: at most DB_PART_BYTES of it from `from` on, of the experiment, or of the one
+ * whose task it is. */
+#define DB_PART_BYTES ((int64_t)192 << 10) /* a multiple of 3, for base64 */
+struct db_part {
+    int64_t exp_id;
+    const char *task_id; /* NULL: exp_id says of which */
+    int64_t from;
+};
+enum db_part_col { PART_BYTES, PART_SIZE /* of all */, PART_EXP, PART_NAME };
+void db_exp_model_def_part(struct db *db, const struct db_part *p, db_cb *cb, void *arg);
 /* Columns: {"validationHistory"}. */
 void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* Columns: best searcher metric so far (null: none). */

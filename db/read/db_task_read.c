@@ -28,16 +28,6 @@ void db_accelerators_read(struct db *db, const char *task_id, db_cb *cb, void *a
              db_str_arg(DB_ARGS, task_id), cb, arg);
 }
 
-void db_task_context(struct db *db, const char *task_id, db_cb *cb, void *arg)
-{
-    db_query(
-        db,
-        "SELECT '{\"b64Tgz\":\"' || translate(encode(e.model_def, 'base64'), E'\\n', '') || '\"}' "
-        "FROM experiments e WHERE e.id = (SELECT experiment_id FROM trials WHERE task_id = $1 "
-        "UNION SELECT experiment_id FROM allocations WHERE task_id = $1 LIMIT 1)",
-        db_str_arg(DB_ARGS, task_id), cb, arg);
-}
-
 static void flag_arg(struct db_args *a, int flag)
 {
     if (flag < 0)

@@ -12,8 +12,6 @@ void db_task_read(struct db *db, const char *task_id, db_cb *cb, void *arg);
 void db_allocation_read(struct db *db, const char *alloc_id, db_cb *cb, void *arg);
 /* {"acceleratorData"}. */
 void db_accelerators_read(struct db *db, const char *task_id, db_cb *cb, void *arg);
-/* {"b64Tgz"}: the model definition of the task's experiment. */
-void db_task_context(struct db *db, const char *task_id, db_cb *cb, void *arg);
 
 struct db_user_filter {
     const char *name;  /* substring of the user's or display name, or NULL */

@@ -1,11 +1,14 @@
 """What a hostile or broken client may send: refused with a reason, and nobody else's work is held up or lost."""
+import base64
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import socket
 import sys
+import tarfile
 import threading
 import time
 import uuid
@@ -280,6 +283,29 @@ def given_back(c, user):
         wait_until(lambda: resident_kb(c.procs["master"].pid) - before < 30 << 10, 20, "the memory of three refused requests")
 
 
+def downloads(c, user):
+    """Of model definitions that nobody takes the master holds no more than a part each; whoever takes one gets all of it."""
+    text = os.urandom(8 << 20)
+    exp = user.call("create_experiment", {"config": CONFIG, "activate": False, "modelDefinition": [
+        {"path": "noise", "type": 48, "content": base64.b64encode(text).decode(), "mode": 0o644, "mtime": 1}]})["experiment"]["id"]
+    before, socks = resident_kb(c.procs["master"].pid), []
+    for i in range(12):
+        s = socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        s.sendall(f"GET /{('', 'api/v1/')[i % 2]}experiments/{exp}/model_def HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {c.token}\r\n\r\n".encode())
+        assert s.recv(12) == b"HTTP/1.1 200"
+        socks.append(s)
+    grown = resident_kb(c.procs["master"].pid) - before
+    assert grown < LARGER * (40 << 10), f"the master keeps {grown} kB for twelve downloads of 8 MB"
+    tgz = user.call("download_model_def", experimentId=exp)
+    with tarfile.open(fileobj=io.BytesIO(tgz)) as tar:
+        assert tar.extractfile("noise").read() == text
+    assert base64.b64decode(user.call("get_model_def", experimentId=exp)["b64Tgz"]) == tgz
+    for s in socks:
+        s.close()
+    user.refused(404, "", "get_model_def", experimentId=0)
+
+
 def answer_to(c, method, path, body, token=None):
     """Status and text of the answer to one request of raw bytes."""
     with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
@@ -506,6 +532,7 @@ def main():
         guessers(c, user)
         limits(c)
         large(c, user, one)
+        downloads(c, user)
         packed(c, user)
         budget(c, user)
         given_back(c, user)

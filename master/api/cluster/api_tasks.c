@@ -71,13 +71,6 @@ void api_get_task(struct shell *sh, struct http_req *req)
     db_task_read(sh->db, http_param(req, "taskId"), api_reply_doc, req);
 }
 
-void api_get_context_directory(struct shell *sh, struct http_req *req)
-{
-    const char *id = http_param(req, "taskId");
-    if (api_own_task(req, id))
-        db_task_context(sh->db, id, api_reply_doc, req);
-}
-
 void api_get_task_accelerators(struct shell *sh, struct http_req *req)
 {
     db_accelerators_read(sh->db, http_param(req, "taskId"), api_reply_doc, req);

@@ -1,4 +1,4 @@
-/* An experiment's model definition: whole, as a tree, one file of it. */
+/* An experiment's model definition as a tree, and one file of it. */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "tgz.h"
@@ -12,13 +12,6 @@
 
 #define UNPACKED_MAX ((size_t)1 << 30)
 #define FOUND        1
-
-void api_get_model_def(struct shell *sh, struct http_req *req)
-{
-    int64_t id;
-    if (api_id(req, "experimentId", &id))
-        db_exp_model_def_b64(sh->db, id, api_reply_doc, req);
-}
 
 /* The archive of a row; false: answered. */
 static bool model_def(struct http_req *req, const struct db_result *r, struct buf *tgz)
@@ -229,34 +222,4 @@ void api_get_model_def_file(struct shell *sh, struct http_req *req)
 void api_download_file(struct shell *sh, struct http_req *req)
 {
     file_get(sh, req, http_query(req, "path"), true);
-}
-
-/* ---- download ---- */
-
-static void on_download(void *arg, const struct db_result *r)
-{
-    struct api_call *c = arg;
-    struct buf tgz = BUF_INIT;
-    char disposition[160];
-    if (model_def(c->req, r, &tgz)) {
-        snprintf(disposition, sizeof disposition,
-                 "attachment; filename=\"exp%" PRId64 "_%.50s_model_def.tar.gz\"", c->id,
-                 db_text(r, 0, 1));
-        for (char *p = strchr(disposition, '_') + 1; p < disposition + strlen(disposition) - 1; p++)
-            if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\' || *p == '/' || *p == 127)
-                *p = '_'; /* a header, and the name of a file */
-        http_reply_with(c->req,
-                        &(struct http_answer){.status = 200,
-                                              .content_type = "application/x-gtar",
-                                              .disposition = disposition},
-                        buf_str(&tgz), tgz.len);
-    }
-    buf_finish(&tgz);
-}
-
-void api_download_model_def(struct shell *sh, struct http_req *req)
-{
-    struct api_call *c = api_call(sh, req);
-    if (api_id(req, "experimentId", &c->id))
-        db_exp_model_def(sh->db, c->id, on_download, c);
 }

@@ -236,9 +236,17 @@ static void test_experiments(void **state)
 static void test_experiment_parts(void **state)
 {
     struct got g = {0};
-    db_exp_model_def_b64(db, 7, on_row, &g);
+    db_exp_model_def_part(db, &(struct db_part){.exp_id = 7}, on_row, &g);
     ok(&g);
-    assert_string_equal(g.doc, "{\"b64Tgz\":\"YWJj\"}");
+    assert_string_equal(g.doc, "\\x616263");
+    g.done = false;
+    db_exp_model_def_part(db, &(struct db_part){.exp_id = 7, .from = 1}, on_row, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "\\x6263");
+    g.done = false;
+    db_exp_model_def_part(db, &(struct db_part){.exp_id = 7, .from = 1}, on_second, &g);
+    ok(&g);
+    assert_string_equal(g.doc, "3");
     g.done = false;
     db_exp_history(db, 7, on_row, &g);
     ok(&g);
@@ -511,9 +519,9 @@ static void test_logs_and_tasks(void **state)
     db_accelerators_read(db, "9.t", on_row, &g);
     ok(&g);
     g.done = false;
-    db_task_context(db, "9.t", on_row, &g);
+    db_exp_model_def_part(db, &(struct db_part){.task_id = "9.t"}, on_row, &g);
     ok(&g);
-    assert_string_equal(g.doc, "{\"b64Tgz\":\"YWJj\"}");
+    assert_string_equal(g.doc, "\\x616263");
     for (int sort = 0; sort <= 8; sort++) {
         g.done = false;
         db_user_list(db, &(struct db_user_filter){.name = "ADM", .active = 1, .admin = -1},
