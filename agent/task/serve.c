@@ -4,7 +4,7 @@
 #include "hash.h"
 #include "log.h"
 #include "mem.h"
-#include "pycache.h"
+#include "owncache.h"
 #include "task.h"
 
 #include <errno.h>
@@ -141,7 +141,7 @@ static void take_cache(void)
 {
     const char *cache = getenv("DET_CACHE_DIR");
     if (geteuid() == 0 && cache && *cache == '/')
-        det_ignore(pycache_prepare(cache, NULL), "the task that needs it says so");
+        det_ignore(owncache_prepare(cache, NULL), "the task that needs it says so");
 }
 
 int serve_main(int argc, char **argv)

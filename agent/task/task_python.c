@@ -8,7 +8,7 @@
 
 #include "find.h"
 #include "fsx.h"
-#include "pycache.h"
+#include "owncache.h"
 #include "pychoice.h"
 #include "taskenv.h"
 
@@ -328,7 +328,7 @@ static char *environments_dir(struct task *t)
     const struct taskspec *s = &t->spec;
     if (s->cache && !s->switch_user)
         return det_asprintf("%s/python-%u", s->cache, s->uid);
-    if (s->cache && pycache_make(s->cache, s->uid, s->gid, &dir, &err) == 0)
+    if (s->cache && owncache_make(s->cache, OWNCACHE_PYTHON, s->uid, s->gid, &dir, &err) == 0)
         return dir;
     if (s->cache)
         logspool_say(t->spool, LOGLINE_WARNING,

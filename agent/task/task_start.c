@@ -8,6 +8,7 @@
 #include "gcrun.h"
 #include "log.h"
 #include "oom.h"
+#include "owncache.h"
 #include "taskenv.h"
 
 #include <errno.h>
@@ -317,6 +318,15 @@ static int check_certificate(const struct task *t, struct det_err *err)
     return 0;
 }
 
+/* A rank that finds none of its own there finds another place. */
+static void make_models_cache(const struct taskspec *s)
+{
+    det_cleanup(freep) char *dir = NULL;
+    if (s->cache && s->switch_user)
+        det_ignore(owncache_make(s->cache, OWNCACHE_MODELS, s->uid, s->gid, &dir, NULL),
+                   "it compiles its model again");
+}
+
 void task_begin(struct task *t)
 {
     struct det_err err = {0};
@@ -327,6 +337,8 @@ void task_begin(struct task *t)
         err = t->spec.refusal;
     else
         rc = prepare_dirs(&t->spec, &err);
+    if (rc == 0)
+        make_models_cache(&t->spec);
     if (rc == 0 && taskbox_begin(&t->spec, &t->box, &err) < 0)
         say_no_box(t, &err);
     if (rc == 0)

@@ -204,7 +204,8 @@ def attack(c, exp, victims, kept, owner=None):
     with open(f"/proc/{victims[0]}/environ", "rb") as f:
         uid = os.fstat(f.fileno()).st_uid
     return {"exp": exp, "trial": trial, "alloc": found, "pids": victims, "word": "sleep 1001".replace(" ", chr(0)),
-            "dir": c.path("agent-0", "tasks", found), "cache": c.path("cache", f"user-{owner}" if owner else "", f"models-{uid}"), "checkpoint": c.path("checkpoints", kept),
+            "dir": c.path("agent-0", "tasks", found), "cache": c.path("cache", f"user-{owner}" if owner else "models", f"models-{uid}" if owner else f"{uid}"),
+            "squat": c.path("cache", f"user-{owner + 1}" if owner else "models", f"models-{uid + 1}" if owner else f"{uid + 1}"), "checkpoint": c.path("checkpoints", kept),
             "secrets": [c.path("admin.password"), c.path("agent.token"), c.path("agent-0.token"), c.path("pg-data", "PG_VERSION")],
             "postgres": c.path("pg-socket", ".s.PGSQL.5432")}
 
@@ -214,10 +215,11 @@ def test_attack():
     with Cluster(slots=1, apart=True) as c, tempfile.TemporaryDirectory() as d:
         store(c)
         os.chmod(c.path("cache"), 0o1777)  # as an agent makes its own
-        people.add(c, "ann", "bob")
+        ids = people.add(c, "ann", "bob")
         with people.acting(c, "bob"):
             _, kept = digits(c)
         exp, victims = sleeper(c, "bob")
+        assert os.listdir(c.path("cache", "models", str(FIRST + ids["bob"]))), "what bob's trial compiled lies elsewhere"
         shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack.py"), d)
         with people.acting(c, "ann"):
             said, log = command(c, ["python3", "attack.py"], files=d,

@@ -24,11 +24,22 @@ static bool usable_cache(const char *dir)
            access(dir, W_OK | X_OK) == 0;
 }
 
+/* Under a root agent each account's is made for it, in a folder that is root's (owncache.h). */
+static char *made_for_us(const char *cache)
+{
+    char *dir = det_asprintf("%s/models/%u", cache, geteuid());
+    if (access(dir, W_OK | X_OK) == 0)
+        return dir;
+    free(dir);
+    return NULL;
+}
+
 static char *cache_dir(struct det_err *err)
 {
     const char *own = getenv("DET_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     char *tries[] = {
+        own && *own == '/' ? made_for_us(own) : NULL,
         own && *own == '/' ? det_asprintf("%s/models-%u", own, geteuid()) : NULL,
         xdg && *xdg == '/' ? det_asprintf("%s/det", xdg) : NULL,
         home && *home == '/' ? det_asprintf("%s/.cache/det", home) : NULL,

@@ -1,5 +1,5 @@
 /* Folders that one account made before another needs them; it takes root. */
-#include "pycache.h"
+#include "owncache.h"
 
 #include "fsx.h"
 #include "mem.h"
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-static char root[] = "/tmp/det-pycache-XXXXXX";
+static char root[] = "/tmp/det-owncache-XXXXXX";
 
 static struct stat at(const char *path)
 {
@@ -27,16 +27,25 @@ static struct stat at(const char *path)
     return st;
 }
 
+static int own(enum owncache of, char **path, struct det_err *err)
+{
+    return owncache_make(root, of, 1900000001, 1900000000, path, err);
+}
+
 static void test_each_has_its_own(void **state)
 {
     struct det_err err;
     mode_t mask = umask(077);
-    assert_int_equal(pycache_prepare(root, &err), 0);
+    assert_int_equal(owncache_prepare(root, &err), 0);
     umask(mask);
     for (int i = 0; i < 2; i++) { /* it is there the second time */
         char *path = NULL;
-        assert_int_equal(pycache_make(root, 1900000001, 1900000000, &path, &err), 0);
+        assert_int_equal(own(OWNCACHE_PYTHON, &path, &err), 0);
         assert_string_equal(path + strlen(root), "/python/1900000001");
+        free(path);
+        path = NULL;
+        assert_int_equal(own(OWNCACHE_MODELS, &path, &err), 0);
+        assert_string_equal(path + strlen(root), "/models/1900000001");
         free(path);
     }
     assert_int_equal(at("python").st_uid, 0);
@@ -44,14 +53,16 @@ static void test_each_has_its_own(void **state)
     assert_int_equal(at("python/1900000001").st_uid, 1900000001);
     assert_int_equal(at("python/1900000001").st_gid, 1900000000);
     assert_int_equal(at("python/1900000001").st_mode & 07777, 0700);
+    assert_int_equal(at("models").st_uid, 0);
+    assert_int_equal(at("models/1900000001").st_uid, 1900000001);
 }
 
 static void refused(void)
 {
     char *path = NULL;
     struct det_err err;
-    assert_int_equal(pycache_prepare(root, &err), DET_EPERM);
-    assert_int_equal(pycache_make(root, 1900000001, 1900000000, &path, &err), DET_EPERM);
+    assert_int_equal(owncache_prepare(root, &err), DET_EPERM);
+    assert_int_equal(own(OWNCACHE_PYTHON, &path, &err), DET_EPERM);
     assert_non_null(strstr(err.text, "/python is no folder of root's alone; remove it"));
     assert_null(path);
 }
