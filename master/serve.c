@@ -11,6 +11,7 @@
 #include "gc.h"
 #include "hub.h"
 #include "http.h"
+#include "guard.h"
 #include "joins.h"
 #include "lives.h"
 #include "log.h"
@@ -61,6 +62,7 @@ static void on_db_closed(void *arg)
     auth_destroy(m->sh.auth);
     slow_destroy(m->sh.large);
     m->sh.large = NULL;
+    guard_destroy(m->sh.stacks);
     trim_destroy(m->sh.trim);
     m->sh.trim = NULL;
     joins_destroy(m->sh.joins);
@@ -178,6 +180,7 @@ static int parts_create(struct master *m, struct core_effects *owed, struct det_
     m->sh.auth = auth_create(&m->sh, &secrets);
     m->sh.hub = hub_create();
     m->sh.trim = trim_create(m->sh.loop);
+    m->sh.stacks = guard_create();
     m->sh.large = slow_create(m->sh.loop, slow_threads(), LARGE_WAITING_MAX);
     m->sh.policies = logpolicies_create();
     m->sh.origins = origins_create();

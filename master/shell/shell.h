@@ -31,6 +31,7 @@ struct shell {
     struct slow *large;            /* slow.h: what large requests need */
     struct trim *trim;             /* trim.h: memory for the system */
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
+    struct guard *stacks;          /* guard.h: how often people ask where a trial is */
     struct shell_counts counts;
     int downloads; /* of checkpoints, under way */
     struct logring *logring;       /* logring.h: the last lines of the log */

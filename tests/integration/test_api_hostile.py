@@ -497,6 +497,20 @@ def timed_out(c, user, run):
     user.call("kill_experiment", id=exp)
 
 
+def stacks(c, user, run):
+    """Where a trial is may be asked now and then, as each time stops it for a moment; who asks without end takes nobody else's turn."""
+    begun, status, n = time.monotonic(), 200, 0
+    while status == 200:
+        status, text = answer_to(c, "POST", f"/api/v1/trials/{run.trial}/stacks", b"", c.token)
+        n += status == 200
+    most = 10 + (time.monotonic() - begun) // 6 + 1  # one more every 6 s: a slow machine gets some of them
+    assert status == 429 and 10 <= n <= most and 1 <= int(re.search(r"Retry-After: (\d+)", text)[1]) <= 7, (n, text)
+    user.call("post_user", {"user": {"username": "olga", "active": True, "admin": True}, "password": "olga's own", "isHashed": False})
+    token = Api(c.port).call("login", {"username": "olga", "password": "olga's own", "isHashed": False})["token"]
+    status, text = answer_to(c, "POST", f"/api/v1/trials/{run.trial}/stacks", b"", token)
+    assert status == 200, text
+
+
 def flood(c, user):
     """Refusals are logged, but no faster than a disk bears, and the number of those left out is said."""
     def lines():
@@ -538,6 +552,7 @@ def main():
         given_back(c, user)
         shown_out(c, user, one)
         timed_out(c, user, one)
+        stacks(c, user, one)
         flood(c, user)
         given_up(kept)
         collect_after_crash(c, user, one, agent)

@@ -3,9 +3,12 @@
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_trial_read.h"
+#include "clk.h"
 #include "driver.h"
+#include "guard.h"
 #include "shell.h"
 #include <inttypes.h>
+#include <stdio.h>
 
 static void on_ended(void *arg, const struct db_result *r)
 {
@@ -29,6 +32,25 @@ static json_t *ask(struct shell *sh, const char *alloc_id)
     return asked;
 }
 
+/* Each time stops the trial's ranks for a moment and fills its log. */
+static void ask_in_measure(struct api_call *c, const char *alloc_id)
+{
+    char who[24];
+    snprintf(who, sizeof who, "%" PRId64, c->req->who.user_id);
+    int64_t wait_ms = guard_begin(c->sh->stacks, alloc_id, who, clk_mono_ms());
+    if (wait_ms > 0) {
+        http_fail_later(c->req, (int)(wait_ms / 1000 + 1), "its stacks were asked for too often");
+        return;
+    }
+    JSON_OWN asked = ask(c->sh, alloc_id);
+    if (json_array_size(asked) > 0) {
+        api_reply_json(c->req, json_make("{s:O}", "agents", asked));
+        return;
+    }
+    guard_forgive(c->sh->stacks, alloc_id, who);
+    http_fail(c->req, DET_EUNAVAIL, "no agent of trial %" PRId64 " can be reached now", c->id);
+}
+
 void api_ask_trial_stacks(struct shell *sh, struct http_req *req)
 {
     struct api_call *c = api_call(sh, req);
@@ -47,9 +69,5 @@ void api_ask_trial_stacks(struct shell *sh, struct http_req *req)
                   c->id, c->id);
         return;
     }
-    JSON_OWN asked = ask(sh, t.alloc_id);
-    if (json_array_size(asked) == 0)
-        http_fail(req, DET_EUNAVAIL, "no agent of trial %" PRId64 " can be reached now", c->id);
-    else
-        api_reply_json(req, json_make("{s:O}", "agents", asked));
+    ask_in_measure(c, t.alloc_id);
 }

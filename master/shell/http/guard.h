@@ -2,7 +2,8 @@
  * How often somebody may be wrong: failed log-ins count against the name at its address and against
  * the address, in buckets that leak (the generic cell rate algorithm of ITU-T I.371). An attempt is
  * counted as it begins and given back when it was right, so that many at once help nobody. A name
- * alone is not counted: strangers could lock its owner out. Pure: the time is passed in.
+ * alone is not counted: strangers could lock its owner out. Another one counts what people ask of a
+ * trial, which is the name there, and who asks the address. Pure: the time is passed in.
  */
 #ifndef SHELL_GUARD_H
 #define SHELL_GUARD_H
