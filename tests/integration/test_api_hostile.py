@@ -323,6 +323,16 @@ def limits(c):
     assert answer_to(c, "POST", "/api/v1/auth/login", json.dumps({"username": "ada", "password": "x" * 3900}).encode())[0] == 401
 
 
+def cookies(c):
+    """Whose cookies leave no room for an answer is told so, whatever room there is."""
+    for n in [*range(2600, 5600, 200), *range(5600, 5800, 10), 6200, 8000]:
+        with socket.create_connection(("127.0.0.1", c.port), timeout=60 * SLOWER) as s:
+            s.sendall(b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nCookie: a=" + b"x" * n + b"\r\n\r\n")
+            answer = b"".join(iter(lambda: s.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 431 "), (n, answer)
+        assert n > 5700 or b"the request's line and headers have" in answer, (n, answer)
+
+
 def large(c, user, run):
     """What is large is read in a thread: it is taken, or refused, as what is small is; and it stands for no more than one request may hold."""
     token, trial, many = run.order["task"]["token"], run.trial, 20000
@@ -545,6 +555,7 @@ def main():
         endless(c, user)
         guessers(c, user)
         limits(c)
+        cookies(c)
         large(c, user, one)
         downloads(c, user)
         packed(c, user)

@@ -412,7 +412,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     struct http_conn *c = *con_cls;
     struct http *h = c->http;
     if (!c->started) {
-        if (http_head_is_too_long(c))
+        if (c->is_told || http_head_is_too_long(c))
             return MHD_NO;
         conn_begin(c, method);
         if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
@@ -504,6 +504,8 @@ static void on_mhd_log(void *cls, const char *fmt, va_list ap)
     vsnprintf(text, sizeof text, fmt, ap);
     text[strcspn(text, "\n")] = 0;
     log_debug("http: %s", text);
+    if (strstr(text, "to parse cookies"))
+        http_head_cookies(cls);
 }
 
 /* The loop. */
@@ -598,7 +600,7 @@ static int daemon_start(struct http *h, int fd, const char *client_authority, st
     h->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
         tls ? pem : pem + DET_ARRAY_LEN(pem) - 1,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, h,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, most,

@@ -45,6 +45,7 @@ struct http_conn {
     bool resumed;         /* after CONN_WAITING: libmicrohttpd shows the headers once more */
     bool forced;          /* answered in the handler's place; the handler has yet to answer */
     bool forcing;         /* just now */
+    bool is_told;         /* that its cookies are too long: it is never begun */
     bool is_held;         /* the handler's answer is kept until http_release() */
     bool is_poll;         /* waits for something else than the database */
     bool is_ended;        /* its caller's right has ended: it becomes neither poll nor stream */
@@ -97,6 +98,8 @@ struct http {
 
 /* True: so its client was told, 431, and the connection is to be ended. */
 bool http_head_is_too_long(struct http_conn *c);
+/* libmicrohttpd found no room for somebody's cookies, and is about to hang up: they are told. */
+void http_head_cookies(struct http *h);
 /* What is answered is data, not a page: a browser that is led to it shows nothing that runs. */
 void http_data_headers(struct MHD_Response *r);
 /* Runs libmicrohttpd in the next loop iteration: in external mode a resume wakes nobody. */
