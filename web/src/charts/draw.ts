@@ -3,6 +3,9 @@ import type { Pen } from "./pen";
 import { downsample, type Points } from "./sample";
 import { toPixel, type Scale } from "./scales";
 
+/* From lo to hi at each x. */
+export interface Band { x: number[]; lo: number[]; hi: number[] }
+
 export interface Curve {
     id: number;
     label: string;
@@ -13,6 +16,8 @@ export interface Curve {
     dash: readonly number[];
     /* "front" is bold, "back" is grey. */
     layer: "front" | "plain" | "back";
+    /* Of several curves: how far they lie apart. */
+    band?: Band;
 }
 
 const WIDTH = { front: 2.5, plain: 1.5, back: 1 };
@@ -43,10 +48,22 @@ function dots(ctx: Pen, p: Points, x: Scale, y: Scale, radius: number): void {
     }
 }
 
+function area(ctx: Pen, b: Band, x: Scale, y: Scale): void {
+    const edge = [...b.x.map((v, i) => [v, b.hi[i]!] as const), ...b.x.map((v, i) => [v, b.lo[i]!] as const).reverse()];
+    const seen = edge.map(([vx, vy]) => [toPixel(x, vx), toPixel(y, vy)] as const).filter(([px, py]) => Number.isFinite(px) && Number.isFinite(py));
+    ctx.beginPath();
+    seen.forEach(([px, py], i) => (i ? ctx.lineTo(px, py) : ctx.moveTo(px, py)));
+    ctx.fill();
+}
+
 function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: string): void {
     const columns = Math.max(1, Math.floor(Math.abs(x.to - x.from)));
     const colour = c.layer === "back" ? grey : c.colour;
     ctx.strokeStyle = ctx.fillStyle = colour;
+    if (c.band && c.layer !== "back") {
+        ctx.globalAlpha = 0.18;
+        area(ctx, c.band, x, y);
+    }
     if (c.raw) {
         ctx.globalAlpha = 0.25;
         ctx.lineWidth = ratio;

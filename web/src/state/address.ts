@@ -27,14 +27,16 @@ export interface ExpView {
     scatterY: string;
     /* Columns of the trials, the first the strongest; "-" before one turns it. */
     sort: string[];
+    /* Hyperparameters by which trials are taken together. */
+    group: string[];
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", sort: [],
+    tab: "trials", scatterX: "", scatterY: "", sort: [], group: [],
 };
 
-const SORTS_MOST = 5;
+const SORTS_MOST = 5, GROUPS_MOST = 10;
 const NAME_MAX = 1000; // of a name in an address, and as many entries of a list at most
 
 /* Decimal, finite; null for anything else ("", "0x1", "1e999", "NaN"). */
@@ -97,6 +99,7 @@ export function expView(query: string): ExpView {
         scatterX: nameOf(q.get("sx")),
         scatterY: nameOf(q.get("sy")),
         sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
+        group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
     };
 }
 
@@ -115,6 +118,7 @@ export function expQuery(v: ExpView): string {
     if (v.scatterX) q.set("sx", v.scatterX);
     if (v.scatterY) q.set("sy", v.scatterY);
     for (const key of v.sort) q.append("sort", key);
+    for (const name of v.group) q.append("g", name);
     const text = q.toString();
     return text && "?" + text;
 }

@@ -36,6 +36,25 @@ async function sorts(page, trials) {
     await until(() => !page.url().includes("sort"), "no key in the address");
 }
 
+/* Trials of one batch size together: mean and deviation as their metrics have them; curves by group; the address has it. */
+async function groups(page, id, trials) {
+    await page.goto(`${url}/det/experiments/${id}`);
+    await page.getByText(/^Group by:/).click();
+    await page.getByRole("group", { name: "Group by" }).getByLabel("global_batch_size").check();
+    await page.keyboard.press("Escape");
+    const by = new Map(), table = page.getByRole("table", { name: "Groups of trials" }).locator("tbody tr");
+    for (const t of trials) by.set(t.hparams.global_batch_size, [...(by.get(t.hparams.global_batch_size) ?? []), t.searcherMetricValue]);
+    await until(async () => await table.count() === by.size, `${by.size} groups`);
+    for (const [size, all] of by) {
+        const cells = await table.filter({ has: page.locator(`td[data-label="global_batch_size"][title="${size}"]`) }).locator("td").evaluateAll((tds) => tds.map((td) => td.title));
+        const mean = all.reduce((a, b) => a + b, 0) / all.length;
+        check(Math.abs(Number(cells[3]) - mean) < 1e-9 && (all.length > 1) === (cells[4] !== ""), `${size}: ${cells}, not ${mean}`);
+    }
+    await page.locator(".curve-summary", { hasText: `${by.size} curve` }).waitFor();
+    check(page.url().endsWith("?g=global_batch_size"), page.url());
+    await pictures(page, "experiment-groups");
+}
+
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
     const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
@@ -90,5 +109,6 @@ export default async function ({ page, another }) {
     check(kinds.join() === events.map((e) => e.kind).join(), `the timeline shows ${kinds}`);
     await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
     await pictures(page, "trial");
+    await groups(page, id, trials);
     await inTheList(page, id);
 }

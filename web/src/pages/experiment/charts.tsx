@@ -9,6 +9,7 @@ import type { Curve } from "../../charts/draw";
 import { colourOf, dashOf } from "../../charts/palette";
 import { Parallel, parallelPicture, type ParallelShape, type Row } from "../../charts/parallel";
 import { PictureButtons } from "../../charts/picture";
+import type { Points } from "../../charts/sample";
 import { smooth } from "../../charts/smooth";
 import { X_AXES, type XAxis } from "../../state/address";
 import { useLive } from "../../state/live";
@@ -18,6 +19,7 @@ import { shown } from "../../ui/name";
 import { csv, saveAs } from "../../ui/save";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
+import { collapsed, groupName, groupsOf } from "./groups";
 import { askSeries, axesOf, bestOf, drawn, metricId, points, rowsOf, searchOf } from "./data";
 import { Problem } from "../problem";
 
@@ -57,6 +59,17 @@ function Options({ seen }: { seen: Seen }) {
     </>;
 }
 
+/* A curve a group, over its trials that are here; it has the colour of its first trial. */
+function grouped(seen: Seen, series: { id: number; points: Points }[]): Curve[] {
+    const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
+    return groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).flatMap((g): Curve[] => {
+        const id = g.ids[0]!, { points, band } = collapsed(g.ids.flatMap((i) => of.get(i) ?? []));
+        const isFront = g.ids.includes(seen.hover ?? 0), isBack = seen.hover !== null && !isFront;
+        return points.x.length ? [{ id, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
+            colour: colourOf(id, isDark.value), dash: dashOf(id), layer: isFront ? "front" : isBack ? "back" : "plain" }] : [];
+    });
+}
+
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
     const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
@@ -65,7 +78,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
         (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x) })), [live.data, metric, view.x]);
     const dark = isDark.value;
-    const curves: Curve[] = series.filter((s) => s.points.x.length).map((s) => ({
+    const curves: Curve[] = view.group.length ? grouped(seen, series) : series.filter((s) => s.points.x.length).map((s) => ({
         id: s.id, label: `trial ${s.id}`, points: smooth(s.points, view.smooth), raw: view.smooth > 0 ? s.points : null,
         colour: colourOf(s.id, dark), dash: dashOf(s.id), layer: layer(s.id, seen, inside),
     }));

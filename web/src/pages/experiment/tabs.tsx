@@ -6,6 +6,7 @@ import { colourOf } from "../../charts/palette";
 import { PictureButtons } from "../../charts/picture";
 import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter";
 import { useLive } from "../../state/live";
+import { Choices } from "../../ui/choices";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
 import { Notes } from "../../ui/markdown_notes";
@@ -17,6 +18,8 @@ import { CheckpointTable } from "../trial/checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./charts";
 import { searchOf, type Experiment, type Trial } from "./data";
+import { GroupTable } from "./group_table";
+import { groupsOf } from "./groups";
 import { placeOf, pressed, sorted } from "./sort";
 import { Rungs } from "./rungs";
 
@@ -68,8 +71,8 @@ function TrialRow({ t, seen, all }: { t: Trial; seen: Seen; all: Column[] }) {
     </tr>;
 }
 
-function TrialsTab({ seen }: { seen: Seen }) {
-    const { rows, names, inside } = useSpace(seen);
+function TrialList({ seen, space }: { seen: Seen; space: ReturnType<typeof useSpace> }) {
+    const { rows, names, inside } = space;
     const [most, setMost] = useState(ROWS);
     const all = columns(seen, names, new Map(rows.map((r) => [r.id, r.values])));
     const shown = sorted(seen.trials.filter((t) => inside.has(t.id)), all, seen.view.sort);
@@ -91,6 +94,16 @@ function ExperimentNotes({ exp, again }: { exp: Experiment; again: () => void })
     const ask = async () => (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: exp.id } })).experiment.notes;
     return <Notes draft={`notes.${exp.id}`} notes={exp.notes} ask={ask} again={again}
         save={(notes) => call("PATCH /api/v1/experiments/{experiment.id}", { path: { "experiment.id": exp.id }, body: { id: exp.id, notes } })} />;
+}
+
+function TrialsTab({ seen }: { seen: Seen }) {
+    const space = useSpace(seen), { rows, names, inside } = space, { metric, smallerIsBetter } = searchOf(seen.exp), by = seen.view.group;
+    return <>
+        <div class="row"><Choices name="Group by" summary={by.join(", ") || "nothing"} ticked={by} set={(group) => seen.set({ group })}
+            of={[...new Set([...names, ...by])].map((n) => ({ value: n, text: n }))} /></div>
+        {by.length ? <GroupTable seen={seen} metric={metric} groups={groupsOf(rows.filter((r) => inside.has(r.id)), by, metric, smallerIsBetter)} />
+            : <TrialList seen={seen} space={space} />}
+    </>;
 }
 
 function Pick({ label, value: v, names, onPick }: { label: string; value: string; names: string[]; onPick: (name: string) => void }) {

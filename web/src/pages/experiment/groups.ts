@@ -1,0 +1,74 @@
+/* Trials that share some hyperparameters, taken together: what differs within, as seeds do, becomes a mean and a deviation. */
+import { text, type Value } from "../../charts/axes";
+import type { Band } from "../../charts/draw";
+import type { Row } from "../../charts/parallel";
+import { firstAt, type Points } from "../../charts/sample";
+
+export interface Spread {
+    /* Those that have a value. */
+    n: number;
+    /* NaN: none has one. */
+    mean: number;
+    /* Of the sample; NaN of fewer than two. */
+    deviation: number;
+    lo: number;
+    hi: number;
+}
+export interface TrialGroup {
+    ids: number[];
+    /* One a name. */
+    values: (Value | undefined)[];
+    spread: Spread;
+}
+
+const POINTS_MOST = 1500;
+
+export function spreadOf(values: number[]): Spread {
+    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n; // of none 0 / 0
+    const deviation = Math.sqrt(values.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1));
+    return { n, mean, deviation: n > 1 ? deviation : NaN, lo: n ? Math.min(...values) : NaN, hi: n ? Math.max(...values) : NaN };
+}
+
+/* In the order of their means, the best first; those without one last. */
+export function groupsOf(rows: Row[], by: readonly string[], metric: string, smallerIsBetter: boolean): TrialGroup[] {
+    const all = new Map<string, Row[]>();
+    for (const r of rows) {
+        const key = JSON.stringify(by.map((n) => [typeof r.values[n], text(r.values[n])]));
+        all.set(key, [...(all.get(key) ?? []), r]);
+    }
+    const groups = [...all.values()].map((g): TrialGroup => ({
+        ids: g.map((r) => r.id), values: by.map((n) => g[0]!.values[n]),
+        spread: spreadOf(g.map((r) => r.values[metric]).filter((v): v is number => typeof v === "number" && Number.isFinite(v))),
+    }));
+    const least = (g: TrialGroup) => (Number.isNaN(g.spread.mean) ? Infinity : (smallerIsBetter ? 1 : -1) * g.spread.mean);
+    return groups.sort((a, b) => (least(a) === least(b) ? a.ids[0]! - b.ids[0]! : least(a) < least(b) ? -1 : 1));
+}
+
+/* On the line between the points at both sides; NaN beyond the ends. */
+function at(p: Points, x: number): number {
+    const i = firstAt(p.x, x);
+    if (i < p.x.length && p.x[i] === x) return p.y[i]!;
+    if (i === 0 || i >= p.x.length) return NaN;
+    const share = (x - p.x[i - 1]!) / (p.x[i]! - p.x[i - 1]!);
+    return p.y[i - 1]! + share * (p.y[i]! - p.y[i - 1]!);
+}
+
+/* The mean of several curves, and one deviation to both sides of it: at each x over those that have got there. */
+export function collapsed(curves: Points[]): { points: Points; band: Band } {
+    const xs = [...new Set(curves.flatMap((c) => c.x))].sort((a, b) => a - b), every = Math.max(1, Math.ceil(xs.length / POINTS_MOST));
+    const points: Points = { x: [], y: [] }, band: Band = { x: points.x, lo: [], hi: [] };
+    xs.forEach((x, i) => {
+        if (i % every && i < xs.length - 1) return;
+        const s = spreadOf(curves.map((c) => at(c, x)).filter(Number.isFinite)), d = Number.isNaN(s.deviation) ? 0 : s.deviation;
+        if (!s.n) return;
+        points.x.push(x);
+        points.y.push(s.mean);
+        band.lo.push(s.mean - d);
+        band.hi.push(s.mean + d);
+    });
+    return { points, band };
+}
+
+export function groupName(by: readonly string[], g: TrialGroup): string {
+    return `${by.map((n, i) => `${n} ${text(g.values[i])}`).join(", ")} (n = ${g.ids.length})`;
+}
