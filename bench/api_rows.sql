@@ -22,11 +22,11 @@ CREATE TEMP TABLE made AS SELECT t, least((t - 1) / :per + 1, :experiments) e, l
     timestamptz '2026-01-01' + t * interval '6 seconds' AS start FROM generate_series(1, (:experiments - 1) * :per + :big) t;
 ANALYZE made;
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, restarts, hparams, start_time, end_time, runner_state, progress,
-                    summary_metrics, latest_validation, best_validation, searcher_metric_value)
+                    summary_metrics, closed_batches, latest_validation, best_validation, latest_value, searcher_metric_value)
     SELECT t, e, 'r' || t, task, CASE WHEN t % 13 = 0 THEN 'ERROR' WHEN t % 17 = 0 THEN 'CANCELED' ELSE 'COMPLETED' END, 1, t % 4,
            '{"learning_rate": 0.001, "global_batch_size": 64, "dropout": 0.25}', start, start + (t % 977) * interval '1 minute', '', 1,
            '{"avg_metrics": {"loss": {"type": "number", "count": 100, "min": 0, "max": 1, "sum": 50, "mean": 0.5, "last": 0.4}, "accuracy": {"type": "number", "count": 100, "min": 0, "max": 1, "sum": 50, "mean": 0.5, "last": 0.4}}, "validation_metrics": {"loss": {"type": "number", "count": 10, "min": 0, "max": 1, "sum": 5, "mean": 0.5, "last": 0.4}}}',
-           v.doc, v.doc, v.x
+           greatest(:rows * 100, 10000), v.doc, v.doc, v.x, v.x
     FROM made, LATERAL (SELECT (hashint4(t + 10) & 65535) / 65536::float8 x) x, LATERAL (SELECT x, jsonb_build_object('endTime', '2026-01-02T03:04:05.000000Z',
         'metrics', jsonb_build_object('avgMetrics', jsonb_build_object('loss', x), 'batchMetrics', '[]'::jsonb), 'numInputs', 0, 'totalBatches', 10000) doc) v;
 INSERT INTO metric_names (experiment_id, grp, name, trials)
@@ -87,6 +87,7 @@ INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics)
     FROM (SELECT * FROM made ORDER BY t DESC LIMIT 1) x, generate_series(1, :long) s;
 INSERT INTO metric_steps (experiment_id, grp, steps, names, trial_id, id) SELECT experiment_id, grp, steps, '{loss}', trial_id, m.id FROM metrics m JOIN trials t ON t.id = trial_id WHERE grp = 'long';
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, closed, closed_steps) SELECT max(t), 'long', 1, :long, :long / 16, :long / 16 * 16 FROM made;
+UPDATE trials SET closed_batches = greatest(closed_batches, :long / 16 * 16) WHERE id = (SELECT max(t) FROM made);
 INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
     SELECT (SELECT max(t) FROM made), 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,
            jsonb_build_array(0.01, s * w + 1, 1767323045), jsonb_build_array(0.99, s * w + w - 1, 1767323045), 0.5))

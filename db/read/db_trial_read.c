@@ -35,7 +35,11 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
 /* Both directions: a trial without a value comes last, and ids break ties upwards. */
 #define BY_JOINED(key, from) {LISTED(key, from, "ASC"), LISTED(key, from, "DESC NULLS LAST")}
 #define BY(key) BY_JOINED(key, "")
-#define LATEST "t.latest_validation->'metrics'->'avgMetrics'->e.searcher_metric"
+/* Kept with the trial, but for a tail, of which few trials have one (index trials_tails). */
+#define BATCHES                                                                                    \
+    "CASE WHEN t.has_tail OR t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') "                   \
+    "THEN (SELECT greatest(max(steps), 0) FROM metric_heads WHERE trial_id = t.id) "               \
+    "ELSE t.closed_batches END"
 
 /* By SORT_BY_* of GetExperimentTrials, upwards and downwards. The states and most of what is sorted
  * by stand in the index trials_experiment: thousands of rows are not read for a page. */
@@ -45,10 +49,8 @@ static const char *const sorted_trials_sql[][2] = {
     [5] = BY("t.end_time"),
     [6] = BY("t.state"),
     [7] = BY("t.searcher_metric_value"),
-    [8] = BY_JOINED("CASE WHEN jsonb_typeof(" LATEST ") = 'number' THEN (" LATEST ")::float8 END",
-                    "JOIN experiments e ON e.id = t.experiment_id "),
-    [9] = BY_JOINED("greatest(h.steps, 0)", "CROSS JOIN LATERAL (SELECT max(steps) steps "
-                    "FROM metric_heads WHERE trial_id = t.id) h "),
+    [8] = BY("t.latest_value"),
+    [9] = BY(BATCHES),
     [10] = BY("seconds_between(t.start_time, coalesce(t.end_time, now()))"),
     [11] = BY("t.restarts"),
     [12] = BY_JOINED("k.bytes", "LEFT JOIN (SELECT c.trial_id, sum(c.bytes) bytes FROM checkpoints c "

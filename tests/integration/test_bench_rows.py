@@ -19,6 +19,8 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
     "metric_heads": ("SELECT trial_id, grp, steps FROM metric_heads", "SELECT trial_id, grp, max(steps) FROM metrics WHERE NOT archived GROUP BY 1, 2"),
     "searcher_metric_value": ("SELECT id, searcher_metric_value FROM trials",
                               "SELECT trial_id, (metrics->'validation_metrics'->>'loss')::float8 FROM metrics WHERE grp = 'validation' AND steps = 10000"),
+    "latest_value": ("SELECT id, latest_value FROM trials", "SELECT id, number_of(latest_validation->'metrics'->'avgMetrics'->'loss') FROM trials"),
+    "closed_batches": ("SELECT id, closed_batches FROM trials", "SELECT trial_id, max(closed_steps) FROM metric_heads GROUP BY 1"),
     "validation": ("SELECT uuid, validation FROM checkpoints", "SELECT uuid, validation_at(trial_id, steps) FROM checkpoints"),
     "best": ("SELECT experiment_id, min(value) FROM experiment_bests GROUP BY 1",
              "SELECT experiment_id, min((metrics->'validation_metrics'->>'loss')::float8) FROM metrics JOIN trials t ON t.id = trial_id WHERE grp = 'validation' GROUP BY 1"),

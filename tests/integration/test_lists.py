@@ -55,10 +55,11 @@ def experiment(i):
 def trial(i, exp):
     start = START + datetime.timedelta(minutes=random.randint(0, 9))
     value = maybe(random.randint(0, 9) / 3)
-    latest = '{"metrics": {"avgMetrics": {"loss": %s}}, "totalBatches": 1}' % random.choice(["1.5", "-2", '"NaN"', "null", "3"])
+    shown = maybe(random.choice(["1.5", "-2", '"NaN"', "null", "3"]))
+    latest = shown and '{"metrics": {"avgMetrics": {"loss": %s}}, "totalBatches": 1}' % shown
     return dict(id=i, experiment_id=exp, request_id=f"r{i}", task_id=f"{exp}.r{i}", state=random.choice(STATES[:3]), run_id=1, restarts=random.randint(0, 3),
                 hparams="{}", start_time=start.isoformat(), end_time=(start + datetime.timedelta(seconds=random.randint(0, 5))).isoformat(),
-                searcher_metric_value=value, best_validation=None, latest_validation=maybe(latest))
+                searcher_metric_value=value, best_validation=None, latest_validation=latest, latest_value=number(shown), closed_batches=0, has_tail=False)
 
 
 def checkpoint(i, t):
@@ -206,7 +207,9 @@ def make(c):
             reports.append(dict(trial_id=t["id"], grp="validation", steps=steps, run_id=1, end_time=START.isoformat(),
                                 metrics='{"validation_metrics": {%s}}' % ", ".join(f'"{k}": {x}' for k, x in v.items())))
     insert(c, "metrics", reports)
-    insert(c, "metric_heads", [dict(trial_id=t, grp="validation", run_id=1, steps=s, closed_steps=s) for t, s in batches.items()])
+    late = set(random.sample(sorted(batches), len(batches) // 3))  # theirs are in no chunk yet
+    insert(c, "metric_heads", [dict(trial_id=t, grp="validation", run_id=1, steps=s, closed_steps=-1 if t in late else s, tail=int(t in late)) for t, s in batches.items()])
+    c.sql("UPDATE trials t SET has_tail = h.tail > 0, closed_batches = greatest(h.closed_steps, 0) FROM metric_heads h WHERE h.trial_id = t.id")
     return rows, trials, ckpts, batches, values
 
 
@@ -233,6 +236,10 @@ BESTS = """WITH v AS (SELECT e.id exp, m.id, m.trial_id, m.end_time, number_of(m
   r AS (SELECT *, min(sign * x) OVER (PARTITION BY exp ORDER BY end_time, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) past FROM v WHERE x IS NOT NULL)
   SELECT exp, end_time, id, trial_id, x FROM r WHERE past IS NULL OR sign * x < past"""
 KEPT = {
+    "latest_value": ("SELECT id, latest_value FROM trials", """SELECT t.id, number_of(t.latest_validation->'metrics'->'avgMetrics'->e.searcher_metric)
+        FROM trials t JOIN experiments e ON e.id = t.experiment_id"""),
+    "closed_batches": ("SELECT id, closed_batches FROM trials", """SELECT t.id, greatest(max(h.closed_steps), 0) FROM trials t
+        LEFT JOIN metric_heads h ON h.trial_id = t.id GROUP BY t.id"""),
     "experiment_bests": ("SELECT experiment_id, end_time, id, trial_id, value FROM experiment_bests", BESTS),
     "validation": ("SELECT uuid, validation FROM checkpoints", """SELECT uuid, (SELECT m.metrics->'validation_metrics' FROM metrics m WHERE m.trial_id = c.trial_id
         AND m.steps = c.steps AND m.grp = 'validation' AND NOT m.archived ORDER BY m.id DESC LIMIT 1) FROM checkpoints c"""),

@@ -173,6 +173,16 @@ def killed(c, user):
         assert (s["count"], s["sum"]) == (len(rows), sum(rows)), (s, len(rows))
 
 
+def kept(c):
+    """What lists sort by, beside the rows: after late and repeated reports, roll-backs and kills."""
+    differ = c.sql("SELECT id, closed_batches, latest_value, latest_validation FROM trials t JOIN (SELECT trial_id, greatest(max(closed_steps), 0) batches "
+                   "FROM metric_heads GROUP BY 1) h ON h.trial_id = t.id WHERE closed_batches <> batches "
+                   "OR latest_value IS DISTINCT FROM number_of(latest_validation->'metrics'->'avgMetrics'->'loss')")
+    assert not differ, differ
+    assert c.sql("SELECT max(closed_batches), count(latest_value) FROM trials") == "49920|1"
+    assert c.sql("SELECT count(*) FROM trials t JOIN metric_heads h ON h.trial_id = t.id WHERE tail > 0 AND NOT has_tail") == "0"
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -184,6 +194,7 @@ def main():
         rolled_back(c, user)
         bounded(user)
         killed(c, user)
+        kept(c)
     print("test_metrics_scale: passed")
 
 
