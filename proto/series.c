@@ -1,8 +1,9 @@
 #include "series.h"
 
+#include "numtext.h"
+
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct drawn {
@@ -105,7 +106,7 @@ static bool point_read(const char **at, struct series_point *ret)
     for (int i = 0; i < 3; i++) {
         if (*p != (i ? ',' : '['))
             return false;
-        v[i] = strtod(p + 1, &end);
+        v[i] = numtext_read(p + 1, &end);
         if (end == p + 1)
             return false;
         p = end;

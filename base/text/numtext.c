@@ -46,17 +46,50 @@ static long double by_power(long double x, int k)
 
 enum answer { NO, YES, UNKNOWN };
 
-/* Does m / 10^k, correctly rounded, give v? */
-static enum answer reads_back(uint64_t m, int k, double v)
+/* m / 10^k, correctly rounded; false: do not know. */
+static bool quotient(uint64_t m, int k, double *ret)
 {
     union {
         long double value;
         uint64_t mantissa; /* the first 8 of its bytes */
     } q = {.value = by_power((long double)m, k)};
     unsigned below = q.mantissa & 0x7ff; /* the 11 bits that a double does not have */
-    if (below >= 0x3fd && below <= 0x403)
+    *ret = (double)q.value;
+    return below < 0x3fd || below > 0x403;
+}
+
+/* Does m / 10^k, correctly rounded, give v? */
+static enum answer reads_back(uint64_t m, int k, double v)
+{
+    double got;
+    if (!quotient(m, k, &got))
         return UNKNOWN;
-    return (double)q.value == v ? YES : NO;
+    return got == v ? YES : NO;
+}
+
+/* A decimal without exponent, of so many digits that they are exact in 64 bits. */
+static bool read_plain(const char *text, double *ret, char **ret_end)
+{
+    enum { DIGITS_MAX = 19 };
+    const char *p = text + (*text == '-');
+    uint64_t m = 0;
+    int digits = 0, behind = 0;
+    bool point = false;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        if (++digits > DIGITS_MAX)
+            return false;
+        m = m * 10 + (uint64_t)(*p - '0');
+        behind += point;
+    }
+    if (digits == 0 || strchr("eExX", *p ? *p : ' ') || !quotient(m, behind, ret))
+        return false;
+    *ret = *text == '-' ? -*ret : *ret;
+    *ret_end = (char *)p;
+    return true;
 }
 
 /* `digits` digits of v with k of them after the point. */
@@ -150,6 +183,12 @@ static size_t fast(double v, char *out)
     (void)v, (void)out;
     return 0;
 }
+
+static bool read_plain(const char *text, double *ret, char **ret_end)
+{
+    (void)text, (void)ret, (void)ret_end;
+    return false;
+}
 #endif
 
 size_t numtext(double v, char out[NUMTEXT_MAX])
@@ -160,4 +199,10 @@ size_t numtext(double v, char out[NUMTEXT_MAX])
     int negative = v < 0;
     size_t n = fast(fabs(v), out + negative);
     return n ? n + (size_t)negative : by_trying(v, out);
+}
+
+double numtext_read(const char *text, char **ret_end)
+{
+    double v;
+    return read_plain(text, &v, ret_end) ? v : strtod(text, ret_end);
 }

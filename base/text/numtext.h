@@ -8,5 +8,7 @@
 #define NUMTEXT_MAX 32
 /* v must be finite. Returns the length. */
 size_t numtext(double v, char out[NUMTEXT_MAX]);
+/* strtod(), but quicker for decimals of up to 19 digits without an exponent. */
+double numtext_read(const char *text, char **ret_end);
 
 #endif

@@ -76,9 +76,49 @@ static void many(void **state)
     }
 }
 
+/* What is read is what strtod() reads, to the bit and the end. */
+static void check_read(const char *text)
+{
+    char *want_end, *got_end = NULL;
+    double want = strtod(text, &want_end), got = numtext_read(text, &got_end);
+    if (memcmp(&got, &want, sizeof got) != 0 || got_end != want_end)
+        fail_msg("\"%s\": %a up to %td, not %a up to %td", text, got, got_end - text, want,
+                 want_end - text);
+}
+
+static void read_odd(void **state)
+{
+    static const char *const texts[] = {
+        "", "-", ".", "-.", "x", "0", "-0", "-0.0", "1,2", "1.2.3", "5.", ".5", "-.5]", "1e5",
+        "1e", "1E-3", "0x1p3", "--1", "+1", "9007199254740993", "-9007199254740993.0",
+        "18446744073709551615", "9999999999999999999", "0.9999999999999999999", "1e400",
+        "123456789012345678901234567890", "0.0000000000000000001", "0.00000000000000000001",
+        "1 2", "inf", "nan", "1767323045.123456"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_read(texts[i]);
+}
+
+static void read_many(void **state)
+{
+    struct mt19937 r;
+    mt19937_seed(&r, 8);
+    for (int i = 0; i < 200000; i++) {
+        char text[400];
+        double v = (mt19937_double(&r) - 0.5) * pow(10, (int)(mt19937_u32(&r) % 22) - 6);
+        snprintf(text, sizeof text, "%.*f", (int)(mt19937_u32(&r) % 20), v);
+        check_read(text);
+        snprintf(text, sizeof text, "%.*g,", 1 + (int)(mt19937_u32(&r) % 19), v);
+        check_read(text);
+        double low = (double)(mt19937_u32(&r) >> 4), up = nextafter(low, INFINITY);
+        snprintf(text, sizeof text, "%.12Lf]", ((long double)low + up) / 2); /* a tie */
+        check_read(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(edges),
-                                       cmocka_unit_test(powers_of_ten), cmocka_unit_test(many)};
+                                       cmocka_unit_test(powers_of_ten), cmocka_unit_test(many),
+                                       cmocka_unit_test(read_odd), cmocka_unit_test(read_many)};
     return cmocka_run_group_tests_name("numtext", tests, NULL, NULL);
 }
