@@ -1,5 +1,6 @@
 """Metrics at scale: charts keep the extremes of long series, roll-backs leave them, late and repeated reports
 are counted once, names are bounded, and what was acknowledged outlives kill -9 of the master, once."""
+import glob
 import http.client
 import json
 import os
@@ -173,6 +174,21 @@ def killed(c, user):
         assert (s["count"], s["sum"]) == (len(rows), sum(rows)), (s, len(rows))
 
 
+def spoiled(c, user):
+    """Sums that NaN spoiled in former versions are made again from the reports."""
+    repair, = glob.glob(os.path.join(HERE, "..", "..", "db", "migrations", "*_spoiled_sums.sql"))
+    chunks = "SELECT json_agg(json_build_array(grp, level, seq, doc) ORDER BY grp, level, seq) FROM metric_chunks WHERE trial_id = 1"
+    was, s = c.sql(chunks), summary(user, 1)["loss"]
+    c.sql("UPDATE metric_chunks SET doc = jsonb_set(doc, '{loss,1}', '-1e296') WHERE trial_id = 1 AND (level, seq) IN ((1, 20), (2, 5), (3, 1), (4, 0)); "
+          "UPDATE trials SET summary_metrics = jsonb_set(summary_metrics, '{avg_metrics,loss,sum}', '-1e296') WHERE id = 1")
+    assert summary(user, 1)["loss"]["sum"] < -1e295 and c.sql(chunks) != was
+    with open(repair) as f:
+        c.sql(f.read())
+    again = summary(user, 1)["loss"]
+    assert c.sql(chunks) == was, "a chunk is not what it was"
+    assert abs(again.pop("sum") - s.pop("sum")) < 1e-9 and abs(again.pop("mean") - s.pop("mean")) < 1e-9 and again == s, (again, s)
+
+
 def kept(c):
     """What lists sort by, beside the rows: after late and repeated reports, roll-backs and kills."""
     differ = c.sql("SELECT id, closed_batches, latest_value, latest_validation FROM trials t JOIN (SELECT trial_id, greatest(max(closed_steps), 0) batches "
@@ -195,6 +211,7 @@ def main():
         bounded(user)
         killed(c, user)
         kept(c)
+        spoiled(c, user)
     print("test_metrics_scale: passed")
 
 
