@@ -199,8 +199,10 @@ static int on_experiment(struct core *c, const struct core_event *ev, struct cor
         return exp_search_events(c, e, &reply->data, err);
     case CORE_EV_SEARCH_OPS:
         return exp_search_ops(c, e, ev->search.ack, ev->search.operations, err);
-    default:
+    case CORE_EV_EXP_PATCH:
         return exp_patch(c, e, ev, err);
+    default:
+        abort(); /* dispatch() sends no other */
     }
 }
 
@@ -237,9 +239,11 @@ static int on_trial(struct core *c, const struct core_event *ev, struct core_rep
     case CORE_EV_LOG_POLICY:
         trial_on_log_policy(c, t, &ev->policy, ev->agent_id);
         break;
-    default:
+    case CORE_EV_CHECKPOINT:
         trial_on_checkpoint(c, t, ev->checkpoint.uuid, ev->checkpoint.steps);
         break;
+    default:
+        abort();
     }
     return 0;
 }
@@ -263,8 +267,10 @@ static int on_alloc(struct core *c, const struct core_event *ev, struct det_err 
         if (a->state == ALLOC_RUNNING)
             alloc_goto(c, a, ALLOC_WAITING);
         break;
-    default:
+    case CORE_EV_DAEMON:
         return alloc_on_daemon(c, a, ev->container, err);
+    default:
+        abort();
     }
     return 0;
 }

@@ -34,9 +34,25 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
         *ret_exp = f->allocation.experiment_id;
         *ret_trial = f->allocation.trial_id;
         return true;
-    default:
-        return false;
+    case CORE_SAVE_AGENT:
+    case CORE_SAVE_STORE:
+    case CORE_SAVE_TIMELINE:
+    case CORE_SAVE_PARKED:
+    case CORE_REPLY:
+    case CORE_ORDER_START:
+    case CORE_ORDER_KILL:
+    case CORE_ORDER_STORE:
+    case CORE_PREEMPT:
+    case CORE_RENDEZVOUS:
+    case CORE_ALLOC_END:
+    case CORE_TASK_LOG:
+    case CORE_SEARCH_WAKE:
+    case CORE_GC_WANTED:
+    case CORE_NOTHING:
+    case CORE_EFFECT_KIND_COUNT:
+        break;
     }
+    return false;
 }
 
 static void drop(struct core_effects *fx, size_t i)

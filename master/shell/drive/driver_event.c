@@ -81,15 +81,16 @@ static void own_create(struct driver_event *e, struct core_create *c)
     e->json[0] = json_incref(c->config);
 }
 
-struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *cb, void *arg)
+static void own_store(struct driver_event *e, struct core_store_in *s)
 {
-    struct driver_event *e = det_zalloc(sizeof *e);
-    e->ev = *ev;
-    e->cb = cb;
-    e->arg = arg;
-    e->ev.alloc_id = own(e, ev->alloc_id);
-    e->ev.container = own(e, ev->container);
-    e->ev.agent_id = own(e, ev->agent_id);
+    s->place = own(e, s->place);
+    s->id = own(e, s->id);
+    s->text = own(e, s->text);
+}
+
+/* What the members of its kind point to. */
+static void own_members(struct driver_event *e, const struct core_event *ev)
+{
     switch (ev->kind) {
     case CORE_EV_EXP_CREATE:
         own_create(e, &e->ev.create);
@@ -101,17 +102,11 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_EXP_GC:
         own_gc(e, &e->ev.gc);
         break;
-    case CORE_EV_IDS_SEEN:
-    case CORE_EV_EXP_ID:
-    case CORE_EV_TRIAL_ID:
-        break;
     case CORE_EV_AGENT_SET:
         e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
         break;
     case CORE_EV_AGENT_STORE:
-        e->ev.store.place = own(e, ev->store.place);
-        e->ev.store.id = own(e, ev->store.id);
-        e->ev.store.text = own(e, ev->store.text);
+        own_store(e, &e->ev.store);
         break;
     case CORE_EV_AGENT_SLOT:
         e->ev.sight.text = own(e, ev->sight.text);
@@ -129,8 +124,7 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
         own_marks(e, &e->ev.task);
         break;
     case CORE_EV_OP_COMPLETED:
-        e->json[0] = json_deep_copy(ev->op.metric);
-        e->ev.op.metric = e->json[0];
+        e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric);
         break;
     case CORE_EV_SEARCH_OPS:
         e->json[0] = json_incref((json_t *)ev->search.operations);
@@ -141,9 +135,41 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     case CORE_EV_LOG_POLICY:
         e->ev.policy.pattern = own(e, ev->policy.pattern);
         break;
-    default:
+    case CORE_EV_TICK: /* what these say is in the event itself */
+    case CORE_EV_EXP_ACTIVATE:
+    case CORE_EV_EXP_PAUSE:
+    case CORE_EV_EXP_CANCEL:
+    case CORE_EV_EXP_KILL:
+    case CORE_EV_EXP_CONTINUE: /* the caller's until its answer */
+    case CORE_EV_EXP_EDIT:
+    case CORE_EV_SEARCH_EVENTS:
+    case CORE_EV_TRIAL_KILL:
+    case CORE_EV_IDS_SEEN:
+    case CORE_EV_EXP_ID:
+    case CORE_EV_TRIAL_ID:
+    case CORE_EV_AGENT_LOST:
+    case CORE_EV_PROGRESS:
+    case CORE_EV_EARLY_EXIT:
+    case CORE_EV_ACK_PREEMPTION:
+    case CORE_EV_RENDEZVOUS:
+    case CORE_EV_READY:
+    case CORE_EV_WAITING:
+    case CORE_EV_DAEMON:
+    case CORE_EVENT_KIND_COUNT:
         break;
     }
+}
+
+struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *cb, void *arg)
+{
+    struct driver_event *e = det_zalloc(sizeof *e);
+    e->ev = *ev;
+    e->cb = cb;
+    e->arg = arg;
+    e->ev.alloc_id = own(e, ev->alloc_id);
+    e->ev.container = own(e, ev->container);
+    e->ev.agent_id = own(e, ev->agent_id);
+    own_members(e, ev);
     return e;
 }
 

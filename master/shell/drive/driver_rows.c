@@ -148,10 +148,8 @@ static void in_order(struct rows *r, const struct core_effect *f)
         db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state);
     else if (f->kind == CORE_DELETE_SEARCH_SNAPSHOT)
         db_delete_search_snapshot(r->tx, f->exp_id);
-    else if (f->kind == CORE_DELETE_EXPERIMENT)
-        db_delete_experiment(r->tx, f->exp_id);
     else
-        abort(); /* a kind that was forgotten here would be lost */
+        db_delete_experiment(r->tx, f->exp_id);
 }
 
 static void save(struct rows *r, const struct core_effect *f)
@@ -188,9 +186,22 @@ static void save(struct rows *r, const struct core_effect *f)
     case CORE_TASK_LOG:
         log_line(r, &f->log);
         break;
-    default:
-        if (CORE_EFFECT_IS_ROW(f->kind))
-            in_order(r, f);
+    case CORE_SAVE_EXP_STATE:
+    case CORE_DELETE_SEARCH_SNAPSHOT:
+    case CORE_DELETE_EXPERIMENT:
+        in_order(r, f);
+        break;
+    case CORE_REPLY: /* no rows */
+    case CORE_ORDER_START:
+    case CORE_ORDER_KILL:
+    case CORE_ORDER_STORE:
+    case CORE_PREEMPT:
+    case CORE_RENDEZVOUS:
+    case CORE_ALLOC_END:
+    case CORE_SEARCH_WAKE:
+    case CORE_GC_WANTED:
+    case CORE_NOTHING:
+    case CORE_EFFECT_KIND_COUNT:
         break;
     }
 }
