@@ -9,15 +9,15 @@ import type { Pen } from "./pen";
 import { FONT, type Picture } from "./picture";
 import { extent, padded, scale } from "./scales";
 
-export type XKind = "batches" | "time" | "clock";
-export const X_WORDS: Record<XKind, string> = { batches: "batches", time: "time since its start", clock: "clock" };
+export type XKind = "batches" | "records" | "epochs" | "time" | "clock";
+export const X_WORDS: Record<XKind, string> = { batches: "batches", records: "records", epochs: "epochs", time: "time since its start", clock: "clock" };
 export interface Shape { curves: Curve[]; x: XKind; logX: boolean; logY: boolean; zoom: [number, number] | null }
 
 const HEIGHT = 480, LEFT = 64, RIGHT = 16, TOP = 8, BELOW = 28;
 const ACROSS = 4, NAMED_MOST = 12, NAME_LINE = 18, NAME_LETTERS = 32;
 
 export function xText(kind: XKind, v: number, span: number): string {
-    if (kind === "batches") return number(v);
+    if (kind === "batches" || kind === "records" || kind === "epochs") return number(v);
     if (kind === "time") return duration(v);
     const text = full(v);
     return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);

@@ -8,7 +8,7 @@ export interface Brush {
 
 export const TABS = ["trials", "scatter", "importance", "rungs", "checkpoints", "config", "notes"] as const;
 export type Tab = (typeof TABS)[number];
-export const X_AXES = ["batches", "time", "clock"] as const;
+export const X_AXES = ["batches", "records", "epochs", "time", "clock"] as const;
 export type XAxis = (typeof X_AXES)[number];
 
 export interface ExpView {

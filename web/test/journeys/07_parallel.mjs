@@ -55,6 +55,16 @@ async function groups(page, id, trials) {
     await pictures(page, "experiment-groups");
 }
 
+/* Curves by the records that were seen: as many points, further out by the batches' size. */
+async function byRecords(page, id, trials) {
+    await page.goto(`${url}/det/experiments/${id}?x=records`);
+    await page.locator(".curve-summary", { hasText: new RegExp(`${trials.length} curves, [1-9]\\d* points`) }).waitFor();
+    const curves = page.getByRole("region", { name: "Curves" });
+    const [file] = await Promise.all([page.waitForEvent("download"), curves.getByRole("button", { name: "CSV" }).click()]);
+    const [heads, ...lines] = readFileSync(await file.path(), "utf8").trim().split(/\r?\n/), size = new Map(trials.map((t) => [t.id, t.hparams.global_batch_size]));
+    check(heads.startsWith("trial,records,") && lines.length > 1 && lines.every((l) => Number(l.split(",")[1]) % size.get(Number(l.split(",")[0])) === 0), `${heads}: ${lines.slice(0, 3)}`);
+}
+
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
     const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
@@ -110,5 +120,6 @@ export default async function ({ page, another }) {
     await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
     await pictures(page, "trial");
     await groups(page, id, trials);
+    await byRecords(page, id, trials);
     await inTheList(page, id);
 }

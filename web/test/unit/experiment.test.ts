@@ -30,6 +30,9 @@ test("points by batches, by the trial's time and by the clock; names with dots; 
     assert.deepEqual(points(s, "validation.top.5", "time"), { x: [10, 20], y: [0.5, 0] });
     assert.deepEqual(points(s, "validation.top.5", "clock").x, [Date.UTC(2026, 0, 1, 0, 0, 10), Date.UTC(2026, 0, 1, 0, 0, 20)]);
     assert.deepEqual(points(s, "training.top.5", "batches"), { x: [], y: [] });
+    const big = { ...s, trial: trial(1, 0, "", { global_batch_size: 32 }) };
+    assert.deepEqual([points(big, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 640 }).x], [[320, 640], [0.5, 1]]);
+    assert.deepEqual([points(s, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 0 }).x], [[], []]);
 });
 
 test("rows and axes of a search", () => {

@@ -49,7 +49,7 @@ function Pictures({ sides, view, setChart }: Part) {
     const metric = chart.metric || (all.length && !all.includes(own) ? all[0]! : own), zoom = chart.x === "batches" ? chart.zoom : null;
     const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${ended}`, (s) => askSeries(ids, metric, zoom, s), () => (ended ? null : LIVE_MS));
     const curves = useMemo(() => (live.data ?? []).flatMap((s): Curve[] => {
-        const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x), id = s.trial.id;
+        const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x, side?.exp.config), id = s.trial.id;
         return side && p.x.length ? [{ id, label: labelOf(side), points: smooth(p, chart.smooth), raw: chart.smooth > 0 ? p : null, colour: colourOf(id, dark),
             dash: dashOf(id), layer: "plain" }] : [];
     }), [live.data, chart.x, chart.smooth, dark]);

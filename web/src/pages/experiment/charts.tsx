@@ -76,7 +76,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
     const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${isTerminal(exp.state)}`,
         (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
-    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x) })), [live.data, metric, view.x]);
+    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config) })), [live.data, metric, view.x]);
     const dark = isDark.value;
     const curves: Curve[] = view.group.length ? grouped(seen, series) : series.filter((s) => s.points.x.length).map((s) => ({
         id: s.id, label: `trial ${s.id}`, points: smooth(s.points, view.smooth), raw: view.smooth > 0 ? s.points : null,
@@ -93,6 +93,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
             <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
+            {!curves.length && (view.x === "records" || view.x === "epochs") && <span>Records are counted by the hyperparameter global_batch_size, epochs by records_per_epoch too.</span>}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
             <span class="row push"><button type="button" onClick={save}>CSV</button>
                 <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>

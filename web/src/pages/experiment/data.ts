@@ -56,19 +56,26 @@ export function drawn(trials: Trial[], chosen: number[], smallerIsBetter: boolea
     return [...trials].sort((a, b) => order(a) - order(b) || by(a) - by(b) || a.id - b.id).slice(0, CURVES_MOST).sort((a, b) => a.id - b.id);
 }
 
-/* x by the axis that was chosen: seconds since the trial's start, or milliseconds of the clock. */
-export function points(s: Series, metric: string, x: XAxis): Points {
-    const out: Points = { x: [], y: [] };
+/* What one batch is on an axis that counts them; NaN: the trial does not say how many records it has, or an epoch. */
+function ofBatch(s: Series, x: XAxis, config: Experiment["config"]): number {
+    const records = Number((s.trial.hparams as Record<string, unknown> | null)?.["global_batch_size"]), perEpoch = Number(config?.["records_per_epoch"]);
+    return x === "records" ? records : x === "epochs" ? (perEpoch > 0 ? records / perEpoch : NaN) : 1;
+}
+
+/* x by the axis that was chosen: seconds since the trial's start, or milliseconds of the clock; records and epochs where they are known. */
+export function points(s: Series, metric: string, x: XAxis, config: Experiment["config"] = null): Points {
+    const out: Points = { x: [], y: [] }, batch = ofBatch(s, x, config);
+    if (!(batch > 0)) return out;
     const start = new Date(s.trial.startTime ?? NaN).getTime();
     for (const g of s.metrics)
         for (const p of g.data) {
             const v = p.values[metric.slice(g.group.length + 1)];
             if (!metric.startsWith(g.group + ".") || typeof v !== "number") continue;
             const clock = new Date(p.time).getTime();
-            out.x.push(x === "batches" ? p.batches : x === "clock" ? clock : Math.max(0, (clock - start) / 1000));
+            out.x.push(x === "clock" ? clock : x === "time" ? Math.max(0, (clock - start) / 1000) : p.batches * batch);
             out.y.push(v);
         }
-    return x === "batches" ? out : inOrder(out);
+    return x === "time" || x === "clock" ? inOrder(out) : out;
 }
 
 /* A trial that went back to a checkpoint reports older batches at later times. */

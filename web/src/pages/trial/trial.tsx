@@ -45,7 +45,7 @@ function MetricChoice({ chosen, metrics, set }: { chosen: string[]; metrics: Met
         })}</ul></details>;
 }
 
-function TrialCurves({ trial, ended }: { trial: Trial; ended: boolean }) {
+function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; config: Record<string, unknown> | null }) {
     const view = expView(query.value.toString());
     const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
     const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
@@ -56,9 +56,9 @@ function TrialCurves({ trial, ended }: { trial: Trial; ended: boolean }) {
     const dark = isDark.value;
     const curves = useMemo(() => (live.data ?? []).flatMap((g, i) => {
         if (!g.series) return [];
-        const p = points(g.series, g.metric, view.x);
+        const p = points(g.series, g.metric, view.x, config);
         return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }] : [];
-    }), [live.data, view.x, view.smooth, dark]);
+    }), [live.data, view.x, view.smooth, dark, config]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const summary = `${count(curves.length, "curve")}, ${count(n, "point")}`;
     const save = () => saveAs(`trial_${trial.id}.csv`, csv(["metric", view.x, "value"], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.label, x, (c.raw ?? c.points).y[i]]))));
@@ -123,7 +123,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         <WhyLine what="trials" id={id} again={again} onlyWaiting={trial.state !== "STATE_ERROR"} />
-        <div class="pair"><TrialCurves trial={trial} ended={ended} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
         <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} /></section>
