@@ -63,6 +63,9 @@ function useFound(typed: string): Command[] {
     return found.all;
 }
 
+/* The pointer chooses where it is moved to, not where it rests while the list changes below it. */
+const moved = (e: MouseEvent): boolean => e.movementX !== 0 || e.movementY !== 0;
+
 function Palette({ close }: { close: () => void }) {
     const ref = useRef<HTMLDialogElement>(null), [typed, setTyped] = useState(""), [at, setAt] = useState(0), [own] = useState(here);
     const found = useFound(typed.trim());
@@ -86,7 +89,7 @@ function Palette({ close }: { close: () => void }) {
         <input role="combobox" aria-label="Look for" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={all.length ? `palette-${now}` : undefined}
             autocomplete="off" placeholder="a page, an experiment, an action" value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setAt(0); }} />
         <ul id="palette-list" role="listbox" aria-label="What fits" tabIndex={-1}>{all.map((c, i) => <li key={i} id={`palette-${i}`} role="option" aria-selected={i === now}
-            onMouseEnter={() => setAt(i)} onClick={() => run(c)}><span><Name text={c.title} /></span><span class="soft">{c.kind}</span></li>)}
+            onMouseMove={(e) => moved(e) && setAt(i)} onClick={() => run(c)}><span><Name text={c.title} /></span><span class="soft">{c.kind}</span></li>)}
             {!all.length && <li role="option" aria-selected="false" aria-disabled="true">Nothing fits.</li>}</ul>
     </dialog>;
 }

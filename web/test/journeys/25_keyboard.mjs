@@ -47,9 +47,10 @@ export default async function ({ page }) {
     await key("Enter");
     await page.getByRole("heading", { name: `keys one #${a}` }).waitFor();
     await page.getByRole("button", { name: "Activate" }).waitFor();
+    await page.mouse.move(700, 400); // where it rests below the list, it chooses nothing
     await key("Control+k");
     await page.keyboard.type("activ");
-    await palette.getByRole("option", { name: "Activate" }).waitFor();
+    await palette.getByRole("option", { name: "Activate", selected: true }).waitFor();
     await key("Enter");
     await until(async () => (await api("GET", `/experiments/${a}`)).experiment.state !== "STATE_PAUSED", "it to be active");
     await key(".");

@@ -25,6 +25,8 @@ async function areCards(page, name) {
     check(!wrong.length, `${name}: ${wrong}`);
     const labels = await page.locator("table.cards tbody td[data-label]").evaluateAll((all) => all.map((c) => getComputedStyle(c, "::before").content));
     check(labels.every((l) => l.length > 2), `${name}: cells that do not say what they are`);
+    const low = await page.locator("table.cards tbody td[data-label]").evaluateAll((all) => all.filter((c) => !c.matches(":empty") && c.getBoundingClientRect().height < 18).map((c) => c.dataset.label));
+    check(!low.length, `${name}: no room for the names of ${low}`);
     await page.evaluate(() => document.querySelector("table.cards").scrollIntoView());
     await pictures(page, `size-small-${name}-cards`);
 }
