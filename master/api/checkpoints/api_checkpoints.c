@@ -110,7 +110,8 @@ static int report_check(const struct http_req *req, const struct report_body *b,
     if (b->state != 0 && b->state != 2)
         return det_fail(err, DET_EINVAL, "state: only STATE_COMPLETED can be reported");
     if (req->who.kind != WHO_ALLOC && !*b->task_id)
-        return det_fail(err, DET_EINVAL, "taskId is required");
+        return det_fail(err, DET_EPERM,
+                        "only a running trial may report a checkpoint without its taskId");
     if (req->who.kind == WHO_ALLOC &&
         ((*b->task_id && strcmp(b->task_id, req->who.task_id)) ||
          (*b->allocation_id && strcmp(b->allocation_id, req->who.alloc_id))))
