@@ -363,11 +363,11 @@ def begin(
     """The experiment and the trial, made or found by their names, and a new run of it; not started yet."""
     distributed = distributed or core.DummyDistributedContext()
     store = _storage(checkpoint_storage)
-    client = client or Determined()
-    session, quick = UserSession(client), UserSession(client, tries=1)
-    known = _agreed(distributed, lambda: _begin_trial(UserSession(client, tries=2), client, names))
+    person = client or Determined()
+    session, quick = UserSession(person), UserSession(person, tries=1)
+    known = _agreed(distributed, lambda: _begin_trial(UserSession(person, tries=2), person, names))
     trial, experiment, task = known["trial"], known["experiment"], known["task"]
-    info = _info(known, names.hparams, client._master._token or "")
+    info = _info(known, names.hparams, person._master._token or "")
     logger.info(f"experiment {experiment}, trial {trial}: {known['master']}/det/experiments/{experiment}")
     mode = tensorboard_mode if checkpoint_storage is not None else core.TensorboardMode.MANUAL
     directory = pathlib.Path(tempfile.gettempdir()) / f"tensorboard-{task}-{distributed.rank}"

@@ -85,7 +85,9 @@ def init_context(
     here = det.get_cluster_info()
     if here is None or here.task_type != "TRIAL":
         if defaults is None:
-            raise NotImplementedError("either specify `defaults`, or run as a managed determined experiment")
+            raise NotImplementedError(
+                "either specify `defaults`, or run as a managed determined experiment (`det experiment create` submits this script)"
+            )
         where = checkpoint_storage if checkpoint_storage is not None else defaults.checkpoint_storage
         names = _names(defaults, unmanaged or UnmanagedConfig())
         return _unmanaged.begin(names, client, distributed, where, preempt_mode, tensorboard_mode)
