@@ -83,7 +83,7 @@ static void drop(struct shell *sh, void *read)
     struct reading *r = read;
     r->req = NULL;
     r->job.done = on_dropped;
-    if (!sh->large || slow_push(sh->large, &r->job) < 0)
+    if (!sh->large || slow_push_first(sh->large, &r->job) < 0)
         on_dropped(&r->job, -1);
 }
 
@@ -102,7 +102,9 @@ static void on_read(struct slow_job *j, int status)
 
 void large_enter(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req))
 {
-    if (req->body.len < LARGE_BYTES || route == ROUTE_create_experiment) {
+    bool reads_itself =
+        route == ROUTE_create_experiment || route == ROUTE_put_external_experiment;
+    if (req->body.len < LARGE_BYTES || reads_itself) {
         go_in(req);
         return;
     }

@@ -118,6 +118,18 @@ int slow_push(struct slow *q, struct slow_job *j)
     return 0;
 }
 
+int slow_push_first(struct slow *q, struct slow_job *j)
+{
+    if (q->on_drained)
+        return DET_EUNAVAIL;
+    j->queue = q;
+    j->next = q->first;
+    q->first = j;
+    q->waiting++;
+    start_next(q);
+    return 0;
+}
+
 void slow_drain(struct slow *q, void (*cb)(void *arg), void *arg)
 {
     q->on_drained = cb;

@@ -121,6 +121,17 @@ static void test_drained(void **state)
     assert_string_equal(order, "bc0..");
 }
 
+static void test_first(void **state)
+{
+    struct slow *q = slow_create(&loop, 1, 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(slow_push(q, &jobs[i].job), 0);
+    assert_int_equal(slow_push_first(q, &jobs[3].job), 0); /* though no more may wait */
+    let_all_end();
+    assert_string_equal(order, "0312");
+    slow_destroy(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +139,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_several_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_waits_is_done_after_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drained, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
