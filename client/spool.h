@@ -29,7 +29,7 @@
 
 #define SPOOL_ENV "DET_REPORT_SPOOL"
 #define SPOOL_HEADER "Det-Seq"
-#define SPOOL_RECORD_MAX (64u << 20)
+#define SPOOL_RECORD_MAX (32u << 20) /* as the master takes */
 #define SPOOL_BYTES_MAX ((uint64_t)1 << 30) /* of the file */
 
 struct spool_record {

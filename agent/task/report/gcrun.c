@@ -19,6 +19,7 @@
 
 #define GC_BYTES_MAX ((size_t)64 << 20)
 #define TOLD_AT_ONCE 50
+#define TOLD_BYTES   ((size_t)1 << 20) /* a request of the master's route may have 4 MiB */
 
 int gcrun_write(const struct taskspec *s, struct det_err *err)
 {
@@ -135,10 +136,17 @@ static int one(struct storage *st, const char *uuid, const struct work *w, json_
     return 0;
 }
 
+static size_t bytes_of(const json_t *entry)
+{
+    det_cleanup(freep) char *text = json_text(entry);
+    return strlen(text);
+}
+
 static int collect(struct client *c, struct storage *st, const struct work *w, struct det_err *err)
 {
     JSON_OWN done = json_array();
     int failed = 0, rc = 0;
+    size_t bytes = 0;
     for (size_t i = 0; i < json_array_size(w->uuids) && rc == 0; i++) {
         const char *uuid = json_string_value(json_array_get(w->uuids, i));
         FAILPOINT("gc.before_delete");
@@ -148,8 +156,13 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
         if (did < 0) {
             log_error("checkpoint %s: %s failed: %s", uuid, w->action, err->text);
             failed++;
-        } else if (json_array_size(done) >= TOLD_AT_ONCE) {
+            continue;
+        }
+        size_t n = json_array_size(done);
+        bytes += bytes_of(json_array_get(done, n - 1));
+        if (n >= TOLD_AT_ONCE || bytes >= TOLD_BYTES) {
             rc = tell(c, &done, err);
+            bytes = 0;
         }
     }
     if (rc == 0)
