@@ -1,6 +1,9 @@
 """determined.experimental.core_v2, and Lightning's metrics by it: DetLogger under a stand-in of Lightning 2 (stand_ins/lightning)."""
+import io
 import os
+import signal
 import sys
+import threading
 import types
 import unittest
 from unittest import mock
@@ -9,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sta
 
 import determined as det  # noqa: E402
 from determined import core  # noqa: E402
-from determined.experimental import core_v2  # noqa: E402
+from determined.experimental import _shipping, _unmanaged, core_v2  # noqa: E402
 from determined.lightning.experimental import DetLogger  # noqa: E402
 from lightning.pytorch import LightningModule, Trainer  # noqa: E402
 from lightning.pytorch.utilities import rank_zero_only  # noqa: E402
@@ -116,6 +119,111 @@ class Singleton(unittest.TestCase):
         with mock.patch.object(rank_zero_only, "rank", 1):
             Trainer(logger=DetLogger()).fit(Model(), [3.0], [0.5])
         self.assertEqual(self.told, [])
+
+
+class Master:
+    """Of the log: keeps what comes, or answers as told."""
+
+    def __init__(self, answers=()):
+        self.lines, self.answers, self.said = [], list(answers), []
+
+    def post(self, path, body):
+        answer = self.answers.pop(0) if self.answers else None
+        if answer:
+            raise answer
+        self.lines += [(line["stdtype"], line["log"]) for line in body]
+
+    def patch(self, path, body):
+        self.post(path, [])
+        self.said.append(body)
+
+
+class Shipping(unittest.TestCase):
+    def shipped(self, work, answers=()):
+        """What the trial's log has of the work."""
+        master, out, err = Master(answers), io.StringIO(), io.StringIO()
+        with mock.patch.object(sys, "stdout", out), mock.patch.object(sys, "stderr", err):
+            shipper = _shipping.LogShipper(master, "t", 0)
+            shipper.start()
+            work()
+            shipper.end()
+            self.assertIs(sys.stdout, out)
+        self.seen = out.getvalue(), err.getvalue()
+        return master.lines
+
+    def test_lines(self):
+        def work():
+            print("one\r\ntwo\nhalf", end="")
+            for i in range(3):
+                print(f"\r{i} %", end="", file=sys.stderr)
+            print(" of it")
+
+        lines = self.shipped(work)
+        self.assertEqual([t for k, t in lines if k == "stdout"], ["one\n", "two\n", "half of it\n"])
+        self.assertEqual([t for k, t in lines if k == "stderr"], ["\n", "0 %\n", "1 %\n", "2 %\n"])
+        self.assertEqual(self.seen, ("one\r\ntwo\nhalf of it\n", "\r0 %\r1 %\r2 %"))
+
+    def test_long(self):
+        lines = self.shipped(lambda: print("x" * 40000))
+        self.assertEqual("".join(t[:-1] for _, t in lines), "x" * 40000)
+        self.assertLessEqual(max(len(t) for _, t in lines), _shipping.LINE_MAX + 1)
+
+    def test_master_away(self):
+        """A standby's 503 and a cut line are asked again; what is refused is said and left out."""
+        from determined.core._session import MasterError
+        self.assertEqual(self.shipped(lambda: print("kept"), [MasterError(503, "stands by"), ConnectionError()]), [("stdout", "kept\n")])
+        self.assertEqual(self.shipped(lambda: print("never"), [MasterError(400, "no")]), [])
+        self.assertIn("log lines were refused", self.seen[1])
+
+    def test_signal_handler_prints(self):
+        """In the midst of a print too."""
+        def work():
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+            try:
+                for i in range(3000):
+                    print(i)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+        before = signal.signal(signal.SIGALRM, lambda *_: sys.stderr.write("tick\n"))
+        try:
+            lines = self.shipped(work)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        self.assertEqual([t for k, t in lines if k == "stdout"], [f"{i}\n" for i in range(3000)])
+
+    def test_none(self):
+        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
+            shipper = _shipping.LogShipper(Master(), "t", 0)
+            shipper.start()
+            shipper.end()
+
+    def test_the_end_is_told_when_the_master_is_back(self):
+        from determined.core._session import MasterError
+        master = Master([ConnectionError(), MasterError(503, "stands by")])
+        _unmanaged.Heartbeat(master, 7, 2).end("STATE_COMPLETED")
+        self.assertEqual(master.said, [{"trialId": 7, "trialRunId": 2, "state": "STATE_COMPLETED"}])
+        replaced = Master([MasterError(409, "replaced")] * 2)
+        with self.assertLogs("determined.unmanaged", "WARNING"):
+            _unmanaged.Heartbeat(replaced, 7, 1).end("STATE_ERROR")
+        self.assertEqual((replaced.said, len(replaced.answers)), ([], 1))
+
+    def test_ending(self):
+        ending = _unmanaged.Ending()
+        ending.start()
+        try:
+            with self.assertRaises(SystemExit):
+                sys.exit(2)
+            self.assertTrue(ending.failed)
+            thread = threading.Thread(target=lambda: sys.exit(0))  # its own end only
+            thread.start()
+            thread.join()
+            self.assertTrue(ending.failed)
+            with self.assertRaises(SystemExit):
+                sys.exit()
+            self.assertFalse(ending.failed)
+        finally:
+            ending.end()
 
 
 if __name__ == "__main__":

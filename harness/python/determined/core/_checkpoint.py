@@ -116,6 +116,8 @@ def _offer(directory: Optional[str], selector: Optional[Selector]) -> Optional[D
 class CheckpointContext:
     """Stores checkpoints of the task, and reads any."""
 
+    _run_id: Optional[int] = None  # of a trial that runs elsewhere; a task's token says it
+
     def __init__(
         self,
         distributed: DistributedContext,
@@ -314,6 +316,8 @@ class CheckpointContext:
             "training": {},
             "reportTime": datetime.datetime.now(datetime.timezone.utc).isoformat(),
         }
+        if self._run_id is not None:
+            body["trialRunId"] = self._run_id
         self._session.post("/api/v1/checkpoints", body)
 
     # ---- reading ----

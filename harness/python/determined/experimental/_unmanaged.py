@@ -1,35 +1,33 @@
 """A training that runs elsewhere and reports here: its experiment and trial on the master, its heartbeat, its log lines."""
 
 import dataclasses
-import datetime
 import json
 import logging
 import os
 import pathlib
-import queue
 import sys
 import tempfile
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+import urllib.error
+from typing import Any, Callable, Dict, Optional, Tuple, Union
 from urllib.parse import quote
 
 import determined as det
 from determined import core
 from determined._info import RendezvousInfo, TrialInfo
-from determined.core._session import Session
+from determined.core._session import MasterError, NotFound, Session
 from determined.core._storage import default_directory, open_storage
 from determined.core._tensorboard import TensorboardFiles
+from determined.experimental._shipping import LogShipper
 from determined.experimental.client import Determined
 
 logger = logging.getLogger("determined.unmanaged")
 
 HEARTBEAT_S = 60.0
 RETRY_S = 10.0
-SHIP_S = 1.0
-LINES_MAX = 1000  # of one request
-QUEUE_MAX = 20000  # lines that wait; what comes then is left out of the trial's log, and counted there
-END_S = 5.0  # for the last lines
+QUICK_S = 3.0  # for an answer that nothing waits for
+END_S = 6.0  # to say how the trial ended: a script that fails is not to hang
 
 
 @dataclasses.dataclass
@@ -43,17 +41,32 @@ class Names:
 
 
 class UserSession(Session):
-    """With a person's token instead of a task's. `tries`: how often what did not reach the master is tried again."""
+    """With a person's token instead of a task's; one that has ended is renewed where the client has the password.
+
+    `quick`: what nothing waits for is asked once, for a short time.
+    """
 
     _header = "Authorization"
 
-    def __init__(self, client: Determined, tries: Optional[int] = None) -> None:
-        master = client._master
-        super().__init__(master.url, master._token or "", None)
-        self._urls = master._urls
-        self._context = master._context
-        if tries is not None:
-            self._retries = tries
+    def __init__(self, client: Determined, quick: bool = False) -> None:
+        self._master = client._master
+        super().__init__(self._master.url, self._master._token or "", None)
+        self._urls = self._master._urls
+        self._context = self._master._context
+        self._quick = quick
+        if quick:
+            self._retries = 0
+
+    def _once(self, method: str, path: str, body: Any, timeout: Optional[float], headers: Dict[str, str]) -> Any:
+        limit = QUICK_S if self._quick else timeout
+        try:
+            return super()._once(method, path, body, limit, headers)
+        except urllib.error.HTTPError as e:
+            if e.code != 401 or self._master._password is None:
+                raise
+        self._master.log_in()
+        self._token = self._master._token or ""
+        return super()._once(method, path, body, limit, headers)
 
 
 def _create(session: Session, names: Names) -> Tuple[Dict[str, Any], Dict[str, Any]]:
@@ -125,6 +138,13 @@ def _info(known: Dict[str, Any], hparams: Dict[str, Any], token: str) -> det.Clu
 class Train(core.TrainContext):
     """What a run of the cluster is told of, and this one need not be, stays here."""
 
+    _ending: Optional["Ending"] = None
+
+    def _report(self, *args: Any, **options: Any) -> None:
+        if self._ending is not None:
+            self._ending.failed = False
+        super()._report(*args, **options)
+
     def set_status(self, status: str) -> None:
         logger.debug(f"status: {status}")
 
@@ -138,10 +158,11 @@ class Train(core.TrainContext):
 class Heartbeat:
     """Says that the trial lives, once a minute; nothing else ends it while the script runs."""
 
-    def __init__(self, session: Session, trial_id: int) -> None:
+    def __init__(self, session: Session, trial_id: int, run_id: int) -> None:
         self._session = session
         self._path = f"/api/v1/trials/{trial_id}"
         self._trial_id = trial_id
+        self._said = {"trialId": trial_id, "trialRunId": run_id}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="determined-heartbeat", daemon=True)
 
@@ -152,7 +173,10 @@ class Heartbeat:
         wait = HEARTBEAT_S
         while not self._over.wait(wait):
             try:
-                self._session.patch(self._path, {"trialId": self._trial_id})
+                self._session.patch(self._path, self._said)
+                wait = HEARTBEAT_S
+            except MasterError as e:
+                logger.warning(f"trial {self._trial_id}: {e}")
                 wait = HEARTBEAT_S
             except Exception as e:
                 logger.warning(f"failure communicating with heartbeat API (retrying in {RETRY_S:.0f}s): {e}")
@@ -161,129 +185,28 @@ class Heartbeat:
     def end(self, state: str) -> None:
         self._over.set()
         if self._thread.is_alive():
-            self._thread.join(RETRY_S)
-        try:
-            self._session.patch(self._path, {"trialId": self._trial_id, "state": state})
-        except Exception as e:
-            logger.warning(f"the master was not told that trial {self._trial_id} is {state}: {e}")
-
-
-# ---- log lines ----
-
-
-class Tee:
-    """A stream that goes on as it was, and whose whole lines are shipped too."""
-
-    def __init__(self, stream: Any, kind: str, put: Callable[[str, str], None]) -> None:
-        self._stream = stream
-        self._kind = kind
-        self._put = put
-        self._begun = ""
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-
-    def write(self, text: str) -> int:
-        n = self._stream.write(text)
-        if os.getpid() != self._pid:  # a child that was forked ships nothing
-            return int(n or 0)
-        with self._lock:
-            lines = (self._begun + text).split("\n")
-            self._begun = lines.pop()
-        for line in lines:
-            self._put(self._kind, line)
-        return int(n or 0)
-
-    def writelines(self, lines: List[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def finish(self) -> None:
-        with self._lock:
-            line, self._begun = self._begun, ""
-        if line:
-            self._put(self._kind, line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class LogShipper:
-    """Standard output and error, to the trial's log; the script never waits for it."""
-
-    def __init__(self, session: Session, task_id: str, rank: int) -> None:
-        self._session = session
-        self._task_id = task_id
-        self._rank = rank
-        self._lines: "queue.Queue[Dict[str, Any]]" = queue.Queue(QUEUE_MAX)
-        self._left_out = 0
-        self._over = threading.Event()
-        self._tees: List[Tuple[str, Tee]] = []
-        self._thread = threading.Thread(target=self._run, name="determined-log", daemon=True)
-
-    def start(self) -> None:
-        for name in ("stdout", "stderr"):
-            tee = Tee(getattr(sys, name), name, self._put)
-            self._tees.append((name, tee))
-            setattr(sys, name, tee)
-        self._thread.start()
-
-    def _line(self, kind: str, text: str) -> Dict[str, Any]:
-        now = datetime.datetime.now(datetime.timezone.utc).isoformat()
-        return {"task_id": self._task_id, "timestamp": now, "rank_id": self._rank, "stdtype": kind, "log": text + "\n"}
-
-    def _put(self, kind: str, text: str) -> None:
-        try:
-            self._lines.put_nowait(self._line(kind, text))
-        except queue.Full:
-            self._left_out += 1
-
-    def _gather(self) -> List[Dict[str, Any]]:
-        lines: List[Dict[str, Any]] = []
-        until = time.monotonic() + SHIP_S
-        while len(lines) < LINES_MAX:
-            left = until - time.monotonic()
-            if left <= 0 or (self._over.is_set() and self._lines.empty()):
-                break
+            self._thread.join(1.0)
+        until = time.monotonic() + END_S
+        while True:
             try:
-                lines.append(self._lines.get(timeout=min(left, 0.1)))
-            except queue.Empty:
-                pass
-        if self._left_out and len(lines) < LINES_MAX:
-            n, self._left_out = self._left_out, 0
-            lines.append(self._line("stderr", f"({n} lines are left out here: they came faster than they could be sent)"))
-        return lines
-
-    def _run(self) -> None:
-        while not (self._over.is_set() and self._lines.empty()):
-            lines = self._gather()
-            while lines and not self._send(lines):
-                if self._over.wait(RETRY_S):
-                    self._send(lines)
+                self._session.patch(self._path, {**self._said, "state": state})
+                return
+            except Exception as e:
+                refused = isinstance(e, (MasterError, NotFound)) and getattr(e, "status", 404) < 500
+                if refused or time.monotonic() > until:
+                    logger.warning(f"the master was not told that trial {self._trial_id} is {state}: {e}")
                     return
-
-    def _send(self, lines: List[Dict[str, Any]]) -> bool:
-        try:
-            self._session.post("/task-logs", lines)
-        except (ConnectionError, TimeoutError):
-            return False
-        except Exception as e:  # refused: it would be again
-            self._tees[1][1]._stream.write(f"determined: log lines were refused: {e}\n")
-        return True
-
-    def end(self) -> None:
-        for name, tee in self._tees:
-            tee.finish()
-            if getattr(sys, name) is tee:
-                setattr(sys, name, tee._stream)
-        self._over.set()
-        self._thread.join(END_S)
+            time.sleep(0.5)
 
 
 # ---- how the script ends ----
 
 
 class Ending:
-    """Notes an exception that nobody catches, and sys.exit() with a failure: what runs at exit cannot see them."""
+    """Notes an exception that nobody catches, and sys.exit() with a failure: what runs at exit cannot see them.
+
+    Who reports after that did catch it.
+    """
 
     def __init__(self) -> None:
         self.failed = False
@@ -294,11 +217,12 @@ class Ending:
         sys.excepthook, sys.exit = self._mine
 
     def _on_exception(self, kind: Any, value: Any, trace: Any) -> None:
-        self.failed = True
+        self.failed = not hasattr(sys, "ps1")  # at a prompt one goes on
         self._hook(kind, value, trace)
 
     def _on_exit(self, status: Any = None) -> Any:
-        self.failed = status not in (None, 0)
+        if threading.current_thread() is threading.main_thread():
+            self.failed = status not in (None, 0)
         self._exit(status)
 
     def end(self) -> None:
@@ -314,7 +238,7 @@ class Context(core.Context):
 
     def watch(self, heartbeat: Optional[Heartbeat], shipper: LogShipper) -> None:
         self._heartbeat, self._shipper, self._ending = heartbeat, shipper, Ending()
-        self._is_open = False
+        self._is_open, self._pid = False, os.getpid()
 
     def start(self) -> None:
         super().start()
@@ -325,7 +249,7 @@ class Context(core.Context):
             self._heartbeat.start()
 
     def close(self, exc_type: Any = None, exc_val: Any = None, exc_tb: Any = None) -> None:
-        if not self._is_open:
+        if not self._is_open or os.getpid() != self._pid:  # the end of a child is not the trial's
             return
         self._is_open = False
         quiet = isinstance(exc_val, SystemExit) and exc_val.code in (None, 0)
@@ -364,8 +288,8 @@ def begin(
     distributed = distributed or core.DummyDistributedContext()
     store = _storage(checkpoint_storage)
     person = client or Determined()
-    session, quick = UserSession(person), UserSession(person, tries=1)
-    known = _agreed(distributed, lambda: _begin_trial(UserSession(person, tries=2), person, names))
+    session, quick = UserSession(person), UserSession(person, quick=True)
+    known = _agreed(distributed, lambda: _begin_trial(session, person, names))
     trial, experiment, task = known["trial"], known["experiment"], known["task"]
     info = _info(known, names.hparams, person._master._token or "")
     logger.info(f"experiment {experiment}, trial {trial}: {known['master']}/det/experiments/{experiment}")
@@ -374,13 +298,18 @@ def begin(
     place = f"{known['cluster']}/tensorboard/experiment/{experiment}/trial/{trial}"
     files = TensorboardFiles(directory, store, place, distributed.rank)
     preempt = core.DummyPreemptContext(distributed, preempt_mode)
+    checkpoint = core.CheckpointContext(distributed, store, session, task, None, known["cluster"])
+    checkpoint._run_id = known["run"]
+    train = Train(session, trial, known["run"], experiment, mode, directory, files)
     context = Context(
-        core.CheckpointContext(distributed, store, session, task, None, known["cluster"]),
+        checkpoint,
         distributed,
         preempt,
-        Train(session, trial, known["run"], experiment, mode, directory, files),
+        train,
         core.SearcherContext(session, distributed, trial, known["config"], preempt.acknowledge_preemption_signal),
         info,
     )
-    context.watch(Heartbeat(quick, trial) if distributed.rank == 0 else None, LogShipper(quick, task, distributed.rank))
+    heartbeat = Heartbeat(quick, trial, known["run"]) if distributed.rank == 0 else None
+    context.watch(heartbeat, LogShipper(quick, task, distributed.rank))
+    train._ending = context._ending
     return context
