@@ -8,6 +8,17 @@ CREATE UNIQUE INDEX trials_external ON trials (experiment_id, external_id) WHERE
 CREATE INDEX trials_heartbeat ON trials (heartbeat) WHERE heartbeat IS NOT NULL;
 CREATE INDEX experiments_unmanaged ON experiments (start_time) WHERE unmanaged AND state = 'ACTIVE';
 
+-- Numbers are skipped now: what trials of a statement need is made with them, whatever their numbers.
+CREATE OR REPLACE FUNCTION metric_partitions_ahead() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM metric_partitions(id) FROM (SELECT DISTINCT ON (id / 10000) id FROM added) first;
+    RETURN NULL;
+END $$;
+DROP TRIGGER trials_metric_partitions ON trials;
+CREATE TRIGGER trials_metric_partitions AFTER INSERT ON trials REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION metric_partitions_ahead();
+
+-- Locks: one connection writes, one request after the other. With several these functions would wait for each other's rows.
 -- Holds the experiment, so that its trials change one after the other, and goes on with it.
 CREATE FUNCTION unmanaged_wake(p_exp integer) RETURNS void AS $$
 DECLARE
@@ -82,11 +93,17 @@ BEGIN
     steps := coalesce(steps, 0);
 END $$ LANGUAGE plpgsql;
 
--- p_state: null of a heartbeat. One that was given up for its silence lives again when it is heard of.
-CREATE FUNCTION unmanaged_said(p_trial integer, p_state text) RETURNS void AS $$
+-- p_state: null of a heartbeat; p_run: null where the client does not say. One that was given up for its silence lives again
+-- when it is heard of.
+CREATE FUNCTION unmanaged_said(p_trial integer, p_run integer, p_state text) RETURNS void AS $$
 DECLARE
     e integer;
+    r integer;
 BEGIN
+    SELECT run_id INTO r FROM trials WHERE id = p_trial;
+    IF r <> p_run THEN
+        RAISE EXCEPTION 'run % of trial % was replaced by run %', p_run, p_trial, r USING ERRCODE = 'DE002';
+    END IF;
     IF p_state IS NULL THEN
         UPDATE trials SET heartbeat = now() WHERE id = p_trial AND heartbeat IS NOT NULL;
         IF FOUND THEN

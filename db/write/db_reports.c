@@ -52,7 +52,9 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
 /* clang-format off */
 #define OF_RUN "id = $4::integer AND run_id = $5::integer"
 #define OF_UNMANAGED_TASK                                                                          \
-    "task_id = $2 AND heartbeat IS NOT NULL AND $4::integer = 0 AND $5::integer = 0"
+    "task_id = $2 AND $4::integer = 0 AND CASE WHEN $5::integer = 0 THEN heartbeat IS NOT NULL "   \
+    "ELSE run_id = $5::integer AND EXISTS (SELECT 1 FROM experiments e WHERE e.id = "              \
+    "experiment_id AND e.unmanaged) END"
 #define KEEP_CHECKPOINT(trial)                                                                     \
     "WITH fence AS (SELECT id, experiment_id, run_id FROM trials WHERE " trial " FOR UPDATE), "    \
     "kept AS (INSERT INTO checkpoints (uuid, task_id, allocation_id, experiment_id, trial_id, "    \

@@ -10,6 +10,13 @@ void db_unmanaged_find(struct db *db, int64_t owner_id, const char *external_id,
              db_str_arg(db_i64_arg(DB_ARGS, owner_id), external_id), cb, arg);
 }
 
+void db_unmanaged_find_trial(struct db *db, int64_t exp_id, const char *external_id, db_cb *cb,
+                             void *arg)
+{
+    db_query(db, "SELECT id FROM trials WHERE experiment_id = $1::integer AND external_id = $2",
+             db_str_arg(db_i64_arg(DB_ARGS, exp_id), external_id), cb, arg);
+}
+
 void db_unmanaged_create(struct db *db, const struct row_experiment *r,
                          const struct db_experiment_extra *x, const char *external_id,
                          db_done_cb *cb, void *arg)
@@ -36,11 +43,12 @@ void db_unmanaged_start(struct db *db, int64_t trial_id, bool resume, db_cb *cb,
              db_bool_arg(db_i64_arg(DB_ARGS, trial_id), resume), cb, arg);
 }
 
-void db_unmanaged_said(struct db *db, int64_t trial_id, const char *state, db_done_cb *cb,
-                       void *arg)
+void db_unmanaged_said(struct db *db, int64_t trial_id, int64_t run_id, const char *state,
+                       db_done_cb *cb, void *arg)
 {
-    db_call_write(db, "SELECT unmanaged_said($1::integer, $2)",
-                  db_str_arg(db_i64_arg(DB_ARGS, trial_id), state), NULL, cb, arg);
+    db_call_write(db, "SELECT unmanaged_said($1::integer, nullif($2::integer, 0), $3)",
+                  db_str_arg(db_i64_arg(db_i64_arg(DB_ARGS, trial_id), run_id), state), NULL, cb,
+                  arg);
 }
 
 void db_unmanaged_silent(struct db *db, int64_t silent_s, db_cb *cb, void *arg)

@@ -15,6 +15,9 @@
 /* One row: the id; none: its owner has no experiment of that name. */
 void db_unmanaged_find(struct db *db, int64_t owner_id, const char *external_id, db_cb *cb,
                        void *arg);
+/* The same of a trial of the experiment. */
+void db_unmanaged_find_trial(struct db *db, int64_t exp_id, const char *external_id, db_cb *cb,
+                             void *arg);
 /* external_id NULL: none. DET_EEXIST: its owner has one of that name by now. */
 void db_unmanaged_create(struct db *db, const struct row_experiment *r,
                          const struct db_experiment_extra *x, const char *external_id,
@@ -32,9 +35,10 @@ void db_unmanaged_trial(struct db *db, const struct db_unmanaged_trial *t, db_cb
  * be resumed), its steps. */
 enum { UNMANAGED_RUN, UNMANAGED_CHECKPOINT, UNMANAGED_STEPS };
 void db_unmanaged_start(struct db *db, int64_t trial_id, bool resume, db_cb *cb, void *arg);
-/* It is ACTIVE, COMPLETED, CANCELED or ERROR; NULL: just alive. */
-void db_unmanaged_said(struct db *db, int64_t trial_id, const char *state, db_done_cb *cb,
-                       void *arg);
+/* It is ACTIVE, COMPLETED, CANCELED or ERROR; NULL: just alive. run_id 0: of whichever run;
+ * DET_ESTALE: of one that was replaced. */
+void db_unmanaged_said(struct db *db, int64_t trial_id, int64_t run_id, const char *state,
+                       db_done_cb *cb, void *arg);
 /* Ends trials that nothing was heard of for so long. One row: how many, a hundred at most. */
 void db_unmanaged_silent(struct db *db, int64_t silent_s, db_cb *cb, void *arg);
 

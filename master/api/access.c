@@ -252,10 +252,17 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
         access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
 }
 
+/* What a training that runs elsewhere says once a second. */
+static bool is_chatter(const struct rule *rule)
+{
+    return rule == &rules_all[ROUTE_patch_trial] || rule == &rules_all[ROUTE_post_task_logs] ||
+           rule == &rules_all[ROUTE_post_task_logs_plain];
+}
+
 /* Settings of one's own page and searches that only read are not worth a line. */
 static bool is_change(const struct http_req *req, const struct rule *rule)
 {
-    return req->who.kind == WHO_USER && req->method != HTTP_GET &&
+    return req->who.kind == WHO_USER && req->method != HTTP_GET && !is_chatter(rule) &&
            (rule->right != RIGHT_SEE || rule == &rules_all[ROUTE_logout] ||
             rule == &rules_all[ROUTE_make_login_link]);
 }

@@ -59,11 +59,15 @@ def life(c, user):
     user.call("post_checkpoint", ckpt)
     user.call("post_task_logs_plain", [{"task_id": t["taskId"], "rank_id": 0, "log": "far away\n"}])
     assert "far away" in c.logs(t["id"])
-    user.call("patch_trial", {"trialId": t["id"]}, trialId=t["id"])
+    user.call("patch_trial", {"trialId": t["id"], "trialRunId": 1}, trialId=t["id"])
     again = user.call("start_trial", {"trialId": t["id"], "resume": True}, trialId=t["id"])
     assert again == {"trialRunId": 2, "latestCheckpoint": ckpt["uuid"], "stepsCompleted": 10}
     user.refused(409, "run", "post_metrics", {"metrics": {"trialId": t["id"], "trialRunId": 1, "stepsCompleted": 20, "metrics": {
         "avgMetrics": {"loss": 9}}}, "group": "training"}, trialId=t["id"])
+    for said in ({}, {"state": "STATE_COMPLETED"}, {"state": "STATE_ERROR"}):  # the replaced run's heartbeat, and its end
+        user.refused(409, "replaced by run 2", "patch_trial", {"trialId": t["id"], "trialRunId": 1, **said}, trialId=t["id"])
+    user.refused(403, "has not ended", "post_checkpoint", {**ckpt, "uuid": str(uuid.uuid4()), "trialRunId": 1})
+    assert trial_state(user, t["id"]) == "STATE_RUNNING"
     report(user, t["id"], 2, 20, 0.25)
     assert [m["loss"] for m in (m["avg_metrics"] for _, m in c.metrics(t["id"]))] == [0.5, 0.25]
     done = user.call("patch_trial", {"trialId": t["id"], "state": "STATE_COMPLETED"}, trialId=t["id"])["trial"]
@@ -71,7 +75,22 @@ def life(c, user):
     user.call("patch_trial", {"trialId": t["id"]}, trialId=t["id"])  # a heartbeat that comes late wakes nothing
     assert trial_state(user, t["id"]) == "STATE_COMPLETED"
     user.refused(403, "has not ended", "post_checkpoint", {**ckpt, "uuid": str(uuid.uuid4())})
+    user.call("post_checkpoint", {**ckpt, "uuid": str(uuid.uuid4()), "trialRunId": 2})  # its last one, after a long silence
     return exp, t
+
+
+def numbers(c, user, exp):
+    """Who asks for a trial that is there takes no number; and whatever the numbers, reports have a place."""
+    wanted = {"createTrialRequest": {"experimentId": exp, "unmanaged": True}, "externalTrialId": "a"}
+    before = user.call("put_trial", wanted)["trial"]["id"]
+    assert all(user.call("put_trial", wanted)["trial"]["id"] == before for _ in range(3))
+    far = user.call("post_trial", {"experimentId": exp, "unmanaged": True})["trial"]["id"]
+    assert far == before + 1
+    c.sql(f"INSERT INTO trials (id, experiment_id, request_id, task_id, state, hparams, start_time) "
+          f"VALUES (25001, {exp}, 'far', 'far', 'COMPLETED', '{{}}', now())")
+    assert c.sql("SELECT to_regclass('metrics_2') IS NOT NULL AND to_regclass('metric_chunks_3') IS NOT NULL").strip() == "t"
+    c.sql("DELETE FROM trials WHERE id = 25001")
+    user.call("patch_trial", {"state": "STATE_COMPLETED"}, trialId=far)
 
 
 def several(user, exp):
@@ -202,6 +221,7 @@ def main():
             c.login()
             user = Api(c.port, c.token)
             exp, t = life(c, user)
+            numbers(c, user, exp)
             several(user, exp)
             refusals(user, exp, t["id"])
             far, silent = not_here(c, user)

@@ -49,7 +49,7 @@ struct report_body {
     const char *task_id, *allocation_id, *uuid;
     json_t *resources, *metadata;
     int state;
-    int64_t time_us;
+    int64_t time_us, run_id;
 };
 #define R(member) offsetof(struct report_body, member)
 static const struct wire_field report_fields[] = {
@@ -60,6 +60,7 @@ static const struct wire_field report_fields[] = {
     {"metadata", WIRE_OBJECT, R(metadata), WIRE_REQUIRED, NULL},
     {"state", WIRE_ENUM, R(state), 0, wire_checkpoint_state},
     {"reportTime", WIRE_TIME, R(time_us), 0, NULL},
+    {"trialRunId", WIRE_I32, R(run_id), 0, NULL}, /* ours: of a trial that runs elsewhere */
 };
 
 struct report_call {
@@ -144,7 +145,7 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
                                      .task_id = is_task ? who->task_id : b.task_id,
                                      .allocation_id = is_task ? who->alloc_id : NULL,
                                      .trial_id = who->trial_id,
-                                     .run_id = who->run_id,
+                                     .run_id = is_task ? who->run_id : b.run_id,
                                      .steps = c->steps,
                                      .metadata = metadata,
                                      .resources = resources,

@@ -47,7 +47,6 @@ static void on_made(void *arg, const struct db_result *r)
         reply_trial(m->sh, m->req, db_i64(r, 0, 0));
 }
 
-/* The number is taken first: where the trial is there already it is skipped. */
 static void on_id(void *arg, const struct core_reply *r)
 {
     struct making *m = arg;
@@ -66,6 +65,22 @@ static void on_id(void *arg, const struct core_reply *r)
                                          .task_id = task_id,
                                          .hparams = m->hparams};
     db_unmanaged_trial(m->sh->db, &t, on_made, m);
+}
+
+static void take_id(struct making *m)
+{
+    driver_post(m->sh->driver, &(struct core_event){.kind = CORE_EV_TRIAL_ID}, on_id, m);
+}
+
+static void on_found(void *arg, const struct db_result *r)
+{
+    struct making *m = arg;
+    if (api_failed(m->req, r))
+        return;
+    if (db_rows(r) > 0)
+        reply_trial(m->sh, m->req, db_i64(r, 0, 0));
+    else
+        take_id(m);
 }
 
 static int read_create(struct making *m, const json_t *j, const char *where, struct det_err *err)
@@ -111,8 +126,10 @@ static void make(struct shell *sh, struct http_req *req, bool external)
                          external ? "createTrialRequest" : "", &err);
     if (rc < 0)
         http_fail_err(req, &err);
+    else if (external)
+        db_unmanaged_find_trial(sh->db, m->experiment_id, m->external_id, on_found, m);
     else
-        driver_post(sh->driver, &(struct core_event){.kind = CORE_EV_TRIAL_ID}, on_id, m);
+        take_id(m);
 }
 
 void api_post_trial(struct shell *sh, struct http_req *req)
@@ -188,16 +205,21 @@ static bool said_state(const json_t *j, const char **ret)
 void api_patch_trial(struct shell *sh, struct http_req *req)
 {
     const char *state;
+    int64_t run_id = 0;
+    struct det_err err;
     struct api_call *c = api_call(sh, req);
     if (!api_id(req, "trialId", &c->id))
         return;
     JSON_OWN body = api_body(req);
     if (!body)
         return;
-    if (!said_state(wire_get(body, "state"), &state))
+    const json_t *run = wire_get(body, "trialRunId");
+    if (run && !json_is_null(run) && wire_i64(run, "trialRunId", &run_id, &err) < 0)
+        http_fail_err(req, &err);
+    else if (!said_state(wire_get(body, "state"), &state))
         http_fail(req, DET_EINVAL,
                   "state: a trial that runs elsewhere is said to be STATE_RUNNING, "
                   "STATE_COMPLETED, STATE_CANCELED or STATE_ERROR");
     else
-        db_unmanaged_said(sh->db, c->id, state, on_said, c);
+        db_unmanaged_said(sh->db, c->id, run_id, state, on_said, c);
 }

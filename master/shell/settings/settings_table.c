@@ -60,7 +60,8 @@ static const struct setting table[] = {
      .min = 1,
      .max = INT32_MAX,
      .help = "Give up a trial that runs elsewhere (of an unmanaged experiment) when nothing was "
-             "heard of it for so long; its next heartbeat takes that back",
+             "heard of it for so long (clients say once a minute that they live); its next "
+             "heartbeat takes that back",
      KEPT(unmanaged_timeout_ms)},
     {.path = "checkpoint_quarantine",
      .type = SETTING_SECONDS,
