@@ -29,7 +29,7 @@ EVERYBODY = {"owner": {"OPEN", "SEE", "CREATE", "FOUND"}, "basic": {"OPEN", "SEE
 # In a workspace, where a role in it counts; a user's account and tokens are in none.
 PLACED = {"EXP", "TRIAL", "CKPT", "JOB", "TASK", "ALLOC", "WORKSPACE", "PROJECT", "TEMPLATE", "MODEL"}
 # What those routes are about that find it out themselves.
-ASKS = {"create_experiment": "PROJECT", "collect_checkpoints": "EXP", "post_token": "USER", "post_model": "WORKSPACE", "delete_model_version": "MODEL",
+ASKS = {"create_experiment": "PROJECT", "put_external_experiment": "PROJECT", "collect_checkpoints": "EXP", "post_token": "USER", "post_model": "WORKSPACE", "delete_model_version": "MODEL",
         "add_assignments": "WORKSPACE", "remove_assignments": "WORKSPACE"}
 # A task asks with its own token for its own trial; of what is open to people nothing else is open to it.
 OF_TASKS = {"get_me", "patch_checkpoints"}
