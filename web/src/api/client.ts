@@ -69,16 +69,26 @@ async function send(route: string, options: Options): Promise<Response> {
     return r;
 }
 
+/* Its body; one that ends too early is an error as any. */
+async function bodyOf<T>(read: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+        return await read;
+    } catch (e) {
+        if (signal?.aborted) throw e;
+        throw new ApiError(0, "the answer broke off");
+    }
+}
+
 /* One request and its answer, e.g. call("GET /api/v1/experiments", { query: { limit: 20 } }). */
 export async function call<K extends keyof Routes>(route: K, options: Request<K> = {}): Promise<Routes[K]["answer"]> {
     const r = await send(route, options as { path?: Params; query?: Query; body?: unknown });
-    const text = await r.text();
+    const text = await bodyOf(r.text(), options.signal);
     return (text ? JSON.parse(text) : {}) as Routes[K]["answer"];
 }
 
 /* A file as the browser holds it: a large one is on its disk, not in its memory. */
 export async function fetched(route: keyof Routes, path: Params, accept: string): Promise<Blob> {
-    return (await send(route, { path, accept })).blob();
+    return bodyOf((await send(route, { path, accept })).blob(), undefined);
 }
 
 /* The results of a stream of lines {"result": ...}; ends with it, or with options.signal. An error's line throws. */
@@ -88,10 +98,7 @@ export async function* stream<T>(route: keyof Routes, options: { path?: Params; 
     try {
         let rest = "";
         for (;;) {
-            const { done, value } = await reader.read().catch((e: unknown) => {
-                if (options.signal?.aborted) throw e;
-                throw new ApiError(0, "the answer broke off");
-            });
+            const { done, value } = await bodyOf(reader.read(), options.signal);
             if (done) return;
             const lines = (rest + value).split("\n");
             rest = lines.pop() ?? "";

@@ -46,10 +46,19 @@ export function SignIn({ why }: { why: string }) {
     return <main class="sign-in"><Form title="Sign in" why={why} /></main>;
 }
 
+/* A dialog may refuse to be closed once; the second Escape closes it, and those below it, unless the key itself is refused. */
+function keepOpen(e: KeyboardEvent) {
+    if (e.key === "Escape") e.preventDefault();
+}
+
 /* The page below it stays as it is, with all that is typed; who leaves it signs out. */
 export function SignInAgain({ leave }: { leave: () => void }) {
     const ref = useRef<HTMLDialogElement>(null);
     useEffect(() => ref.current!.showModal(), []);
+    useEffect(() => {
+        window.addEventListener("keydown", keepOpen, true);
+        return () => window.removeEventListener("keydown", keepOpen, true);
+    }, []);
     return <dialog ref={ref} class="confirm sign-in-again" aria-label="Sign in again" onCancel={(e) => e.preventDefault()}>
         <Form title="Sign in again" why="Your session has ended. What you have typed is still there." />
         <button type="button" class="plain" onClick={leave}>Leave this page instead</button>

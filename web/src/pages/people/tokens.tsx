@@ -28,7 +28,11 @@ function NewToken({ close, made }: { close: () => void; made: (text: string) => 
 
 /* There is no second look at it. */
 function Made({ text, done }: { text: string; done: () => void }) {
-    const copy = () => navigator.clipboard.writeText(text).then(() => toast("Copied."), () => toast("The browser does not let the page copy: mark the text.", true));
+    const refused = () => toast("The browser does not let the page copy: mark the text.", true);
+    const copy = async () => {
+        const board = navigator.clipboard as Clipboard | undefined; // none without TLS
+        await (board ? board.writeText(text).then(() => toast("Copied."), refused) : refused());
+    };
     return <section class="why" aria-label="The new token"><p>It is shown this once; whoever has it acts as you.</p><p><code>{text}</code></p>
         <div class="row"><button type="button" onClick={() => void copy()}>Copy</button><button type="button" onClick={done}>I have kept it</button></div></section>;
 }
