@@ -7,6 +7,7 @@ import { confirm } from "../../ui/confirm";
 import { isDark } from "../../ui/dark";
 import { count } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import "../../ui/parts.css";
 import "./cluster.css";
 import { ailment, experimentOf, slotKind, slotWords } from "./data";
@@ -55,7 +56,7 @@ function Ailments({ slots }: { slots: Slot[] }) {
 function AgentRow({ a, again }: { a: Agent; again: () => void }) {
     const slots = Object.entries(a.slots as unknown as Record<string, Slot>).sort(([x], [y]) => byName(x, y)).map(([, s]) => s);
     const drain = async () => {
-        if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${shown(a.id)} --drain`)) return;
+        if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${word(a.id)} --drain`)) return;
         await attempt("Not drained", () => call("POST /api/v1/agents/{agentId}/disable", { path: { agentId: a.id }, body: { drain: true } as never }));
         again();
     };

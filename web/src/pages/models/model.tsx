@@ -7,6 +7,7 @@ import { confirm } from "../../ui/confirm";
 import { Grid } from "../../ui/grid";
 import { Notes } from "../../ui/markdown_notes";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
 import { askVersions, LIVE_MS, modelAddress, type Model, type Version } from "./data";
@@ -14,7 +15,7 @@ import { EditModel } from "./edit";
 import { setArchived } from "./models";
 
 async function drop(m: Model, v: Version, again: () => void): Promise<void> {
-    if (!await confirm(`Delete version ${v.version} of ${shown(m.name)}? Its checkpoint stays, until it is collected.`, "Delete", `det model delete-version ${shown(m.name)} ${v.version}`)) return;
+    if (!await confirm(`Delete version ${v.version} of ${shown(m.name)}? Its checkpoint stays, until it is collected.`, "Delete", `det model delete-version ${word(m.name)} ${v.version}`)) return;
     await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}/versions/{modelVersionNum}", { path: { modelName: m.name, modelVersionNum: v.version } }));
     again();
 }

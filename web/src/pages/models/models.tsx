@@ -8,6 +8,7 @@ import { confirm } from "../../ui/confirm";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
 import { askModels, LIVE_MS, modelAddress, MOST, type Model } from "./data";
@@ -21,7 +22,7 @@ export async function setArchived(m: Model, again: () => void): Promise<void> {
 
 async function remove(m: Model, again: () => void): Promise<void> {
     const text = `Delete the model ${shown(m.name)} with ${count(m.numVersions, "version")}? The checkpoints stay, until they are collected.`;
-    if (!await confirm(text, "Delete", `det model delete ${shown(m.name)}`)) return;
+    if (!await confirm(text, "Delete", `det model delete ${word(m.name)}`)) return;
     await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}", { path: { modelName: m.name } }));
     again();
 }

@@ -8,6 +8,7 @@ import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import { Problem } from "../problem";
 import { askGroups, askUsers, calledBy, LIVE_MS, type Group } from "./people_data";
 
@@ -32,7 +33,7 @@ function GroupDialog({ group, close, again }: { group: Group | null; close: () =
 }
 
 async function remove(g: Group, again: () => void): Promise<void> {
-    if (!await confirm(`Delete the group ${shown(g.name)}? Its roles go with it.`, "Delete", `det user-group delete ${shown(g.name)}`)) return;
+    if (!await confirm(`Delete the group ${shown(g.name)}? Its roles go with it.`, "Delete", `det user-group delete ${word(g.name)}`)) return;
     await attempt("Not deleted", () => call("DELETE /api/v1/groups/{groupId}", { path: { groupId: g.groupId } }));
     again();
 }

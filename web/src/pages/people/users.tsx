@@ -7,6 +7,7 @@ import { confirm } from "../../ui/confirm";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import { openTab, Tabs } from "../../ui/tabs";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
@@ -19,7 +20,7 @@ const TABS = [{ key: "users", title: "Users" }, { key: "groups", title: "Groups"
 
 async function setActive(u: User, again: () => void): Promise<void> {
     const text = `Deactivate ${shown(u.username)}? Their sessions and tokens end at once; what they run goes on.`;
-    if (u.active && !await confirm(text, "Deactivate", `det user deactivate ${shown(u.username)}`)) return;
+    if (u.active && !await confirm(text, "Deactivate", `det user deactivate ${word(u.username)}`)) return;
     await attempt("Not changed", () => call("PATCH /api/v1/users/{userId}", { path: { userId: u.id }, body: { active: !u.active } }));
     again();
 }

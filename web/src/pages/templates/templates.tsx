@@ -9,6 +9,7 @@ import { Yaml } from "../../ui/editor";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
+import { word } from "../../ui/shell";
 import { toast } from "../../ui/toasts";
 import { Problem } from "../problem";
 
@@ -46,7 +47,7 @@ function Writing({ template, done }: { template: Template | null; done: () => vo
 }
 
 async function remove(t: Template, again: () => void): Promise<void> {
-    if (!await confirm(`Delete the template ${shown(t.name)}? Experiments made with it keep what they were made of.`, "Delete", `det template remove ${shown(t.name)}`)) return;
+    if (!await confirm(`Delete the template ${shown(t.name)}? Experiments made with it keep what they were made of.`, "Delete", `det template remove ${word(t.name)}`)) return;
     await attempt("Not deleted", () => call("DELETE /api/v1/templates/{templateName}", { path: { templateName: t.name } }));
     again();
 }
