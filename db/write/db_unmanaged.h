@@ -12,6 +12,8 @@
 #include "db_done.h"
 #include "db_rows.h"
 
+enum { EXTERNAL_ID_MAX = 1000 }; /* bytes of a client's name; an index takes 2,700 */
+
 /* One row: the id; none: its owner has no experiment of that name. */
 void db_unmanaged_find(struct db *db, int64_t owner_id, const char *external_id, db_cb *cb,
                        void *arg);

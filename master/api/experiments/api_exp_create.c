@@ -13,6 +13,7 @@
 #include "db_exp_read.h"
 #include "db_gc.h"
 #include "db_templates.h"
+#include "db_unmanaged.h"
 #include "driver.h"
 #include "expconf.h"
 #include "masterconf.h"
@@ -24,7 +25,7 @@
 #include <string.h>
 
 /* LARGE_BYTES: what reading a request of so many may take, small ones would wait for. */
-enum { PIN_S = 60, LARGE_BYTES = 64 << 10, EXTERNAL_ID_MAX = 1000 };
+enum { PIN_S = 60, LARGE_BYTES = 64 << 10 };
 
 struct create_body {
     json_t *model_definition;

@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { EXTERNAL_ID_MAX = 1000 };
-
 /* ---- POST /trials, PUT /trials ---- */
 
 struct create_body {
