@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The same as train.c in PyTorch.
 
-usage: peer_train.py FIGURE [THREADS [contiguous|channels_last [eager|compile]]]
+usage: peer_train.py FIGURE [THREADS [contiguous|channels_last [eager|compile|MODE]]]
 
-BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32); BENCH_DTYPE=bf16 with autocast. From PyTorch 2 on with its fused
-optimizers and its own attention. Speaks train.c's protocol: one JSON object, then a rate for each number of seconds on standard input.
+BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32), with cuDNN's choice by trial; BENCH_DTYPE=bf16 with autocast. MODE is one
+of torch.compile's ("reduce-overhead", "max-autotune"). With PEER_PROFILE=1 torch's profile of some steps goes to standard error. From PyTorch 2 on with its fused optimizers and its own attention. Speaks train.c's
+protocol, heeds what it heeds of the environment: one JSON object, then a rate for each number of seconds on standard input.
 """
 import json
 import os
@@ -19,6 +20,7 @@ from torch.nn import functional as F
 FIRST_STEPS = 5
 FOREACH = False
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
+READS_ALL = os.environ.get("BENCH_LOSSES") != "last"
 IS_HALF = os.environ.get("BENCH_DTYPE") == "bf16"
 BATCH = int(os.environ.get("BENCH_BATCH", "1"))  # times what a batch has
 IS_NEWER = int(torch.__version__.split(".")[0]) >= 2
@@ -63,6 +65,10 @@ def resnet18_224():
     return torchvision.models.resnet18(), images(8 * BATCH, 3, 224), labels(8 * BATCH, 1000)
 
 
+def resnet50_224():
+    return torchvision.models.resnet50(), images(8 * BATCH, 3, 224), labels(8 * BATCH, 1000)
+
+
 def tokens(rows, columns, classes):
     return (torch.arange(rows * columns) * 7919 % classes).reshape(rows, columns)
 
@@ -96,27 +102,32 @@ class Block(nn.Module):
         return x + self.out(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
 
 
-class Gpt2Small(nn.Module):
-    def __init__(self):
+class Gpt2(nn.Module):
+    def __init__(self, time):
         super().__init__()
+        self.time = time
         self.wte, self.wpe = nn.Embedding(50257, 768), nn.Embedding(1024, 768)
         self.h, self.ln_f = nn.ModuleList([Block() for _ in range(12)]), nn.LayerNorm(768)
         self.lm_head = nn.Linear(768, 50257, bias=False)
         self.lm_head.weight = self.wte.weight
-        self.register_buffer("mask", torch.full((128, 128), -float("inf")).triu(1), persistent=False)
+        self.register_buffer("mask", None if IS_NEWER else torch.full((time, time), -float("inf")).triu(1), persistent=False)
 
     def forward(self, x):
-        y = self.wte(x) + self.wpe(torch.arange(128, device=x.device))
+        y = self.wte(x) + self.wpe(torch.arange(self.time, device=x.device))
         for block in self.h:
             y = block(y, self.mask)
         return self.lm_head(self.ln_f(y).flatten(0, 1))
 
 
 def gpt2_small():
-    return Gpt2Small(), tokens(2 * BATCH, 128, 50257), labels(256 * BATCH, 50257)
+    return Gpt2(128), tokens(2 * BATCH, 128, 50257), labels(256 * BATCH, 50257)
 
 
-FIGURES = {f.__name__: f for f in (mnist_cnn, mnist_dropout, resnet18_32, resnet18_224, lstm, gpt2_small)}
+def gpt2_1024():
+    return Gpt2(1024), tokens(BATCH, 1024, 50257), labels(1024 * BATCH, 50257)
+
+
+FIGURES = {f.__name__: f for f in (mnist_cnn, mnist_dropout, resnet18_32, resnet18_224, resnet50_224, lstm, gpt2_small, gpt2_1024)}
 CLIP = {"lstm": 0.25}
 DRAWS = ("mnist_dropout",)  # dropout: the steps whose losses are compared are without
 
@@ -124,7 +135,7 @@ DRAWS = ("mnist_dropout",)  # dropout: the steps whose losses are compared are w
 def optimizer(name, net):
     if name == "lstm":
         return torch.optim.SGD(net.parameters(), lr=1, **FUSED)
-    if name == "gpt2_small":
+    if name in ("gpt2_small", "gpt2_1024"):
         return torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=0.01, **(FUSED or {"foreach": FOREACH}))
     return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **FUSED)
 
@@ -139,16 +150,37 @@ def set_weights(net):
                 p.copy_((bound * noise(p.numel(), k)).float().reshape(p.shape))
 
 
+def show_profile(step):
+    with torch.profiler.profile() as profile:
+        for _ in range(10):
+            step()
+    table = profile.key_averages()
+    newest = "self_device_time_total" if hasattr(table[0], "self_device_time_total") else "self_cuda_time_total"
+    key = "self_cpu_time_total" if DEVICE == "cpu" else newest
+    print(table.table(sort_by=key, row_limit=40, max_name_column_width=60), file=sys.stderr, flush=True)
+
+
 def status_mb(key):
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) for line in f if line.startswith(key)) / 1024
 
 
+def loss_function(net, mode):
+    """The network and its loss, compiled as one."""
+    def loss(x, y):
+        return F.cross_entropy(net(x), y)
+
+    if mode == "eager":
+        return loss
+    return torch.compile(loss) if mode == "compile" else torch.compile(loss, mode=mode)
+
+
 def main():
     name, threads = sys.argv[1], int(sys.argv[2]) if sys.argv[2:] else 2
-    layout = torch.channels_last if sys.argv[3:] == ["channels_last"] else torch.contiguous_format
+    layout = torch.channels_last if sys.argv[3:4] == ["channels_last"] else torch.contiguous_format
     torch.set_num_threads(threads)
     torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.randn(1000, 1000) @ torch.randn(1000, 1000)  # whatever is loaded at the first use
     with open("/proc/self/clear_refs", "w") as f:
         f.write("5")  # the peak counts from here
@@ -158,28 +190,31 @@ def main():
     set_weights(net)
     net, x, y = net.to(DEVICE), x.to(DEVICE), y.to(DEVICE)
     optim = optimizer(name, net)
-    run = torch.compile(net) if sys.argv[4:] == ["compile"] else net
+    loss_of = loss_function(net, sys.argv[4] if sys.argv[4:] else "eager")
 
-    def step():
+    def step(is_read=True):
         optim.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, torch.bfloat16, enabled=IS_HALF):
-            loss = F.cross_entropy(run(x), y)
+            loss = loss_of(x, y)
         loss.backward()
         if name in CLIP:
             nn.utils.clip_grad_norm_(net.parameters(), CLIP[name])
         optim.step()
-        return loss.item()
+        return loss.item() if is_read else None
 
     net.train(name not in DRAWS)
     losses = [step() for _ in range(FIRST_STEPS)]
     net.train()
     step()
     print(json.dumps({"losses": losses, "peak_mb": status_mb("VmHWM:") - before, "items": len(y)}), flush=True)
+    if os.environ.get("PEER_PROFILE") == "1":
+        show_profile(step)
     for line in sys.stdin:
-        seconds, steps, start = float(line), 0, time.monotonic()
+        seconds, steps, start = float(line), 1, time.monotonic()
         while time.monotonic() - start < seconds:
-            step()
+            step(READS_ALL)
             steps += 1
+        step()
         print("%.2f" % (steps * len(y) / (time.monotonic() - start)), flush=True)
 
 

@@ -4,11 +4,11 @@
  * usage: bench-train FIGURE [THREADS [STEPS]]
  *
  * BENCH_DEVICE names the device, else it is the CPU; with BENCH_DTYPE=bf16 autocast is on;
- * BENCH_BATCH=N makes batches N times as large, since small ones measure a GPU's host. Prints
- * the first STEPS losses, the growth of resident memory at its peak and the items of a step, as one
- * JSON object; then, for each number of seconds on standard input, the items per second of steps
- * for about that long. Weights and batches are the function `noise` of their place, in
- * peer_train.py too.
+ * BENCH_BATCH=N makes batches N times as large, since small ones measure a GPU's host. Losses are
+ * read after every step, with BENCH_LOSSES=last only a turn's last. Prints the first STEPS losses,
+ * the growth of resident memory at its peak and the items of a step, as one JSON object; then, for
+ * each number of seconds on standard input, the items per second of steps for about that long.
+ * Weights and batches are the function `noise` of their place, in peer_train.py too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -98,6 +98,14 @@ static void make_resnet18_224(struct run *r)
     r->y = labels(r->items, 1000);
 }
 
+static void make_resnet50_224(struct run *r)
+{
+    r->net = det_nn_resnet(r->e, 50);
+    r->items = batch(8);
+    r->x = images(r->items, 3, 224);
+    r->y = labels(r->items, 1000);
+}
+
 static const struct figure mnist_cnn = {
     .name = "mnist_cnn", .make = make_mnist_cnn, .loss = classify};
 static const struct figure mnist_dropout = {
@@ -106,9 +114,12 @@ static const struct figure resnet18_32 = {
     .name = "resnet18_32", .make = make_resnet18_32, .loss = classify};
 static const struct figure resnet18_224 = {
     .name = "resnet18_224", .make = make_resnet18_224, .loss = classify};
+static const struct figure resnet50_224 = {
+    .name = "resnet50_224", .make = make_resnet50_224, .loss = classify};
 
-static const struct figure *const figures[] = {&mnist_cnn,    &mnist_dropout, &resnet18_32,
-                                               &resnet18_224, &figure_lstm,   &figure_gpt2_small};
+static const struct figure *const figures[] = {&mnist_cnn,         &mnist_dropout,   &resnet18_32,
+                                               &resnet18_224,      &resnet50_224,    &figure_lstm,
+                                               &figure_gpt2_small, &figure_gpt2_1024};
 
 /* Weights of two and more dimensions; vectors keep what they start with, but biases start at 0. */
 static void set_weights(struct run *r)
@@ -142,7 +153,8 @@ static struct det_tensor *forward(const struct figure *f, struct run *r)
     return loss;
 }
 
-static double step(const struct figure *f, struct run *r)
+/* The loss, where it is read. */
+static double step(const struct figure *f, struct run *r, bool is_read)
 {
     det_optim_zero_grad(r->optim);
     struct det_tensor *loss = forward(f, r);
@@ -150,7 +162,7 @@ static double step(const struct figure *f, struct run *r)
     if (f->clip_norm > 0)
         det_clip_grad_norm(r->net, f->clip_norm);
     det_optim_step(r->optim);
-    double value = det_item(r->e, loss);
+    double value = is_read ? det_item(r->e, loss) : 0;
     det_engine_step_end(r->e);
     return value;
 }
@@ -195,22 +207,31 @@ static void measure(const struct figure *f, struct run *r, long steps)
     printf("{\"losses\":[");
     det_module_train(r->net, !f->draws);
     for (long i = 0; i < steps; i++)
-        printf("%s%.7g", i ? "," : "", step(f, r));
+        printf("%s%.7g", i ? "," : "", step(f, r, true));
     det_module_train(r->net, true);
     printf("],\"peak_mb\":%.1f,\"items\":%lld}\n", status_mb("VmHWM:") - before,
            (long long)r->items);
     fflush(stdout);
 }
 
+/* Items per second of steps for about so long, the last one's end included. */
+static double turn(const struct figure *f, struct run *r, double seconds)
+{
+    const char *losses = getenv("BENCH_LOSSES");
+    bool reads_all = !losses || strcmp(losses, "last") != 0;
+    double from = now_s();
+    int64_t steps = 1;
+    for (; now_s() - from < seconds; steps++)
+        step(f, r, reads_all);
+    step(f, r, true);
+    return (double)(steps * r->items) / (now_s() - from);
+}
+
 static void answer(const struct figure *f, struct run *r)
 {
     char line[64];
     while (fgets(line, sizeof line, stdin)) {
-        double from = now_s(), to = from, seconds = strtod(line, NULL);
-        int64_t steps = 0;
-        for (; to - from < seconds; to = now_s(), steps++)
-            step(f, r);
-        printf("%.2f\n", (double)(steps * r->items) / (to - from));
+        printf("%.2f\n", turn(f, r, strtod(line, NULL)));
         fflush(stdout);
     }
 }

@@ -24,7 +24,7 @@ struct figure {
 };
 
 /* train_text.c */
-extern const struct figure figure_lstm, figure_gpt2_small;
+extern const struct figure figure_lstm, figure_gpt2_small, figure_gpt2_1024;
 
 /* n times what BENCH_BATCH says. */
 int64_t batch(int64_t n);

@@ -14,8 +14,7 @@ the real rounds, of which the better median counts. Ours waits as det-task has i
 rounds' ratios. GPT-2's processes lose speed by being stopped: each of its turns is a process of its own, which ends. In f32
 ours takes Winograd's way for 3x3 convolutions of stride 1 and 32 channels or more. The first losses must agree. peak_memory is the growth of resident memory, from before the network
 is made to the peak of its first steps, against PyTorch's thriftiest. DET_BENCH_ROUNDS and DET_BENCH_SECONDS (of a turn)
-change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so. BENCH_DEVICE=cuda trains on the GPU, without
-figures of memory, BENCH_BATCH=N with batches N times as large; PyTorch is then that of python3 on PATH, where it has one.
+change the defaults, 5 and 2; where OMP_WAIT_POLICY is set, both sides wait so. On a GPU: train-gpu.
 """
 import atexit
 import glob
@@ -42,8 +41,7 @@ MODES = ("eager", "compile")
 TASK = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}  # as det-task sets them
 WAITS = {"OpenMP's default": {}, "active": {"OMP_WAIT_POLICY": "active"}, "passive": {"OMP_WAIT_POLICY": "passive"},
          "passive, 10,000 turns": TASK}
-ON_CPU = os.environ.get("BENCH_DEVICE", "cpu") == "cpu"
-PYTHON = "/usr/bin/python3" if ON_CPU else sys.executable
+PYTHON = "/usr/bin/python3"
 TRIAL_ROUNDS, TRIAL_SECONDS = 3, 0.5
 
 
@@ -138,7 +136,7 @@ def report_memory(figure, ours, peers):
 def load_peers(figure, version, modes):
     """All ways of PyTorch's; a compiled network waits in the way that is its default, as it takes up to 40 s to be made."""
     script = os.path.join(HERE, "peer_train.py")
-    waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ or not ON_CPU else WAITS
+    waits = {"as ours": {}} if "OMP_WAIT_POLICY" in os.environ else WAITS
     ways = [(layout, wait, mode) for mode in modes for layout in LAYOUTS[:1 if figure in TEXT else 2]
             for wait in (waits if mode == "eager" else list(waits)[:1])]
     return [Side(f"PyTorch {version} ({mode}; {layout}; {wait})", [PYTHON, script, figure, THREADS, layout, mode], waits[wait], figure in ALONE)
@@ -169,7 +167,7 @@ def run(figure, version, modes):
     for p in peers:
         if not agree(ours.first["losses"], p.first["losses"]):
             sys.exit(f"train: {figure}: the losses differ: ours {ours.first['losses']}, {p.name} {p.first['losses']}")
-    if figure in MEMORY and ON_CPU:
+    if figure in MEMORY:
         report_memory(figure, ours, peers)
     peers = fastest(figure, ours, peers)
     for i in range(ROUNDS):

@@ -51,19 +51,18 @@ static struct det_optim *plain_sgd(struct run *r)
 const struct figure figure_lstm = {
     .name = "lstm", .make = make_lstm, .loss = loss_lstm, .optim = plain_sgd, .clip_norm = 0.25};
 
-/* ---- GPT-2 small: 12 layers of 768, 12 heads, 2 sequences of 128 ---- */
+/* ---- GPT-2 small: 12 layers of 768, 12 heads; 2 sequences of 128, or 1 of 1024 ---- */
 
 #define LAYERS 12
 #define WIDTH  768
 #define VOCAB  50257
-#define TIME   128
-#define BATCH  2
 
 struct block {
     struct det_module *ln_1, *attn, *proj, *ln_2, *fc, *out;
 };
 
 struct gpt2 {
+    int64_t time;
     struct det_module *wte, *wpe, *ln_f, *lm_head;
     struct block h[LAYERS];
 };
@@ -78,10 +77,11 @@ static void make_block(struct det_engine *e, struct det_module *m, struct block 
     b->out = det_module_add(m, "out", det_nn_linear(e, 4 * WIDTH, WIDTH));
 }
 
-static void make_gpt2_small(struct run *r)
+static void make_gpt2(struct run *r, int64_t rows, int64_t time)
 {
     struct det_engine *e = r->e;
     struct gpt2 *m = r->parts = calloc(1, sizeof *m);
+    m->time = time;
     r->net = det_nn_module(e);
     m->wte = det_module_add(r->net, "wte", det_nn_embedding(e, VOCAB, WIDTH));
     m->wpe = det_module_add(r->net, "wpe", det_nn_embedding(e, 1024, WIDTH));
@@ -94,10 +94,20 @@ static void make_gpt2_small(struct run *r)
     m->ln_f = det_module_add(r->net, "ln_f", det_nn_layer_norm(e, WIDTH));
     m->lm_head = det_module_add(r->net, "lm_head", det_nn_linear(e, WIDTH, VOCAB, .no_bias = true));
     det_module_share_param(m->lm_head, "weight", m->wte, "weight");
-    r->items = batch(BATCH) * TIME;
-    r->x = tokens(batch(BATCH), TIME, VOCAB);
+    r->items = rows * time;
+    r->x = tokens(rows, time, VOCAB);
     r->y = labels(r->items, VOCAB);
     det_engine_step_end(e);
+}
+
+static void make_gpt2_small(struct run *r)
+{
+    make_gpt2(r, batch(2), 128);
+}
+
+static void make_gpt2_1024(struct run *r)
+{
+    make_gpt2(r, batch(1), 1024);
 }
 
 static struct det_tensor *block(struct det_engine *e, const struct block *b, struct det_tensor *x)
@@ -108,10 +118,10 @@ static struct det_tensor *block(struct det_engine *e, const struct block *b, str
     return det_add(e, x, det_forward(b->out, det_gelu_tanh(e, wide)));
 }
 
-static struct det_tensor *loss_gpt2_small(struct run *r)
+static struct det_tensor *loss_gpt2(struct run *r)
 {
     struct gpt2 *m = r->parts;
-    struct det_tensor *place = det_arange(r->e, DET_I64, 0, TIME, 1);
+    struct det_tensor *place = det_arange(r->e, DET_I64, 0, m->time, 1);
     struct det_tensor *x = det_add(r->e, det_forward(m->wte, r->x), det_forward(m->wpe, place));
     for (int i = 0; i < LAYERS; i++)
         x = block(r->e, &m->h[i], x);
@@ -125,4 +135,6 @@ static struct det_optim *adamw(struct run *r)
 }
 
 const struct figure figure_gpt2_small = {
-    .name = "gpt2_small", .make = make_gpt2_small, .loss = loss_gpt2_small, .optim = adamw};
+    .name = "gpt2_small", .make = make_gpt2_small, .loss = loss_gpt2, .optim = adamw};
+const struct figure figure_gpt2_1024 = {
+    .name = "gpt2_1024", .make = make_gpt2_1024, .loss = loss_gpt2, .optim = adamw};

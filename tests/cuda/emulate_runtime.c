@@ -381,8 +381,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 {
+    static char event; /* one stands for all */
     (void)flags;
-    *ret = NULL;
+    *ret = (cudaEvent_t)&event;
     return cudaSuccess;
 }
 
@@ -404,4 +405,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t ev)
     emulated_count(EMULATED_WAIT, 0);
     do_uploads();
     return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ret, cudaEvent_t from, cudaEvent_t to)
+{
+    *ret = 1;
+    return from && to ? cudaSuccess : failed(cudaErrorInvalidValue);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -223,7 +224,8 @@ static void test_a_fault_says_that_it_may_be_an_earlier_ones(void **state)
     fault(&err);
     assert_non_null(strstr(err.text, "an illegal memory access"));
     assert_non_null(strstr(err.text, "or one before it: DET_CUDA_SYNC=1 finds which"));
-    assert_non_null(strstr(err.text, "cuda:0 emulated, driver for CUDA 12.4, runtime 13.0, cuDNN 9"));
+    assert_non_null(
+        strstr(err.text, "cuda:0 emulated, driver for CUDA 12.4, runtime 13.0, cuDNN 9"));
     assert_null(strstr(err.text, "fill"));
 }
 
@@ -240,6 +242,39 @@ static void test_a_fault_is_found_by_waiting_for_each_kernel(void **state)
     }
     assert_true(waitpid(pid, &status, 0) == pid);
     assert_int_equal(status, 0);
+}
+
+/* What a process that is told to prints when it closes the device: a row of each kernel and shape.
+ */
+static void profile(const char *to)
+{
+    setenv("DET_CUDA_PROFILE", "1", 1);
+    if (!freopen(to, "w", stderr))
+        _exit(1);
+    struct det_engine *e = open_engine("cuda");
+    for (int i = 0; i < 5; i++)
+        det_relu(e, det_full(e, DET_F32, 2, (int64_t[]){3, 7}, i));
+    det_engine_destroy(e);
+    fflush(stderr);
+    _exit(0);
+}
+
+static void test_a_profile_has_a_row_of_each_kernel_and_shape(void **state)
+{
+    char path[] = "/tmp/det-profile-XXXXXX", text[2048] = "";
+    int status, fd = mkstemp(path);
+    pid_t pid = fork();
+    if (pid == 0)
+        profile(path);
+    assert_true(waitpid(pid, &status, 0) == pid && status == 0);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    unlink(path);
+    /* The first three calls of a shape are not counted; an emulated call takes a millisecond. */
+    assert_non_null(
+        strstr(text, "2    1000.00    1000.00  50.00  relu float32[3,7] -> float32[3,7]"));
+    assert_non_null(strstr(text, "2    1000.00    1000.00  50.00  fill -> float32[3,7]"));
+    assert_non_null(strstr(text, "4000 in all"));
 }
 
 static void *use_engine(void *arg)
@@ -296,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fault_is_found_by_waiting_for_each_kernel), /* no threads yet */
+        cmocka_unit_test(test_a_profile_has_a_row_of_each_kernel_and_shape),
         cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),
         cmocka_unit_test(test_tensors_too_large_for_cudnn_go_another_way),

@@ -1,6 +1,7 @@
 /* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
 #include "cuda_impl.h"
 #include "cuda_plan.h"
+#include "cuda_profile.h"
 #include "cuda_upload.h"
 
 #include <stdio.h>
@@ -85,15 +86,10 @@ static bool is_sync(void)
 
 int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    static const char *const names[DET_KERNEL_COUNT] = {
-#define X(NAME, name) #name,
-        DET_KERNELS(X)
-#undef X
-    };
     cudaError_t rc = cudaGetLastError();
     if (rc == cudaSuccess && is_sync())
         rc = cudaStreamSynchronize(s->native);
-    return cuda_check(rc, names[c->kernel], err);
+    return cuda_check(rc, cuda_kernel_name(c->kernel), err);
 }
 
 /* The runtime leaves the count untouched where it fails. */
@@ -145,6 +141,7 @@ static void device_close(struct det_device *d)
     if (!d)
         return;
     cuda_use(d, NULL);
+    cuda_profile_finish();
     cuda_plan_finish(d);
     if (d->dnn)
         cudnnDestroy(d->dnn);
@@ -358,5 +355,5 @@ static const struct det_backend backend = {
 __attribute__((visibility("default"))) const struct det_backend *det_backend_get(uint32_t version);
 const struct det_backend *det_backend_get(uint32_t version)
 {
-    return version == DET_BACKEND_VERSION ? &backend : NULL;
+    return version == DET_BACKEND_VERSION ? cuda_profile_table(&backend) : NULL;
 }

@@ -40,6 +40,7 @@ int cuda_use(struct det_device *d, struct det_err *err);
 int cuda_check(cudaError_t rc, const char *what, struct det_err *err);
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err);
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err);
+const char *cuda_kernel_name(enum det_kernel k);
 /* What went wrong with the launch just made for this call. */
 int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err);
 /* At least `bytes` of scratch memory, valid until the next call on the device. */

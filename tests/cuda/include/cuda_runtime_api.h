@@ -40,7 +40,7 @@ enum cudaMemcpyKind {
 struct cudaDeviceProp {
     char name[256];
 };
-enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+enum { cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
 
 const char *cudaGetErrorString(cudaError_t e);
 /* What failed last, whichever call that was; forgets it. */
@@ -68,6 +68,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t ev);
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t ev);
+/* A millisecond. */
+cudaError_t cudaEventElapsedTime(float *ret, cudaEvent_t from, cudaEvent_t to);
 
 /* Whether blocks and limits are as large as a GPU's (EMULATED_SIZES). */
 int emulated_is_full_size(void);
