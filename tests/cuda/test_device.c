@@ -142,6 +142,45 @@ static void test_what_is_refused_is_not_tried_again(void **state)
     det_engine_destroy(e);
 }
 
+/* A linear layer of ones over rows of `wide`, forwards and backwards. */
+static void run_linear(struct det_engine *e, int64_t wide)
+{
+    struct det_tensor *x = det_full(e, DET_F32, 2, (int64_t[]){4, wide}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 2, (int64_t[]){8, wide}, 1);
+    struct det_tensor *b = det_full(e, DET_F32, 1, (int64_t[]){8}, 1);
+    det_requires_grad(e, x);
+    det_requires_grad(e, w);
+    det_requires_grad(e, b);
+    struct det_tensor *y = det_linear(e, x, w, b);
+    det_backward(e, det_sum(e, y));
+    assert_true(det_item(e, det_sum(e, y)) == (double)(4 * 8 * (wide + 1)));
+    assert_true(det_item(e, det_sum(e, det_tensor_grad(b))) == 4 * 8);
+    assert_fine(e);
+    det_engine_step_end(e);
+}
+
+/* Launches of kernels of ours in the layer's second step; cuBLASLt is asked in the first. */
+static long linear_kernels(int64_t wide, const char *has_lt)
+{
+    struct det_engine *e = open_engine("cuda");
+    setenv("EMULATED_LT", has_lt, 1);
+    long *asked = counter(EMULATED_QUERY);
+    run_linear(e, wide);
+    long *launched = counter(EMULATED_KERNEL);
+    run_linear(e, wide);
+    assert_int_equal(*asked, 2);
+    unsetenv("EMULATED_LT");
+    det_engine_destroy(e);
+    return *launched;
+}
+
+static void test_a_bias_costs_a_linear_layer_no_kernel(void **state)
+{
+    long with_lt = linear_kernels(16, "1");
+    assert_true(linear_kernels(16, "0") >= with_lt + 2); /* there is no algorithm */
+    assert_true(linear_kernels(3, "1") == with_lt + 1);  /* forwards it is refused as it is run */
+}
+
 /* A convolution of ones whose every window has 27 of them. */
 static void expect_27(struct det_engine *e)
 {
@@ -334,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_a_profile_has_a_row_of_each_kernel_and_shape),
         cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),
+        cmocka_unit_test(test_a_bias_costs_a_linear_layer_no_kernel),
         cmocka_unit_test(test_tensors_too_large_for_cudnn_go_another_way),
         cmocka_unit_test(test_an_algorithm_that_wants_gigabytes_is_passed_over),
         cmocka_unit_test(test_a_view_at_an_odd_address_is_copied),

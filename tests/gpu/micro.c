@@ -3,7 +3,7 @@
  *
  * usage: micro KIBIBYTES    a JSON object a line: operation, microseconds of a call, GB/s of the
  *                           bytes that must be read and written at least
- *        micro --large N    tensors of N elements and a little more
+ *        micro --large N    tensors of N elements and a little more, and large products
  *
  * DET_DEVICE names the device, else it is the CPU.
  */
@@ -176,10 +176,46 @@ static bool images_are_folded(struct det_engine *e, int64_t n)
     return ok;
 }
 
+/* What a layer's weight and bias get as gradients from rows of x. */
+static void gradients(struct det_engine *e, struct det_tensor *x, struct det_tensor *ret[2])
+{
+    int64_t wide = det_tensor_dim(x, 1), out = 4 * wide;
+    ret[0] = det_full(e, DET_BF16, 2, (int64_t[]){out, wide}, 0.5);
+    ret[1] = det_full(e, DET_BF16, 1, &out, 0.5);
+    for (int i = 0; i < 2; i++)
+        det_requires_grad(e, ret[i]);
+    struct det_tensor *y = det_linear(e, x, ret[0], ret[1]);
+    det_backward(e, det_sum(e, det_cast(e, det_mul(e, y, y), DET_F32)));
+    for (int i = 0; i < 2; i++)
+        ret[i] = det_tensor_grad(ret[i]);
+}
+
+/* Products of this size are cut in parts, which are to be added in one order. */
+static bool gradients_are_the_same_twice(struct det_engine *e, int64_t rows, int64_t wide)
+{
+    struct det_tensor *x = det_cast(e, det_randn(e, 2, (int64_t[]){rows, wide}), DET_BF16);
+    struct det_tensor *first[2], *then[2];
+    gradients(e, x, first);
+    bool ok = true;
+    for (int run = 0; run < 8; run++) {
+        gradients(e, x, then);
+        for (int i = 0; i < 2; i++) {
+            struct det_tensor *off = det_cast(e, det_sub(e, first[i], then[i]), DET_F32);
+            double sum = det_item(e, det_sum(e, det_mul(e, off, off)));
+            ok = is_number(i ? "a bias's gradient, again" : "a weight's gradient, again", sum, 0) &&
+                 ok;
+        }
+    }
+    det_engine_step_end(e);
+    return ok;
+}
+
 static int look_at_large(struct det_engine *e, int64_t n)
 {
+    int64_t wide = n >= 1 << 20 ? 768 : 16;
+    bool ok = gradients_are_the_same_twice(e, 10 * wide, wide);
     n += 64 * 256;
-    bool ok = elements_are_all_met(e, n);
+    ok = elements_are_all_met(e, n) && ok;
     ok = rows_are_joined(e, n) && ok;
     return images_are_folded(e, n) && ok ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 /* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
 #include "cuda_impl.h"
+#include "cuda_lt.h"
 #include "cuda_plan.h"
 #include "cuda_profile.h"
 #include "cuda_upload.h"
@@ -143,6 +144,7 @@ static void device_close(struct det_device *d)
     cuda_use(d, NULL);
     cuda_profile_finish();
     cuda_plan_finish(d);
+    cuda_lt_finish(d);
     if (d->dnn)
         cudnnDestroy(d->dnn);
     if (d->blas)

@@ -1,6 +1,7 @@
 /* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3), f64 in f64, bf16 and f16 in
  * f32. */
 #include "cuda_dtype.cuh"
+#include "cuda_lt.h"
 
 #include <limits.h>
 
@@ -106,8 +107,13 @@ int cuda_linear(struct det_stream *s, const struct det_call *c, struct det_err *
     struct cuda_gemm g = {.dtype = x->dtype, .ta = false, .tb = true, .m = m, .n = n, .k = k,
                           .lda = k, .ldb = k, .ldc = n, .a = x->data, .b = w->data,
                           .c = c->out[0]->data};
-    int rc = cuda_gemm(s, &g, err);
-    return rc < 0 ? rc : cuda_finish_rows(s, c, c->in[2], c->out[0], n, err);
+    const struct det_tensor *b = c->in[2];
+    bool done = false;
+    int rc = b && b->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_BIAS, b->data, &done, err) : 0;
+    if (rc < 0 || done)
+        return rc;
+    rc = cuda_gemm(s, &g, err);
+    return rc < 0 ? rc : cuda_finish_rows(s, c, b, c->out[0], n, err);
 }
 
 /* dx [M, K] = dy [M, N] w [N, K] */
@@ -129,8 +135,13 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
     struct cuda_gemm g = {.dtype = x->dtype, .ta = true, .tb = false, .m = n, .n = k, .k = m,
                           .lda = n, .ldb = k, .ldc = k, .a = dy->data, .b = x->data,
                           .c = c->out[0]->data};
-    int rc = cuda_gemm(s, &g, err);
-    return rc < 0 || !c->out[1] ? rc : cuda_sum_rows(s, c, dy, c->out[1], n, err);
+    struct det_tensor *db = c->out[1];
+    bool done = false;
+    int rc = db && db->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err) : 0;
+    if (rc < 0 || done)
+        return rc;
+    rc = cuda_gemm(s, &g, err);
+    return rc < 0 || !db ? rc : cuda_sum_rows(s, c, dy, db, n, err);
 }
 
 /* The batches of a MATMUL: dimensions, and each operand's distance along them (0: used for all). */

@@ -22,6 +22,7 @@ struct det_device {
     void *work; /* grows */
     size_t work_bytes;
     struct imap *plans; /* of convolutions, by the hash of their keys; NULL: none yet */
+    struct cuda_lt *lt; /* cuda_lt.h; NULL: not asked yet */
 };
 
 struct cuda_upload;
