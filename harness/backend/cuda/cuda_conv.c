@@ -2,8 +2,9 @@
  * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32. Only algorithms
  * that cuDNN calls deterministic are used: the same seed gives the same bytes. What it has none
  * for, and all of f64, is cuda_conv_rows.cu's. Weights are plain (O, I, kH, kW) outside; cuDNN
- * wants them in the order of the activations, so each call reorders them. cuDNN pads both sides
- * alike: what one side has more is padded (or cut off) apart.
+ * wants them in the order of the activations, so each call reorders them, but for windows of 1 x 1,
+ * where both orders are one. cuDNN pads both sides alike: what one side has more is padded (or cut
+ * off) apart.
  */
 #include "cuda_plan.h"
 
@@ -14,6 +15,7 @@ struct conv {
     struct cuda_plan *plan;
     struct det_tensor wide; /* x with its uneven padding */
     bool copied;            /* wide lies in the workspace, and is not the caller's tensor */
+    bool turned;            /* so do the weights, in another order */
     struct det_call pad;    /* from x to wide */
     void *work, *weights;   /* the workspace: cuDNN's part, the weights in NHWC order, wide */
 };
@@ -53,14 +55,15 @@ static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way wa
 static int scratch_get(struct conv *k, struct det_device *d, const struct det_tensor *w,
                        struct det_err *err)
 {
-    size_t head = aligned(k->plan->work_bytes), weights = aligned(bytes_of(w));
+    k->turned = (w->dims[1] > 1 && w->dims[2] * w->dims[3] > 1) || is_odd(w);
+    size_t head = aligned(k->plan->work_bytes), weights = k->turned ? aligned(bytes_of(w)) : 0;
     size_t wide = k->copied ? bytes_of(&k->wide) : 0;
     int rc = cuda_workspace(d, head + weights + wide, &k->work, err);
     if (rc < 0)
         return rc;
-    k->weights = (char *)k->work + head;
+    k->weights = k->turned ? (char *)k->work + head : w->data;
     if (k->copied)
-        k->wide.data = (char *)k->weights + weights;
+        k->wide.data = (char *)k->work + head + weights;
     return 0;
 }
 
@@ -68,7 +71,7 @@ static int scratch_get(struct conv *k, struct det_device *d, const struct det_te
 static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
                 const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
 {
-    int rc = w ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
+    int rc = w && k->turned ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
     if (rc < 0 || !x || !k->copied)
         return rc;
     k->pad.in[0] = x;
@@ -149,7 +152,7 @@ static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, s
     if (give_up(&k, done))
         return cuda_rows_conv2d_bwd_weight(s, c, err);
     rc = cuda_check_dnn(done, "conv2d_bwd_weight", err);
-    return rc < 0 ? rc : cuda_reorder(s, c, dw, k.weights, true, err);
+    return rc < 0 || !k.turned ? rc : cuda_reorder(s, c, dw, k.weights, true, err);
 }
 
 /* ---- what both ways have alike: nothing to do, biases ---- */

@@ -114,22 +114,3 @@ int cuda_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *
         },
         err);
 }
-
-int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
-                 void *nhwc, bool back, struct det_err *err)
-{
-    int64_t in = w->dims[1], taps = w->dims[2] * w->dims[3];
-    size_t size = det_dtype_size(w->dtype);
-    void *plain = w->data;
-    return cuda_each(
-        s, c, (int64_t)w->numel,
-        DEVICE(int64_t i) {
-            int64_t row = cuda_div(i, taps), tap = i - row * taps, o = cuda_div(row, in);
-            int64_t j = (o * taps + tap) * in + (row - o * in);
-            if (back)
-                cuda_move(size, plain, i, nhwc, j);
-            else
-                cuda_move(size, nhwc, j, plain, i);
-        },
-        err);
-}

@@ -66,7 +66,7 @@ int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struc
 /* db [n] = the sums of the columns of dy [rows, n]. */
 int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
                   struct det_tensor *db, int64_t n, struct det_err *err);
-/* Weights (O, I, kH, kW) into the order (O, kH, kW, I), or back. */
+/* Weights (O, I, kH, kW), of f32 or less, into the order (O, kH, kW, I), or back. */
 int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
                  void *nhwc, bool back, struct det_err *err);
 
