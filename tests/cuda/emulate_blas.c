@@ -109,6 +109,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
                                       (long long)size);
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
+    emulated_catch_up();
     emulated_open();
     for (long long i = 0; i < count; i++) {
         struct matrix x = {.dtype = dtype_of(type_a), .ld = lda, .transposed = ta == CUBLAS_OP_T};

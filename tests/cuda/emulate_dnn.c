@@ -271,6 +271,7 @@ static cudnnStatus_t convolve(struct work *k, const struct emulated_tensor *td, 
     k->to = to;
     if (!k->sum)
         return CUDNN_STATUS_NOT_SUPPORTED;
+    emulated_catch_up();
     emulated_open();
     for (long i = 0; i < windows; i++)
         for (int tap = 0; tap < taps; tap++)

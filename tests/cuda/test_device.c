@@ -192,6 +192,26 @@ static void expect_27(struct det_engine *e)
     det_engine_step_end(e);
 }
 
+/* Weights of 1 x 1 lie as cuDNN wants them: no kernel comes between the copy of x and the
+ * convolution. The first makes the plan. */
+static void test_a_convolution_waits_for_what_is_copied_to_it(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    for (int i = 1; i < 4; i++) {
+        struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 1, 1, 1}, 3);
+        struct det_tensor *host = det_host_tensor(DET_F32, 4, (int64_t[]){1, 1, 1, 2}, NULL);
+        float *v = det_tensor_data(host);
+        v[0] = (float)i, v[1] = 2;
+        struct det_tensor *x = det_to_device(e, host);
+        det_tensor_unref(host);
+        struct det_tensor *y = det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+        assert_true(det_item(e, det_sum(e, y)) == 6 * (i + 2));
+        det_engine_step_end(e);
+    }
+    assert_fine(e);
+    det_engine_destroy(e);
+}
+
 /* How often cuDNN ran that convolution, where the device lacks something. */
 static long runs_with(const char *name, const char *value)
 {
@@ -374,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),
         cmocka_unit_test(test_a_bias_costs_a_linear_layer_no_kernel),
+        cmocka_unit_test(test_a_convolution_waits_for_what_is_copied_to_it),
         cmocka_unit_test(test_tensors_too_large_for_cudnn_go_another_way),
         cmocka_unit_test(test_an_algorithm_that_wants_gigabytes_is_passed_over),
         cmocka_unit_test(test_a_view_at_an_odd_address_is_copied),

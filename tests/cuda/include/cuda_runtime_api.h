@@ -81,6 +81,8 @@ int emulated_is_array(const void *p, size_t size, long long n);
 /* Whether a kernel may be launched there now: not on a stream of another device than the thread's,
  * which is an error of the launch. Does what the stream had been asked for before. */
 int emulated_takes(cudaStream_t s);
+/* For the libraries: does what the device had been asked for before. */
+void emulated_catch_up(void);
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);
