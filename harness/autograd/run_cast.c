@@ -67,7 +67,7 @@ bool run_needs_cast(struct det_engine *e, const struct det_call *c, enum det_dty
     for (int i = 0; i < TENSORS && !first; i++)
         first = alien(tensor(c, i), *ret) ? tensor(c, i) : NULL;
     return first && (*ret == DET_F64 || !e->backend->computes ||
-                     !e->backend->computes(e->device, c->kernel, first->dtype));
+                     !e->backend->computes(e->device, c, first->dtype));
 }
 
 /* A copy of t in another dtype. */

@@ -32,7 +32,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 2
+#define DET_BACKEND_VERSION 3
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -153,7 +153,7 @@ struct det_event;
  *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is
  *                    0 where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s
  *                    of UNIFORM's draws; y = P v; lse: the logarithm of the softmax's sum
- * ATTENTION_BWD in: dy, q k v or x NULL NULL, mask, lse  out: dq dk dv, or dx
+ * ATTENTION_BWD in: dy, q k v or x NULL NULL, mask, lse, y  out: dq dk dv, or dx
  * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D)
  *                    for pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where
  *                    a.halves; a.reverse: backwards
@@ -382,9 +382,9 @@ struct det_backend {
     /* The stream's native handle (a cudaStream_t) for collectives; NULL where there is none. */
     void *(*stream_native)(struct det_stream *s);
 
-    /* True where a kernel without * takes this narrow dtype (bf16, f16) for all its floating
-     * tensors; others are only given f32. NULL: none does. */
-    bool (*computes)(struct det_device *d, enum det_kernel k, enum det_dtype dtype);
+    /* True where a kernel without * takes this call as it is: with tensors of this narrow dtype
+     * (bf16, f16); others are only given f32. NULL: none does. */
+    bool (*computes)(struct det_device *d, const struct det_call *c, enum det_dtype dtype);
 
     det_kernel_fn *kernels[DET_KERNEL_COUNT];
     /* The same for calls whose floating tensors are all f64. */

@@ -18,6 +18,7 @@ static struct {
     char *stack[FIBERS_MAX];
     bool done[FIBERS_MAX];
     unsigned at;
+    bool of_warp[FIBERS_MAX]; /* the barrier at which each is: a warp's, or the block's */
 } run;
 
 unsigned emulated_block(void)
@@ -35,10 +36,54 @@ void emulated_shared(void *p, size_t bytes, unsigned long *of)
     *of = blocks_run;
 }
 
-void __syncthreads(void)
+static unsigned char *dynamic;
+static size_t dynamic_bytes;
+static int allowed = 48 << 10;
+
+#define SHARED_MAX 232448 /* of one block of an H100 */
+
+/* Exactly so much, for the sanitizers. */
+void emulated_dynamic(size_t bytes)
+{
+    assert(bytes <= (size_t)allowed);
+    free(dynamic);
+    dynamic = (unsigned char *)aligned_alloc(16, bytes);
+    dynamic_bytes = bytes;
+    allowed = 48 << 10;
+}
+
+unsigned char *emulated_dynamic_shared(void)
+{
+    static unsigned long of;
+    if (of != blocks_run)
+        memset(dynamic, 0xff, dynamic_bytes);
+    of = blocks_run;
+    return dynamic;
+}
+
+cudaError_t emulated_allow_shared(int bytes)
+{
+    if (bytes > SHARED_MAX)
+        return cudaErrorInvalidValue;
+    allowed = bytes;
+    return cudaSuccess;
+}
+
+static void meet(bool of_warp)
 {
     assert(run.kernel); /* a kernel whose threads meet was launched as one whose threads do not */
+    run.of_warp[run.at] = of_warp;
     swapcontext(&run.fiber[run.at], &run.home);
+}
+
+void __syncthreads(void)
+{
+    meet(false);
+}
+
+void __syncwarp(void)
+{
+    meet(true);
 }
 
 static void fiber_main()
@@ -84,6 +129,8 @@ static void run_block(unsigned threads)
             ended += run.done[run.at];
         }
         assert(ended == 0 || ended == threads); /* else some wait for ever */
+        for (unsigned i = 1; i < threads && ended == 0; i++)
+            assert(run.of_warp[i] == run.of_warp[0]);
     }
 }
 
@@ -116,6 +163,7 @@ void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t 
 /* The stacks of the fibers, when the module goes. */
 __attribute__((destructor)) static void free_stacks(void)
 {
+    free(dynamic);
     for (char *stack : run.stack)
         free(stack);
 }

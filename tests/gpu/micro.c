@@ -2,7 +2,7 @@
  * What a device's kernels and copies cost, and whether they are right beyond 2^31 elements.
  *
  * usage: micro KIBIBYTES    a JSON object a line: operation, microseconds of a call, GB/s of the
- *                           bytes that must be read and written at least
+ *                           bytes that must be read and written at least; of attention TFLOP/s
  *        micro --large N    tensors of N elements and a little more, and large products
  *
  * DET_DEVICE names the device, else it is the CPU.
@@ -13,17 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "det/functional.h"
+#include "micro.h"
 
 #define CALLS  8
 #define ROUNDS 5
 #define WIDTH  1024
-
-struct operation {
-    const char *name;
-    struct det_tensor *(*call)(struct det_engine *e, struct det_tensor *x);
-    double moved; /* bytes, as a multiple of x's */
-};
 
 static struct det_tensor *add(struct det_engine *e, struct det_tensor *x)
 {
@@ -80,8 +74,7 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* The fastest of some rounds, the first of which loads code. */
-static double time_us(struct det_engine *e, const struct operation *o, struct det_tensor *x)
+double time_us(struct det_engine *e, const struct operation *o, struct det_tensor *x)
 {
     double best = 0;
     for (int r = 0; r <= ROUNDS; r++) {
@@ -240,6 +233,7 @@ int main(int argc, char **argv)
         time_all(e, f32, sizeof f32 / sizeof *f32, DET_F32, (size_t)n << 10);
         time_all(e, bf16, sizeof bf16 / sizeof *bf16, DET_BF16, (size_t)n << 10);
         time_copies(e, (size_t)n << 10);
+        time_attention(e, n >= 65536);
     }
     if (det_engine_error(e, &err) < 0) {
         fprintf(stderr, "micro: %s\n", err.text);

@@ -10,6 +10,7 @@ BUILD(hidden, det_scaled_dot_product_attention(e, in[0], in[1], in[2],
                                                .mask = det_gt(e, in[3], NUMBER_AS(in[0], -0.6))))
 BUILD(packed, det_packed_attention(e, in[0], 2))
 BUILD(packed_causal, det_packed_attention(e, in[0], 3, .causal = true))
+BUILD(packed_masked, det_packed_attention(e, in[0], 3, .causal = true, .mask = in[1]))
 BUILD(rotary, det_rotary(e, in[0]))
 BUILD(rotary_halves, det_rotary(e, in[0], .halves = true, .position = 5, .base = 500))
 
@@ -19,12 +20,21 @@ static struct det_tensor *with_dropout(struct det_engine *e, struct det_tensor *
     return det_scaled_dot_product_attention(e, in[0], in[1], in[2], .dropout = 0.3, .causal = true);
 }
 
+/* All three of one tensor that begins at an odd place. */
+static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in)
+{
+    const int64_t dims[] = {1, 2, 17, 16};
+    struct det_tensor *x = det_reshape(e, det_narrow(e, in[0], 0, 1, 2 * 17 * 16), 4, dims);
+    return det_scaled_dot_product_attention(e, x, x, x, .causal = true);
+}
+
 /* The formula; PyTorch 1.13 has no public function. */
 #define ATTENTION(q, k, v, scale, mask)                                                            \
     "(lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * " scale " + " mask ", -1) @ v)(" q   \
     ", " k ", " v ")"
 #define CAUSAL  "torch.full((q.shape[-2], k.shape[-2]), -float('inf')).triu(1)"
 #define USUAL   "q.shape[-1] ** -0.5"
+#define ATTENTION_OF(as, back, scale, mask) ATTENTION("x0" as, "x1" as, "x2" as, scale, mask) back
 #define PACKED(heads, mask)                                                                        \
     "(lambda x: " ATTENTION("x[0]", "x[1]", "x[2]", USUAL, mask) ".transpose(1, 2).flatten(2))"    \
     "(x0.unflatten(2, (3, " heads ", -1)).permute(2, 0, 3, 1, 4))"
@@ -33,6 +43,31 @@ static struct det_tensor *with_dropout(struct det_engine *e, struct det_tensor *
     " ** (-torch.arange(0, x0.shape[-1], 2) / x0.shape[-1]))"
 
 /* clang-format off */
+#define APART(type, batch, heads, time, keys, width)                                               \
+    OF(type, 1, batch, heads, time, width), OF(type, 1, batch, heads, keys, width),                \
+        OF(type, 1, batch, heads, keys, width)
+#define MASK(type, ...) {CASE_DIMS(__VA_ARGS__), .constant = true, .dtype = type}
+/* What is computed in tiles, of each dtype: `as` and `back` are what PyTorch needs around it. */
+#define TILED(name, type, as, back)                                                                \
+    {"attention", "one query, " name, {APART(type, 2, 1, 1, 17, 64)}, plain,                       \
+     ATTENTION_OF(as, back, USUAL, "0")},                                                          \
+    {"attention", "17 queries, " name, {APART(type, 1, 2, 17, 3, 16)}, plain,                      \
+     ATTENTION_OF(as, back, USUAL, "0")},                                                          \
+    {"attention", "large, causal, 65 and width 80, " name, {APART(type, 1, 2, 65, 65, 80)},        \
+     causal, ATTENTION_OF(as, back, USUAL, CAUSAL)},                                               \
+    {"attention", "large, 130 and width 64, " name, {APART(type, 1, 2, 65, 130, 64)}, plain,       \
+     ATTENTION_OF(as, back, USUAL, "0")},                                                          \
+    {"attention", "large, causal, 130 and width 128, " name, {APART(type, 1, 1, 130, 130, 128)},   \
+     causal, ATTENTION_OF(as, back, USUAL, CAUSAL)},                                               \
+    {"attention", "large, mask, width 25, " name,                                                  \
+     {APART(type, 2, 3, 70, 66, 25), MASK(type, 2, 1, 70, 66)}, masked,                            \
+     ATTENTION_OF(as, back, "0.3", "x3" as)},                                                      \
+    {"attention", "large dropout, " name, {APART(type, 1, 3, 70, 70, 24)}, with_dropout, NULL},    \
+    {"attention", "too wide, " name, {APART(type, 1, 2, 5, 6, 136)}, plain,                        \
+     ATTENTION_OF(as, back, USUAL, "0")},                                                          \
+    {"attention", "packed, large, " name, {OF(type, 1, 2, 70, 144), MASK(type, 70, 70)},           \
+     packed_masked, NULL}
+
 const struct op_case cases_attention[] = {
     {"attention", "plain", {IN(2, 3, 5, 4), IN(2, 3, 6, 4), IN(2, 3, 6, 4)}, plain,
      ATTENTION("x0", "x1", "x2", USUAL, "0")},
@@ -67,6 +102,10 @@ const struct op_case cases_attention[] = {
     {"attention", "packed", {IN(2, 5, 24)}, packed, PACKED("2", "0")},
     {"attention", "packed, causal", {IN(2, 5, 36)}, packed_causal, PACKED("3", CAUSAL)},
     {"attention", "large packed", {IN(2, 130, 144)}, packed_causal, PACKED("3", CAUSAL)},
+    {"attention", "at an odd place", {IN(1 + 2 * 17 * 16)}, odd_place, NULL},
+    TILED("f32", DET_F32, "", ""),
+    TILED("f16", DET_F16, ".float()", ".half()"),
+    TILED("bf16", DET_BF16, ".float()", ".bfloat16()"),
     {"rotary", "pairs", {IN(2, 3, 5, 6)}, rotary,
      "(lambda a, p, q: torch.stack([p * a.cos() - q * a.sin(), p * a.sin() + q * a.cos()], -1)."
      "flatten(-2))(" ANGLES("10000", "0") ", x0[..., 0::2], x0[..., 1::2])"},

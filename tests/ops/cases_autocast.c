@@ -23,6 +23,7 @@ CAST(matmul, det_matmul(e, in[0], in[1]))
 CAST(mixed, det_add(e, in[0], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
 CAST(softmax, det_softmax(e, det_linear(e, in[0], in[1], NULL)))
+CAST(attention, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3]))
 CAST(given, det_relu(e, in[0]))
 
 #define B(x) x ".bfloat16()"
@@ -43,6 +44,9 @@ const struct op_case cases_autocast[] = {
     {"conv2d", "bf16, relu", {IN(2, 16, 6, 5), IN(32, 16, 3, 3)}, conv_relu,
      "F.conv2d(" B("x0") ", " B("x1") ", padding=1).relu()"},
     {"matmul", "bf16", {IN(2, 5, 7), IN(7, 4)}, matmul, "torch.matmul(" B("x0") ", " B("x1") ")"},
+    {"attention", "bf16", {IN(2, 3, 5, 8), IN(2, 3, 7, 8), IN(2, 3, 7, 8), FIXED(5, 7)}, attention,
+     "(torch.softmax(x0.bfloat16().float() @ x1.bfloat16().float().transpose(-1, -2) * 8 ** -0.5 +"
+     " x3.bfloat16().float(), -1) @ x2.bfloat16().float()).bfloat16()"},
     {"add", "bf16 and f32", {IN(5, 7), IN(7, 7)}, mixed, "x0 + F.linear(" B("x0") ", " B("x1") ")"},
     {"cross_entropy", "after bf16", {IN(5, 7), IN(9, 7), CLASSES(8, 5)}, loss,
      "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2)"},

@@ -124,7 +124,7 @@ enum op_order {
 /* What autocast (det_autocast_begin()) does to floating inputs. */
 enum op_amp {
     OP_AMP_FULL, /* f32: norms, softmax, losses, reductions */
-    OP_AMP_LOW,  /* the low dtype: matrix products, convolutions */
+    OP_AMP_LOW,  /* the low dtype: matrix products, convolutions, attention */
     OP_AMP_AS_IS,
     OP_AMP_WIDEST, /* all as the widest of them; f32 where they differ and none is f64 */
 };

@@ -67,7 +67,7 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_LSTM] = {"lstm", 4, 5, OP_PLAIN, shape_lstm, K(LSTM), grad_lstm, 1e-5},
     [OP_GRU] = {"gru", 3, 4, OP_PLAIN, shape_gru, K(GRU), grad_gru, 1e-5},
     [OP_ATTENTION] = {"attention", 1, 4, OP_PLAIN, shape_attention, K(ATTENTION), grad_attention,
-                      1e-5},
+                      1e-5, 0, OP_AMP_LOW},
     [OP_ROTARY] = {"rotary", 1, 1, OP_PLAIN, shape_rotary, K(ROTARY), grad_rotary, 1e-6},
     [OP_REDUCE] = {"reduce", 1, 1, OP_PLAIN, shape_reduce, K(REDUCE), grad_reduce, 1e-6},
     [OP_CUMSUM] = {"cumsum", 1, 1, OP_PLAIN, shape_number_rows, K(CUMSUM), grad_cumsum, 1e-6},

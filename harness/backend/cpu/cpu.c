@@ -47,10 +47,10 @@ static int device_open(int index, const struct det_device_options *o, struct det
 }
 
 /* oneDNN's bf16, on processors that have 512-bit vectors. */
-static bool computes(struct det_device *d, enum det_kernel k, enum det_dtype dtype)
+static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d;
-    switch (k) {
+    switch (c->kernel) {
     case DET_KERNEL_LINEAR:
     case DET_KERNEL_LINEAR_BWD_DATA:
     case DET_KERNEL_LINEAR_BWD_WEIGHT:

@@ -1,11 +1,26 @@
 /*
- * Scaled dot-product attention (Vaswani et al. 2017). One block for a query: scores of a tile of
- * keys at a time, with the running maximum and sum of Milakov & Gimelshein 2018, so that no matrix
- * of times x times exists. Gradients: a block for a query gives dq, a block for a key dk and dv,
- * each from scores computed again (Dao et al. 2022), each sum in the order of its tiles.
+ * Scaled dot-product attention (Vaswani et al. 2017) of any width, in f32 and f64; cuda_flash.h has
+ * what is faster. One block for a query: scores of a tile of keys at a
+ * time, with the running maximum and sum of Milakov & Gimelshein 2018, so that no matrix of times x
+ * times exists. Gradients: a block for a query gives dq, a block for a key dk and dv, each from
+ * scores computed again (Dao et al. 2022), each sum in the order of its tiles.
  */
-#include "cuda_row.cuh"
+#include "cuda_flash.h"
+#include "cuda_flash_call.h"
 #include "cuda_random.cuh"
+#include "cuda_row.cuh"
+
+/* In tiles where that is possible: flash() in f32, bf16 or f16. */
+#define IN_TILES(name, flash)                                                                      \
+    int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
+    {                                                                                              \
+        int rc = cuda_flash_takes(c) ? flash(s, c, err) : DET_EUNIMPL;                             \
+        return rc == DET_EUNIMPL ? name<float>(s, c, err) : rc;                                    \
+    }                                                                                              \
+    int cuda_##name##_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)     \
+    {                                                                                              \
+        return name<double>(s, c, err);                                                            \
+    }
 
 /* Rows of `width` elements, `step` apart, of one head. */
 template <typename T>
@@ -165,7 +180,7 @@ static int attention(struct det_stream *s, const struct det_call *c, struct det_
     return cuda_blocks(
         s, c, a.batch * a.heads * a.time, DEVICE(int64_t row) { forward_row(a, row, lse); }, err);
 }
-CUDA_REAL(attention)
+IN_TILES(attention, cuda_flash_forward)
 
 /* What the backward kernels share: gradients lie as their tensors; delta[row] = dy . y. */
 template <typename T>
@@ -263,7 +278,7 @@ static int attention_bwd(struct det_stream *s, const struct det_call *c, struct 
         return rc;
     return cuda_blocks(s, c, keys, DEVICE(int64_t row) { key_back(k, row); }, err);
 }
-CUDA_REAL(attention_bwd)
+IN_TILES(attention_bwd, cuda_flash_backward)
 
 /* Rotary position embedding (Su et al. 2021). Angles in double: positions are large. */
 template <typename T>

@@ -1,4 +1,5 @@
 /* Devices, streams, events and memory of the CUDA runtime, and the module's table. */
+#include "cuda_flash_call.h"
 #include "cuda_impl.h"
 #include "cuda_lt.h"
 #include "cuda_plan.h"
@@ -304,10 +305,13 @@ static void *stream_native(struct det_stream *s)
 }
 
 /* The products are cuBLAS's and cuDNN's, which know all three. */
-static bool computes(struct det_device *d, enum det_kernel k, enum det_dtype dtype)
+static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d, (void)dtype;
-    switch (k) {
+    switch (c->kernel) {
+    case DET_KERNEL_ATTENTION:
+    case DET_KERNEL_ATTENTION_BWD:
+        return cuda_flash_takes(c);
     case DET_KERNEL_LINEAR:
     case DET_KERNEL_LINEAR_BWD_DATA:
     case DET_KERNEL_LINEAR_BWD_WEIGHT:

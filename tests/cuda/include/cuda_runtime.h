@@ -6,12 +6,14 @@
  * alone, and small cases then have full blocks, several blocks and remainders; likewise
  * CUDA_ROWS_BYTES, so that convolutions take several rounds, and CUDA_PITCH_MAX. With
  * EMULATED_SIZES=device in the environment all three are as on a GPU. A block's shared memory
- * begins as NaN, as it begins with anything on a GPU.
+ * begins as NaN, as it begins with anything on a GPU. Kernels over tiles are launched with the
+ * threads that they are written for; what their warps do together is in emulate_warp.cc.
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
 #define EMULATED_CUDA_RUNTIME_H
 
 #include <functional>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -20,20 +22,55 @@
 #define __global__
 #define __device__
 #define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+#define CUDA_EMULATED
+#define CUDA_UNROLL
+#define CUDA_ROLLED
 
 struct emulated_index {
     unsigned x;
 };
 extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
 
 #define EMULATED_BLOCK_MAX 256
 
 void __syncthreads(void);
+/* All warps of the block must come: the threads of one do not go on before the others are there. */
+void __syncwarp(void);
 unsigned emulated_block(void);
 /* Spoils a block's shared array when the first of its threads comes to it. */
 void emulated_shared(void *p, size_t bytes, unsigned long *of);
 void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t stream,
                      const std::function<void()> &kernel);
+
+/* The next launch's shared memory beside its shared arrays; spoilt for each block. */
+void emulated_dynamic(size_t bytes);
+unsigned char *emulated_dynamic_shared(void);
+/* A kernel may be given more than 48 KiB of it where that was asked for. */
+cudaError_t emulated_allow_shared(int bytes);
+
+/* ---- what the threads of a warp do together (cuda_warp.cuh) ---- */
+
+static inline float cuda_exp2(float x)
+{
+    return exp2f(x);
+}
+float cuda_quad_sum(float v);
+float cuda_quad_max(float v);
+void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, bool turned);
+void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)[2],
+                  float (*number)(uint16_t));
+/* Done when the thread waits. */
+void cuda_copy16(void *to, const void *from);
+void cuda_copies_wait(void);
 
 #define CUDA_BLOCK      ((int64_t)emulated_block())
 #define CUDA_BLOCK_MAX  EMULATED_BLOCK_MAX
@@ -47,5 +84,10 @@ void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t 
     emulated_launch(blocks, emulated_block(), true, s, [&] { kernel(__VA_ARGS__); })
 #define CUDA_LAUNCH_APART(kernel, blocks, s, ...)                                                  \
     emulated_launch(blocks, emulated_block(), false, s, [&] { kernel(__VA_ARGS__); })
+#define CUDA_LAUNCH_TILES(kernel, blocks, threads, bytes, s, ...)                                  \
+    (emulated_dynamic(bytes),                                                                      \
+     emulated_launch(blocks, threads, true, s, [&] { kernel(__VA_ARGS__); }))
+#define CUDA_SHARED_BYTES(name) unsigned char *name = emulated_dynamic_shared()
+#define cudaFuncSetAttribute(kernel, what, bytes) emulated_allow_shared(bytes)
 
 #endif

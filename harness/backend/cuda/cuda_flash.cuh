@@ -1,0 +1,243 @@
+/*
+ * Attention in tiles, forward and backward, without a matrix of times x times (Dao 2023,
+ * "FlashAttention-2"; the running maximum is of Milakov & Gimelshein 2018). A block owns some rows,
+ * 16 to a warp, and walks over the rows of the other side, a tile at a time: queries over keys in
+ * the forward pass and for dq, keys over queries for dk and dv. So each sum has one owner and one
+ * order: equal bits, no atomics. Scores are in powers of 2.
+ *
+ * A warp's product lies in registers as the tensor cores have it: element e of tile n is row
+ * g + 8 (e / 2), column 8 n + 2 t + e % 2. What an element is, E, has the products:
+ * cuda_flash_half.cu, cuda_flash_f32.cu.
+ */
+#ifndef CUDA_FLASH_CUH
+#define CUDA_FLASH_CUH
+
+#include "cuda_flash.h"
+#include "cuda_random.cuh"
+#include "cuda_warp.cuh"
+
+#define FLASH_WARPS   4
+#define FLASH_THREADS (FLASH_WARPS * CUDA_WARP)
+#define FLASH_LOG2E   1.4426950408889634f
+#define FLASH_LN2     0.6931471805599453f
+
+/* D: the width that there are registers for. */
+template <typename E, int D> struct flash_shape {
+    typedef typename E::element element;
+    static constexpr int own = 16 * FLASH_WARPS;
+    static constexpr int inner = D > 64 ? 32 : 64;
+    static constexpr int piece = 16 / (int)sizeof(element);
+    static constexpr int pitch = D + piece; /* so that neighbours of a column lie in other banks */
+    static constexpr int stages = sizeof(element) == 2 ? 2 : 1;
+    static constexpr int own_size = own * pitch, inner_size = inner * pitch; /* in elements */
+    static constexpr int scratch = E::template scratch<inner>;               /* for each warp */
+    static constexpr size_t bytes(int owned)
+    {
+        return sizeof(element) *
+               (size_t)(owned * own_size + 2 * stages * inner_size + FLASH_WARPS * scratch);
+    }
+};
+
+/* Where a thread is: the head, the first row of the block's own tile, and its lane. */
+struct flash_spot {
+    int64_t b, h, head;
+    int first, warp, g, t;
+
+    __device__ int row(int e) const
+    {
+        return first + 16 * warp + g + 8 * (e >> 1);
+    }
+};
+
+/* Tile i of all heads; backwards: a head's last one first, which in a causal one has most to do. */
+__device__ inline flash_spot flash_spot_of(const cuda_flash &f, int64_t i, int rows, int own,
+                                           bool backwards)
+{
+    int64_t tiles = (rows + own - 1) / own, head = cuda_div(i, tiles), tile = i - head * tiles;
+    int64_t b = cuda_div(head, f.heads);
+    int lane = (int)threadIdx.x % CUDA_WARP;
+    if (backwards)
+        tile = tiles - 1 - tile;
+    return {
+        b,       head - b * f.heads, head, (int)tile * own, (int)threadIdx.x / CUDA_WARP, lane >> 2,
+        lane & 3};
+}
+
+template <typename T>
+__device__ inline T *flash_row(const cuda_flash_rows &r, const flash_spot &w, int row)
+{
+    return (T *)r.p + w.b * r.batch + w.h * r.head + (int64_t)row * r.row;
+}
+
+/* `count` rows from `first` on, of `total`, into shared memory; 0 beyond the rows and the width. */
+template <typename E, int D>
+__device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
+                                  const flash_spot &w, int first, int total, int count,
+                                  typename E::element *to)
+{
+    typedef flash_shape<E, D> S;
+    typedef typename E::element element;
+    constexpr int pieces = D / S::piece;
+    for (int i = (int)threadIdx.x; i < count * pieces; i += FLASH_THREADS) {
+        int row = i / pieces, column = i % pieces * S::piece;
+        element *at = to + row * S::pitch + column;
+        bool inside = first + row < total && column < f.width;
+        const element *from = flash_row<element>(r, w, inside ? first + row : 0) + column;
+        if (inside && f.aligned)
+            cuda_copy16(at, from);
+        for (int e = 0; e < S::piece && !(inside && f.aligned); e++)
+            at[e] = inside && column + e < f.width ? from[e] : (element)0;
+    }
+}
+
+/* fn(first row, its tile of a, its tile of b) for the inner tiles from..to-1, whose rows are those
+ * of a and b. With two stages one tile is under way while another one is worked on. */
+template <typename E, int D, typename F>
+__device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
+                                  const cuda_flash_rows &b, const flash_spot &w, int from, int to,
+                                  int total, typename E::element *tiles, F fn)
+{
+    typedef flash_shape<E, D> S;
+    auto load = [&](int j, int stage) {
+        typename E::element *at = tiles + 2 * stage * S::inner_size;
+        flash_load<E, D>(f, a, w, j * S::inner, total, S::inner, at);
+        flash_load<E, D>(f, b, w, j * S::inner, total, S::inner, at + S::inner_size);
+    };
+    if (S::stages == 2 && from < to)
+        load(from, 0);
+    for (int j = from; j < to; j++) {
+        int stage = S::stages == 2 ? (j - from) & 1 : 0;
+        if (S::stages == 1) {
+            __syncthreads();
+            load(j, 0);
+        }
+        cuda_copies_wait();
+        __syncthreads();
+        if (S::stages == 2 && j + 1 < to)
+            load(j + 1, stage ^ 1);
+        const typename E::element *at = tiles + 2 * stage * S::inner_size;
+        fn(j * S::inner, at, at + S::inner_size);
+    }
+}
+
+/* A block's shared memory: the tiles it owns, those it walks over, each warp's scratch. */
+template <typename E, int D> struct flash_memory {
+    typedef flash_shape<E, D> S;
+    typename E::element *own, *inner, *scratch;
+
+    __device__ flash_memory(unsigned char *shared, int owned, const flash_spot &w)
+    {
+        own = (typename E::element *)shared;
+        inner = own + owned * S::own_size;
+        scratch = inner + 2 * S::stages * S::inner_size + w.warp * S::scratch;
+    }
+    /* This warp's rows of an own tile. */
+    __device__ const typename E::element *rows(int tile, const flash_spot &w) const
+    {
+        return own + tile * S::own_size + 16 * w.warp * S::pitch;
+    }
+};
+
+__device__ inline int flash_depth(const cuda_flash &f)
+{
+    return (f.width + 15) & ~15;
+}
+
+/* Which of this thread's weights dropout leaves: bit 4 n + e. Not unrolled: a draw is long. */
+template <int N, bool TURNED>
+__device__ inline uint32_t flash_kept(const cuda_flash &f, const flash_spot &w, int inner)
+{
+    uint32_t kept = 0;
+    if (f.p <= 0)
+        return 0;
+    CUDA_ROLLED
+    for (int i = 0; i < 4 * N; i++) {
+        int own = w.row(i & 3), column = inner + (i >> 2) * 8 + 2 * w.t + (i & 1);
+        int64_t row = w.head * f.time + (TURNED ? column : own);
+        uint64_t draw = (uint64_t)(row * f.keys + (TURNED ? own : column));
+        kept |= (uint32_t)(cuda_draw({f.seed, f.call}, draw) >= f.p) << i;
+    }
+    return kept;
+}
+
+/* s times dropout's factors. */
+template <int N>
+__device__ inline void flash_drop(const cuda_flash &f, uint32_t kept, float (*s)[4])
+{
+    if (f.p <= 0)
+        return;
+    CUDA_UNROLL
+    for (int n = 0; n < N; n++) {
+        CUDA_UNROLL
+        for (int e = 0; e < 4; e++)
+            s[n][e] *= kept >> (4 * n + e) & 1 ? f.kept : 0;
+    }
+}
+
+/* The score of a product: -inf where the key is hidden, or where there is no such query. */
+template <typename E>
+__device__ inline float flash_score(const cuda_flash &f, const flash_spot &w, int query, int key,
+                                    float x)
+{
+    if (query >= f.time || key >= f.keys || (f.causal && key > query))
+        return -INFINITY;
+    if (!f.mask)
+        return x;
+    const typename E::element *mask = (const typename E::element *)f.mask;
+    int64_t row = (w.b * f.mask_b + w.h * f.mask_h) * f.time + query;
+    return x + FLASH_LOG2E * E::number(mask[row * f.keys + key]);
+}
+
+/* Products become scores. TURNED: rows are keys, columns queries. */
+template <typename E, int D, bool TURNED>
+__device__ inline void flash_scores(const cuda_flash &f, const flash_spot &w, int inner,
+                                    float (*s)[4])
+{
+    typedef flash_shape<E, D> S;
+    int last = w.first + S::own, end = inner + S::inner;
+    bool all = last <= (TURNED ? f.keys : f.time) && end <= (TURNED ? f.time : f.keys) &&
+               (!f.causal || (TURNED ? last - 1 <= inner : end - 1 <= w.first)) && !f.mask;
+    CUDA_UNROLL
+    for (int n = 0; n < S::inner / 8; n++) {
+        CUDA_UNROLL
+        for (int e = 0; e < 4; e++)
+            s[n][e] *= f.scale2;
+    }
+    if (all)
+        return;
+    CUDA_UNROLL
+    for (int n = 0; n < S::inner / 8; n++) {
+        CUDA_UNROLL
+        for (int e = 0; e < 4; e++) {
+            int own = w.row(e), column = inner + 8 * n + 2 * w.t + (e & 1);
+            s[n][e] = flash_score<E>(f, w, TURNED ? column : own, TURNED ? own : column, s[n][e]);
+        }
+    }
+}
+
+/* This thread's part of its warp's rows of a result, times factor[e / 2]. */
+template <typename E, int D>
+__device__ inline void flash_write(const cuda_flash &f, const cuda_flash_rows &r,
+                                   const flash_spot &w, int total, const float (*o)[4],
+                                   const float factor[2])
+{
+    CUDA_UNROLL
+    for (int half = 0; half < 2; half++) {
+        int row = w.row(2 * half);
+        typename E::element *p = flash_row<typename E::element>(r, w, row);
+        CUDA_UNROLL
+        for (int n = 0; n < D / 8; n++) {
+            int column = E::column(n, w.t);
+            float x = o[n][2 * half] * factor[half], y = o[n][2 * half + 1] * factor[half];
+            if (row < total && column + 1 < f.width && f.aligned)
+                E::store_two(p + column, x, y);
+            else if (row < total && column < f.width) {
+                p[column] = E::element_of(x);
+                if (column + 1 < f.width)
+                    p[column + 1] = E::element_of(y);
+            }
+        }
+    }
+}
+
+#endif
