@@ -125,6 +125,9 @@ class Same(unittest.TestCase):
             known = set(a) - (FORMER - set(b))
             self.assertEqual(sorted(known), sorted(k for k in b if k not in skip), what)
             for k in known:
+                if k == "_step_count" and "_schedulers" in what and LATER:
+                    self.assertIn(a[k] - b[k], (0, 1), what)  # the last ones do not count how a part of a sequence begins
+                    continue
                 self.same(a[k], b[k], "%s %s" % (what, k), rel)
         elif isinstance(b, (list, tuple)):
             self.assertEqual(len(a), len(b), what)
