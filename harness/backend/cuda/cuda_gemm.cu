@@ -112,7 +112,7 @@ int cuda_linear(struct det_stream *s, const struct det_call *c, struct det_err *
     int rc = b && b->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_BIAS, b->data, &done, err) : 0;
     if (rc < 0 || done)
         return rc;
-    rc = cuda_gemm(s, &g, err);
+    rc = cuda_gemm_even(s, c, &g, err);
     return rc < 0 ? rc : cuda_finish_rows(s, c, b, c->out[0], n, err);
 }
 
@@ -124,7 +124,7 @@ int cuda_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct 
     struct cuda_gemm g = {.dtype = dy->dtype, .ta = false, .tb = false, .m = m, .n = k, .k = n,
                           .lda = n, .ldb = k, .ldc = k, .a = dy->data, .b = w->data,
                           .c = c->out[0]->data};
-    return cuda_gemm(s, &g, err);
+    return cuda_gemm_even(s, c, &g, err);
 }
 
 /* dw [N, K] = dy [M, N]^T x [M, K] */
@@ -140,7 +140,7 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
     int rc = db && db->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err) : 0;
     if (rc < 0 || done)
         return rc;
-    rc = cuda_gemm(s, &g, err);
+    rc = cuda_gemm_even(s, c, &g, err);
     return rc < 0 || !db ? rc : cuda_sum_rows(s, c, dy, db, n, err);
 }
 
@@ -224,7 +224,7 @@ int cuda_matmul(struct det_stream *s, const struct det_call *c, struct det_err *
     if (!even(&v, 0, &g.a_step) || !even(&v, 1, &g.b_step) || !even(&v, 2, &g.c_step))
         return one_by_one(s, &v, g, err);
     g.count = v.count;
-    return cuda_gemm(s, &g, err);
+    return cuda_gemm_even(s, c, &g, err);
 }
 
 /* They look at the dtype of their tensors: one function for both tables. */

@@ -59,6 +59,9 @@ struct cuda_gemm {
     int64_t count, a_step, b_step, c_step;
 };
 int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err);
+/* The same, by way of copies in the workspace where its rows would make cuBLAS slow. */
+int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct cuda_gemm *g,
+                   struct det_err *err);
 
 /* y [rows, n] += b [n] where given; then y = max(0, y) where asked. All of y's dtype. */
 int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
