@@ -3,6 +3,7 @@
 whose nvidia-smi is one.
 """
 import os
+import shutil
 import signal
 import subprocess
 import tarfile
@@ -12,9 +13,9 @@ import unittest
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
 LIMIT_S = "5"
 
-# What stands for python3: it runs shell scripts, and has PyTorch.
+# What stands for python3: it runs shell scripts, has PyTorch, and unpacks.
 PYTHON = """case "$1" in
--c) case "$2" in *torch*) echo torch 9 ;; esac ;;
+-c) case "$2" in *torch*) echo torch 9 ;; *tarfile*) exec /usr/bin/python3 "$@" ;; esac ;;
 *) exec sh "$@" ;;
 esac"""
 HANGS = "echo begins; exec sleep 1000"
@@ -73,6 +74,14 @@ class Pack:
         return subprocess.Popen(["bash", RUN, "--packed", self.root, "--beside", str(beside), *tests], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True)
 
+    def seal(self, says):
+        """As tests/gpu/pack leaves it: what is built lies in an archive."""
+        self.script("build/tests/ops/test_ops", f"echo {says}")
+        with tarfile.open(self.root + "/binaries.tar.xz", "w:xz") as t:
+            for name in ("build", "libraries"):
+                t.add(os.path.join(self.root, name), name)
+                shutil.rmtree(os.path.join(self.root, name))
+
     def logs(self):
         """The kept logs by name."""
         with tarfile.open(self.out + "/logs.tar.gz") as t:
@@ -104,6 +113,15 @@ class Run(unittest.TestCase):
         results = logs["results.txt"].decode()
         for line in ("ok    facts", "ok    ops", "FAIL  torch-seq (status 1", "FAIL  torch-vision (status 139"):
             self.assertIn(line, results)
+
+    def test_a_pack_is_unpacked_when_it_is_another(self):
+        p = self.pack
+        for says in ("one", "another"):
+            p.seal(says)
+            for what in ("fresh", "unpacked"):
+                said, _ = p.start("ops").communicate()
+                self.assertTrue(said.endswith("1 passed, 0 failed, 0 skipped\n"), said)
+                self.assertEqual(p.logs()["ops.log"].decode(), says + "\n", what)
 
     def test_a_machine_that_is_taken_away_leaves_what_was_done(self):
         p = self.pack

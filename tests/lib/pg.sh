@@ -1,33 +1,43 @@
 # A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR | template`.
-# Unix socket only, no TCP. As root the server runs as user postgres, since PostgreSQL refuses root.
-# initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5).
+# Unix socket only, no TCP. As root the server runs as user postgres, or nobody where there is none, since PostgreSQL refuses root.
+# initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5). A server that is not installed:
+# DET_PG_BIN names the folder of its programs, DET_PG_NEW what initdb has made elsewhere.
 
 pg_bin() {
     local d
-    for d in /usr/lib/postgresql/*/bin; do [ -x "$d/postgres" ] && echo "$d" && return 0; done
+    for d in ${DET_PG_BIN:-/usr/lib/postgresql/*/bin}; do [ -x "$d/postgres" ] && echo "$d" && return 0; done
     echo "postgresql is not installed: apt-get install postgresql-15" >&2
     return 1
 }
 
+pg_account() { if id -u postgres >/dev/null 2>&1; then echo postgres; else echo nobody; fi; }
+
 pg_as() { # runs a command as the account of the server
     if [ "$(id -u)" -eq 0 ]; then
-        setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"
+        setpriv --reuid="$(pg_account)" --regid="$(id -g "$(pg_account)")" --clear-groups -- "$@"
     else
         "$@"
     fi
 }
 
-pg_own() { if [ "$(id -u)" -eq 0 ]; then chown -R postgres:postgres "$1"; fi; }
+pg_own() { if [ "$(id -u)" -eq 0 ]; then chown -R "$(pg_account):" "$1"; fi; }
+
+pg_new() { # DIR: a new database in it
+    if [ -n "${DET_PG_NEW:-}" ]; then
+        cp -r "$DET_PG_NEW" "$1/data" && chmod 0700 "$1/data" && pg_own "$1"
+    else
+        cd / && pg_as "$(pg_bin)/initdb" -D "$1/data" -U det --auth=trust -E UTF8 --locale=C.UTF-8 --no-sync
+    fi
+}
 
 pg_template() { # prints the template's path, making it first when absent
-    local bin dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u)
-    bin=$(pg_bin) || return 1
+    local dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u)
+    pg_bin >/dev/null || return 1
     (
         flock 9
         if [ ! -e "$dir/ready" ]; then
             rm -rf "$dir" && mkdir -p "$dir" && pg_own "$dir" || exit 1
-            cd / && pg_as "$bin/initdb" -D "$dir/data" -U det --auth=trust -E UTF8 --locale=C.UTF-8 --no-sync \
-                >"$dir.log" 2>&1 || { cat "$dir.log" >&2; exit 1; }
+            pg_new "$dir" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; exit 1; }
             touch "$dir/ready"
         fi
     ) 9>"$dir.lock" || return 1
