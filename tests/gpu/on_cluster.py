@@ -496,7 +496,8 @@ def main():
     finally:
         if HOST.cluster:
             HOST.cluster.__exit__(None, None, None)
-    sys.exit(not done.wasSuccessful())
+    if not done.wasSuccessful():  # last, for whoever is given the end of the output only
+        sys.exit("failed: " + ", ".join(case.id() for case, _ in done.failures + done.errors))
 
 
 main()
