@@ -225,6 +225,9 @@ struct det_loop_trial_type {
     /* Forward, backward, optimizer step. `metrics` comes cleared. Required. */
     int (*train_batch)(void *self, const void *batch, int64_t epoch_idx, int64_t batch_idx,
                        struct loop_metrics *metrics, struct det_err *err);
+    /* The numbers that train_batch said come later, by ticket, borrowed until the next batch;
+     * tickets begin anew. NULL: none does. */
+    int (*late_metrics)(void *self, const double **ret, size_t *ret_n, struct det_err *err);
     /* Exactly one of the two. evaluate_all is called on rank 0 only. */
     int (*evaluate_batch)(void *self, const void *batch, int64_t batch_idx,
                           struct loop_metrics *metrics, struct det_err *err);

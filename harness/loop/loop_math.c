@@ -76,7 +76,8 @@ static bool metric_sum(const struct loop_metric *x, double *ret_sum, size_t *ret
     *ret_sum = 0;
     *ret_n = 0;
     switch (x->kind) {
-    case LOOP_METRIC_NONE: return false;
+    case LOOP_METRIC_NONE:
+    case LOOP_METRIC_LATER: return false;
     case LOOP_METRIC_F64:
         *ret_sum = x->f64;
         *ret_n = 1;

@@ -102,6 +102,30 @@ static int hand_batch(struct loop *l, const void *batch, int64_t b, int64_t e, s
     return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)b) : 0;
 }
 
+/* Numbers that are to come later are there now. */
+static int settle(struct loop *l, struct det_err *err)
+{
+    const double *values;
+    size_t n;
+    if (!l->t->late_metrics)
+        return 0;
+    int rc = l->t->late_metrics(l->self, &values, &n, err);
+    for (size_t i = 0; rc == 0 && i < l->rows.n; i++)
+        loop_metrics_settle(&l->rows.v[i], values, n);
+    return rc < 0 ? det_wrap(err, rc, "training metrics") : 0;
+}
+
+/* Whoever watches each batch sees its metrics now. */
+static int show_batch(struct loop *l, struct det_err *err)
+{
+    if (!l->c->observer.batch || !l->chief)
+        return 0;
+    int rc = settle(l, err);
+    if (rc == 0)
+        l->c->observer.batch(l->c->observer.self, l, &l->rows.v[l->rows.n - 1]);
+    return rc;
+}
+
 static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err)
 {
     const void *batch = NULL;
@@ -125,8 +149,9 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
     if (rc < 0)
         return rc;
     l->state.batches_trained++;
-    if (l->c->observer.batch && l->chief)
-        l->c->observer.batch(l->c->observer.self, l, &l->rows.v[l->rows.n - 1]);
+    rc = show_batch(l, err);
+    if (rc < 0)
+        return rc;
     loop_alive(PROGRESS_TRAINING, (uint64_t)l->state.batches_trained);
     if (l->state.batches_trained % l->epoch_len != 0)
         return 0;
@@ -241,7 +266,9 @@ static int average_ranks(struct loop *l, struct det_err *err)
 static int average_workload(struct loop *l, struct loop_metrics *ret, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "average_training_metrics");
-    int rc = l->size > 1 ? average_ranks(l, err) : 0;
+    int rc = settle(l, err);
+    if (rc == 0 && l->size > 1)
+        rc = average_ranks(l, err);
     return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
 }
 

@@ -62,7 +62,7 @@ CALL(on_training_epoch_end, (void *self, int64_t epoch_idx, struct det_err *err)
 CALL(on_validation_start, (void *self, struct det_err *err), c->cb.self)
 CALL(on_validation_epoch_start, (void *self, struct det_err *err), c->cb.self)
 CALL(on_validation_end, (void *self, const struct loop_metrics *metrics, struct det_err *err),
-     c->cb.self, &(const struct det_metrics){(struct loop_metrics *)metrics, c->ctx})
+     c->cb.self, &(const struct det_metrics){(struct loop_metrics *)metrics, c->ctx, false})
 CALL(on_checkpoint_write_end, (void *self, const char *dir, struct det_err *err), c->cb.self, dir)
 CALL(on_checkpoint_upload_end, (void *self, const char *uuid, struct det_err *err), c->cb.self,
      uuid)
@@ -78,7 +78,7 @@ static struct rows rows_of(struct det_trial_context *ctx, const struct loop_metr
 {
     struct rows r = {det_alloc(n * sizeof *r.m + 1), det_alloc(n * sizeof *r.v + 1)};
     for (size_t i = 0; i < n; i++) {
-        r.m[i] = (struct det_metrics){(struct loop_metrics *)&rows[i], ctx};
+        r.m[i] = (struct det_metrics){(struct loop_metrics *)&rows[i], ctx, false};
         r.v[i] = &r.m[i];
     }
     return r;
@@ -95,7 +95,7 @@ static int call_on_training_workload_end(void *self, const struct loop_metrics *
                                          struct det_err *err)
 {
     struct trial_callback *c = self;
-    const struct det_metrics m = {(struct loop_metrics *)avg, c->ctx};
+    const struct det_metrics m = {(struct loop_metrics *)avg, c->ctx, false};
     struct rows r = rows_of(c->ctx, batches, n);
     trial_crash_mark("on_training_workload_end of a callback", loop_batch_idx(c->ctx->loop));
     int64_t start_ns = began_ns();

@@ -8,6 +8,7 @@
 #include "data_loader.h"
 #include "det/trial.h"
 #include "loop.h"
+#include "trial_late.h"
 #include "trial_tensorboard.h"
 #include "vec.h"
 
@@ -83,6 +84,7 @@ struct det_trial_context {
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
     struct state_staging staging;
+    struct trial_late late; /* metrics of training batches */
     struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
     struct comm_blobs rank_calls; /* likewise: how often each has drawn random numbers */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
@@ -104,6 +106,7 @@ struct det_trial_context {
 struct det_metrics {
     struct loop_metrics *m;
     struct det_trial_context *ctx;
+    bool may_wait; /* numbers of the device may be read when the batch is long over */
 };
 
 /* Makes the context and calls the trial's create(); *ret also after a failure, to be destroyed.

@@ -35,6 +35,8 @@ double det_metrics_get(const struct det_metrics *m, const char *name)
 {
     double v;
     const struct loop_metric *x = loop_metrics_find(m->m, name);
+    if (x && x->kind == LOOP_METRIC_LATER)
+        return trial_late_look(&m->ctx->late, x->ticket);
     return x && loop_metric_scalar(x, &v) ? v : NAN;
 }
 
@@ -68,6 +70,7 @@ static void add_array(struct det_metrics *m, const char *name, const struct det_
 
 void det_metrics_tensor(struct det_metrics *m, const char *name, const struct det_tensor *t)
 {
+    size_t ticket;
     if (!has_name(m, "tensor", name))
         return;
     if (!t)
@@ -75,6 +78,8 @@ void det_metrics_tensor(struct det_metrics *m, const char *name, const struct de
                    "metric \"%s\": its tensor is NULL (does det_batch_tensor() ask for a field "
                    "that the dataset does not have?)",
                    name);
+    else if (m->may_wait && trial_late_put(&m->ctx->late, m->ctx->engine, t, &ticket))
+        loop_metrics_later(m->m, name, ticket);
     else if (det_tensor_ndim(t) == 0)
         loop_metrics_f64(m->m, name, det_item(m->ctx->engine, t));
     else
@@ -179,7 +184,7 @@ static int on_cross_slot(void *self, const void *const *values, const size_t *by
 {
     struct det_custom_reducer *r = self;
     if (r->type) {
-        struct det_metrics m = {out, r->ctx};
+        struct det_metrics m = {out, r->ctx, false};
         r->type->cross_slot_reduce(r->self, values, bytes, n, &m);
     } else {
         size_t k;

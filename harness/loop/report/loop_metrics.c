@@ -1,5 +1,6 @@
 #include "loop_metrics.h"
 
+#include <math.h>
 #include <string.h>
 
 static void metric_finish(struct loop_metric *x)
@@ -104,6 +105,24 @@ void loop_metrics_none(struct loop_metrics *m, const char *name)
     entry(m, name)->kind = LOOP_METRIC_NONE;
 }
 
+void loop_metrics_later(struct loop_metrics *m, const char *name, size_t ticket)
+{
+    struct loop_metric *x = entry(m, name);
+    x->kind = LOOP_METRIC_LATER;
+    x->ticket = ticket;
+}
+
+void loop_metrics_settle(struct loop_metrics *m, const double *values, size_t n)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct loop_metric *x = &m->v[i];
+        if (x->kind != LOOP_METRIC_LATER)
+            continue;
+        x->kind = LOOP_METRIC_F64;
+        x->f64 = x->ticket < n ? values[x->ticket] : NAN;
+    }
+}
+
 const struct loop_metric *loop_metrics_find(const struct loop_metrics *m, const char *name)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -119,6 +138,7 @@ static void copy_one(struct loop_metrics *dst, const struct loop_metric *x)
     case LOOP_METRIC_F64: loop_metrics_f64(dst, x->name, x->f64); break;
     case LOOP_METRIC_ARRAY: loop_metrics_array(dst, x->name, x->array, x->n); break;
     case LOOP_METRIC_JSON: loop_metrics_json(dst, x->name, x->json); break;
+    case LOOP_METRIC_LATER: loop_metrics_later(dst, x->name, x->ticket); break;
     }
 }
 
@@ -149,7 +169,7 @@ static json_t *metric_to_json(const struct loop_metric *x)
         return json_double(x->f64);
     if (x->kind == LOOP_METRIC_JSON)
         return json_deep_copy(x->json);
-    if (x->kind == LOOP_METRIC_NONE)
+    if (x->kind == LOOP_METRIC_NONE || x->kind == LOOP_METRIC_LATER)
         return json_null();
     json_t *a = json_array();
     for (size_t i = 0; i < x->n; i++)
@@ -176,7 +196,8 @@ static void write_number(struct buf *out, double v)
 static void write_metric(struct buf *out, const struct loop_metric *x)
 {
     switch (x->kind) {
-    case LOOP_METRIC_NONE: buf_add_str(out, "null"); return;
+    case LOOP_METRIC_NONE:
+    case LOOP_METRIC_LATER: buf_add_str(out, "null"); return;
     case LOOP_METRIC_F64: write_number(out, x->f64); return;
     case LOOP_METRIC_JSON: json_write(out, x->json); return;
     case LOOP_METRIC_ARRAY: break;

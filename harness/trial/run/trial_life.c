@@ -199,6 +199,7 @@ void trial_context_destroy(struct det_trial_context *ctx)
     if (ctx->engine)
         det_engine_step_end(ctx->engine);
     destroy_wrapped(ctx);
+    trial_late_finish(&ctx->late);
     det_engine_destroy(ctx->engine);
     free_context(ctx);
 }

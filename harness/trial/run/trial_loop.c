@@ -125,7 +125,7 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
                           struct loop_metrics *metrics, struct det_err *err)
 {
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
-    struct det_metrics m = {metrics, ctx};
+    struct det_metrics m = {metrics, ctx, true};
     trial_crash_mark("train_batch", batch_idx);
     trial_amp_begin(ctx);
     ctx->type->train_batch(ctx->trial, ctx, batch, epoch_idx, batch_idx, &m);
@@ -135,11 +135,16 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
     return rc;
 }
 
+static int on_late_metrics(void *self, const double **ret, size_t *ret_n, struct det_err *err)
+{
+    return trial_late_read(&((struct trial_run *)self)->ctx->late, ret, ret_n, err);
+}
+
 static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
                              struct loop_metrics *metrics, struct det_err *err)
 {
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
-    struct det_metrics m = {metrics, ctx};
+    struct det_metrics m = {metrics, ctx, false};
     SPAN(SPAN_LOOP, "evaluate_batch");
     trial_crash_mark("evaluate_batch", batch_idx);
     trial_amp_begin(ctx);
@@ -151,7 +156,7 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t batch_idx,
 static int on_evaluate_all(void *self, struct loop_metrics *metrics, struct det_err *err)
 {
     struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
-    struct det_metrics m = {metrics, ctx};
+    struct det_metrics m = {metrics, ctx, false};
     trial_crash_mark("evaluate_full_dataset", -1);
     trial_amp_begin(ctx);
     ctx->type->evaluate_full_dataset(ctx->trial, ctx, ctx->valid.loader, &m);
@@ -292,6 +297,7 @@ static const struct det_loop_trial_type table = {
     .build_validation_loader = on_build_validation,
     .batch_records = on_batch_records,
     .train_batch = on_train_batch,
+    .late_metrics = on_late_metrics,
     .evaluate_batch = on_evaluate_batch,
     .evaluate_all = on_evaluate_all,
     .reduction = on_reduction,

@@ -113,6 +113,27 @@ static void averages(void **state)
     loop_metrics_finish(&avg);
 }
 
+static void what_comes_later_is_settled(void **state)
+{
+    struct loop_metrics m = LOOP_METRICS_INIT, copy = LOOP_METRICS_INIT;
+    double v;
+    loop_metrics_f64(&m, "now", 1);
+    loop_metrics_later(&m, "loss", 1);
+    loop_metrics_later(&m, "lost", 2);
+    assert_false(loop_metric_scalar(loop_metrics_find(&m, "loss"), &v));
+    loop_metrics_merge(&copy, &m);
+    loop_metrics_settle(&copy, (double[]){7, 8}, 2);
+    assert_true(value_of(&copy, "now") == 1);
+    assert_true(value_of(&copy, "loss") == 8);
+    assert_true(isnan(value_of(&copy, "lost")));
+    loop_metrics_later(&copy, "now", 0);
+    loop_metrics_f64(&copy, "now", 2); /* set again before it came */
+    loop_metrics_settle(&copy, (double[]){7}, 1);
+    assert_true(value_of(&copy, "now") == 2);
+    loop_metrics_finish(&m);
+    loop_metrics_finish(&copy);
+}
+
 static void averages_over_ranks(void **state)
 {
     struct loop_metrics r[2] = {LOOP_METRICS_INIT, LOOP_METRICS_INIT}, out = LOOP_METRICS_INIT;
@@ -202,6 +223,7 @@ int main(void)
         cmocka_unit_test(lr_steps),
         cmocka_unit_test(due),
         cmocka_unit_test(averages),
+        cmocka_unit_test(what_comes_later_is_settled),
         cmocka_unit_test(averages_over_ranks),
         cmocka_unit_test(validation_reductions),
         cmocka_unit_test(metrics_table),
