@@ -1,6 +1,5 @@
 /* The CUDA runtime's memory, copies, streams and events on the host. */
 #include <assert.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static struct {
 struct copy {
     struct copy *next;
     char *to, *bytes;
-    size_t pitch, width, height;
+    size_t n;
 };
 static struct copy *copies;
 
@@ -65,11 +64,6 @@ int emulated_is_full_size(void)
     if (full < 0)
         full = v && strcmp(v, "device") == 0;
     return full;
-}
-
-size_t emulated_pitch_max(void)
-{
-    return emulated_is_full_size() ? INT_MAX : 65536;
 }
 
 /* EMULATED_FAULT: the launches so far, and the fault once one was met. */
@@ -293,55 +287,43 @@ static int on_device(const void *p)
 
 /* Takes the bytes now, as the stream's order has it, and gives them when the stream is waited for.
  */
-static void copy_later(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-                       size_t height)
+static void copy_later(void *dst, const void *src, size_t n)
 {
     struct copy *c = malloc(sizeof *c), **end = &copies;
-    char *bytes = malloc(width * height);
+    char *bytes = malloc(n);
     assert(c && bytes);
     emulated_open();
-    for (size_t i = 0; i < height; i++)
-        memcpy(bytes + i * width, (const char *)src + i * src_pitch, width);
+    memcpy(bytes, src, n);
     emulated_close();
     while (*end)
         end = &(*end)->next;
-    *c = (struct copy){NULL, dst, bytes, dst_pitch, width, height};
+    *c = (struct copy){NULL, dst, bytes, n};
     *end = c;
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s)
 {
-    size_t most = emulated_pitch_max(), pitch = bytes < most ? bytes : most; /* of one row */
-    return cudaMemcpy2DAsync(dst, pitch, src, pitch, bytes, 1, kind, s);
-}
-
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
-                              size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t s)
-{
     (void)s;
-    if (width * height == 0)
+    if (bytes == 0)
         return cudaSuccess;
-    if (dst_pitch > emulated_pitch_max() || src_pitch > emulated_pitch_max())
-        return failed(cudaErrorInvalidValue);
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
     assert(on_device(src) == (kind != cudaMemcpyHostToDevice));
     emulated_count(kind == cudaMemcpyHostToDevice   ? EMULATED_UPLOAD
                    : kind == cudaMemcpyDeviceToHost ? EMULATED_DOWNLOAD
                                                     : EMULATED_COPY,
-                   (long long)(width * height));
-    if (kind == cudaMemcpyHostToDevice && height == 1) {
-        upload_later(dst, src, width);
+                   (long long)bytes);
+    if (kind == cudaMemcpyHostToDevice) {
+        upload_later(dst, src, bytes);
         return cudaSuccess;
     }
     do_uploads();
     if (kind == cudaMemcpyDeviceToHost) {
-        copy_later(dst, dst_pitch, src, src_pitch, width, height);
+        copy_later(dst, src, bytes);
         return cudaSuccess;
     }
     emulated_open();
-    for (size_t i = 0; i < height; i++)
-        memcpy((char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width);
+    memcpy(dst, src, bytes);
     emulated_close();
     return cudaSuccess;
 }
@@ -369,8 +351,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     do_uploads();
     for (struct copy *c = copies, *next; c; c = next) {
         next = c->next;
-        for (size_t i = 0; i < c->height; i++)
-            memcpy(c->to + i * c->pitch, c->bytes + i * c->width, c->width);
+        memcpy(c->to, c->bytes, c->n);
         free(c->bytes);
         free(c);
     }

@@ -49,6 +49,23 @@ static struct det_tensor *dropout(struct det_engine *e, struct det_tensor *x)
     return det_dropout(e, x, 0.5, true);
 }
 
+static struct det_tensor *turned(struct det_engine *e, struct det_tensor *x)
+{
+    return det_contiguous(e, det_transpose(e, x, 0, 1));
+}
+
+/* Images of 64 x 16 x 16, as many as x has. */
+static struct det_tensor *into_nhwc(struct det_engine *e, struct det_tensor *x)
+{
+    const int64_t dims[] = {-1, 64, 16, 16};
+    return det_contiguous(e, det_permute(e, det_reshape(e, x, 4, dims), (const int[]){0, 2, 3, 1}));
+}
+
+static struct det_tensor *add_row(struct det_engine *e, struct det_tensor *x)
+{
+    return det_add(e, x, det_select(e, x, 0, 0));
+}
+
 static struct det_tensor *join(struct det_engine *e, struct det_tensor *x)
 {
     return det_cat(e, (struct det_tensor *[]){x, x}, 2, 1);
@@ -57,11 +74,14 @@ static struct det_tensor *join(struct det_engine *e, struct det_tensor *x)
 static const struct operation f32[] = {
     {"relu f32", det_relu, 2},       {"add f32", add, 2},           {"gelu f32", det_gelu, 2},
     {"to bf16", to_bf16, 1.5},       {"sum f32", det_sum, 1},       {"column sums f32", column_sums, 1},
-    {"softmax f32", det_softmax, 2}, {"layer norm f32", layer_norm, 2}, {"dropout f32", dropout, 2},
-    {"cat f32", join, 4},
+    {"softmax f32", det_softmax, 2}, {"layer norm f32", layer_norm, 2}, {"dropout f32", dropout, 2.25},
+    {"cat f32", join, 4},            {"transpose f32", turned, 2},
+    {"add a row f32", add_row, 2},
 };
 static const struct operation bf16[] = {
-    {"relu bf16", det_relu, 2},
+    {"relu bf16", det_relu, 2},      {"add bf16", add, 2},          {"gelu bf16", det_gelu, 2},
+    {"dropout bf16", dropout, 2.5},  {"transpose bf16", turned, 2}, {"add a row bf16", add_row, 2},
+    {"into NHWC bf16", into_nhwc, 2},
     {"to f32", to_f32, 3},
     {"softmax bf16", det_softmax, 2},
     {"layer norm bf16", layer_norm, 2},

@@ -8,6 +8,8 @@
 #define CONV       det_conv2d(e, in[0], in[1], in[2], NULL)
 
 BUILD(permute, det_permute(e, in[0], ORDER(2, 0, 1)))
+BUILD(to_nhwc, det_contiguous(e, det_permute(e, in[0], ORDER(0, 2, 3, 1))))
+BUILD(heads, det_contiguous(e, det_permute(e, in[0], ORDER(0, 2, 1, 3))))
 BUILD(permute_scaled, det_scale(e, det_permute(e, in[0], ORDER(2, 0, 1)), 3))
 BUILD(transpose_linear, det_linear(e, det_transpose(e, in[0], 0, -1), in[1], NULL))
 BUILD(add_transposed, det_add(e, in[0], det_transpose(e, in[1], 0, 1)))
@@ -69,6 +71,12 @@ const struct op_case cases_view[] = {
     {"permute", "into NHWC", {IN(2, 5, 4, 3), IN(4, 3, 2, 2), IN(4)}, nhwc_in,
      "F.conv2d(x0.permute(0, 3, 1, 2), x1, x2)"},
     {"permute", "bf16", {OF(DET_BF16, 1, 2, 3, 5)}, permute, "x0.permute(2, 0, 1)"},
+    {"permute", "squares", {IN(10, 9, 70)}, permute, "x0.permute(2, 0, 1)"},
+    {"permute", "squares of images", {IN(2, 9, 5, 13)}, to_nhwc, "x0.permute(0, 2, 3, 1).contiguous()"},
+    {"permute", "squares, bf16", {OF(DET_BF16, 1, 2, 9, 5, 13)}, to_nhwc, "x0.permute(0, 2, 3, 1).contiguous()"},
+    {"permute", "squares, f64", {OF(DET_F64, 1, 37, 35)}, contiguous, "x0.t().contiguous()"},
+    {"permute", "squares, u8", {OF(DET_U8, 200, 70, 65)}, contiguous, "x0.t().contiguous()"},
+    {"permute", "heads", {IN(2, 5, 3, 8)}, heads, "x0.permute(0, 2, 1, 3).contiguous()"},
     {"permute", "empty", {IN(2, 0, 5)}, permute, "x0.permute(2, 0, 1)"},
     {"permute", "integers", {CLASSES(9, 3, 5), CLASSES(9, 5, 3)}, ints, "x0.t() + x1"},
     {"slice", "narrow", {IN(2, 7, 3)}, narrow, "x0.narrow(1, 2, 3)"},

@@ -14,40 +14,160 @@ int cuda_fill(struct det_stream *s, const struct det_call *c, struct det_err *er
     return cuda_each(s, c, n, DEVICE(int64_t i) { cuda_store(dtype, y, i, v); }, err);
 }
 
-/* Between f32 and narrower floating dtypes: no double is needed. */
-static bool both_narrow(const struct det_tensor *x, const struct det_tensor *y)
-{
-    auto narrow = [](enum det_dtype t) { return t == DET_F32 || t == DET_BF16 || t == DET_F16; };
-    return narrow(x->dtype) && narrow(y->dtype);
-}
-
 template <typename T>
 static int convert(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     return cuda_map<T, 1>(s, c, DEVICE(T x) { return x; }, err);
 }
 
-/* The bits as they are. */
+/* ---- the bits as they are ---- */
+
+/* The walk in the largest pieces, of up to 16 bytes, that all rows of both tensors are made of;
+ * *size is an element's, then a piece's. */
+static void widen(struct cuda_walk *k, size_t *size)
+{
+    int row = k->w.ndim - 1;
+    if (k->w.strides[0][row] != 1 || k->w.strides[1][row] != 1)
+        return;
+    uint64_t all = (uint64_t)(k->w.dims[row] * (int64_t)*size) | 16;
+    for (int t = 0; t < 2; t++) {
+        all |= (uintptr_t)k->p[t];
+        for (int d = 0; d < row; d++)
+            all |= (uint64_t)(k->w.strides[t][d] * (int64_t)*size);
+    }
+    int64_t piece = (int64_t)(all & -all), n = piece / (int64_t)*size; /* the lowest bit of all */
+    if (n <= 1)
+        return;
+    for (int t = 0; t < 2; t++)
+        for (int d = 0; d < row; d++)
+            k->w.strides[t][d] /= n;
+    k->w.dims[row] /= n;
+    k->w.numel /= n;
+    *size = (size_t)piece;
+}
+
+/* The dimension along which x is dense while y is dense along rows: a transposition; else -1. */
+#define TURN_MIN 8 /* elements both ways that are worth it */
+static int turned(const struct det__walk *w)
+{
+    int row = w->ndim - 1;
+    if (w->strides[0][row] != 1 || w->strides[1][row] == 1 || w->dims[row] < TURN_MIN)
+        return -1;
+    for (int d = 0; d < row; d++)
+        if (w->strides[1][d] == 1 && w->dims[d] >= TURN_MIN)
+            return d;
+    return -1;
+}
+
+/* Squares of tile x tile elements, rows and columns of which are read and written as they lie:
+ * through shared memory. */
+struct squares {
+    struct det__walk rest; /* over the other dimensions */
+    int64_t rows, columns; /* of y */
+    int64_t y_step, x_step;
+};
+
+static struct squares squares_of(const struct det__walk *w, int across)
+{
+    int row = w->ndim - 1;
+    struct squares r = {.rows = w->dims[across], .columns = w->dims[row],
+                     .y_step = w->strides[0][across], .x_step = w->strides[1][row]};
+    r.rest.tensors = 2, r.rest.numel = 1;
+    for (int d = 0; d < row; d++) {
+        if (d == across)
+            continue;
+        r.rest.dims[r.rest.ndim] = w->dims[d];
+        for (int t = 0; t < 2; t++)
+            r.rest.strides[t][r.rest.ndim] = w->strides[t][d];
+        r.rest.numel *= w->dims[d];
+        r.rest.ndim++;
+    }
+    return r;
+}
+
+template <typename T, int TILE>
+__device__ static void turn_tile(const struct squares &k, T *y, const T *x, int64_t row, int64_t column)
+{
+    constexpr int STEP = TILE + (sizeof(T) < 4 ? 4 / (int)sizeof(T) : 1); /* no two in one bank */
+    CUDA_SHARED(T, tile, TILE * STEP);
+    int down = CUDA_BLOCK > TILE ? (int)CUDA_BLOCK / TILE : 1; /* rows of the tile at a time */
+    int fast = (int)threadIdx.x % TILE, slow = (int)threadIdx.x / TILE;
+    int64_t rows = k.rows - row, columns = k.columns - column;
+    const T *from = x + (column + slow) * k.x_step + row;
+#pragma unroll
+    for (int i = slow; i < slow + TILE; i += down, from += down * k.x_step)
+        for (int j = fast; j < TILE; j += (int)CUDA_BLOCK)
+            if (j < rows && i < columns)
+                tile[i * STEP + j] = from[j];
+    __syncthreads();
+    T *to = y + (row + slow) * k.y_step + column;
+#pragma unroll
+    for (int i = slow; i < slow + TILE; i += down, to += down * k.y_step)
+        for (int j = fast; j < TILE; j += (int)CUDA_BLOCK)
+            if (j < columns && i < rows)
+                to[j] = tile[j * STEP + i];
+    __syncthreads();
+}
+
+template <typename T, int TILE>
+static int turn(struct det_stream *s, const struct det_call *c, const struct squares &k,
+                struct det_err *err)
+{
+    int64_t down = (k.rows + TILE - 1) / TILE, across = (k.columns + TILE - 1) / TILE;
+    T *y = (T *)c->out[0]->data;
+    const T *x = (const T *)c->in[0]->data;
+    return cuda_blocks(
+        s, c, k.rest.numel * down * across,
+        DEVICE(int64_t i) {
+            int64_t rest = cuda_div(i, across), column = i - rest * across;
+            int64_t image = cuda_div(rest, down), row = rest - image * down;
+            cuda_place<2> at = cuda_place_of<2>(k.rest, image);
+            turn_tile<T, TILE>(k, y + at.at[0], x + at.at[1], row * TILE, column * TILE);
+        },
+        err);
+}
+
+static int turn_by_size(struct det_stream *s, const struct det_call *c, const struct squares &k,
+                        struct det_err *err)
+{
+    switch (det_dtype_size(c->out[0]->dtype)) {
+    case 8: return turn<uint64_t, 32>(s, c, k, err);
+    case 4: return turn<uint32_t, 64>(s, c, k, err);
+    case 2: return turn<uint16_t, 64>(s, c, k, err);
+    default: return turn<uint8_t, 64>(s, c, k, err);
+    }
+}
+
 static int move(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct cuda_walk k = cuda_walk_of(c, 2);
     size_t size = det_dtype_size(c->out[0]->dtype);
+    if (k.w.numel == 0)
+        return 0;
+    int across = turned(&k.w);
+    if (across >= 0)
+        return turn_by_size(s, c, squares_of(&k.w, across), err);
+    widen(&k, &size);
     return cuda_each(
         s, c, k.w.numel,
         DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
+            cuda_place<2> at = cuda_place_of<2>(k.w, i);
             cuda_move(size, k.p[0], at.at[0], k.p[1], at.at[1]);
         },
         err);
 }
+
+struct same {
+    __device__ float operator()(float x) const { return x; }
+};
 
 int cuda_copy(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const struct det_tensor *x = c->in[0], *y = c->out[0];
     if (x->dtype == y->dtype)
         return move(s, c, err);
-    if (both_narrow(x, y))
-        return convert<float>(s, c, err);
+    if (cuda_is_narrow(x->dtype) && cuda_is_narrow(y->dtype)) /* no double is needed */
+        return cuda_map_packs<1>(s, c, same{}, err);
     return det__is_float(x->dtype) ? convert<double>(s, c, err) : convert<int64_t>(s, c, err);
 }
 
@@ -58,9 +178,10 @@ int cuda_where(struct det_stream *s, const struct det_call *c, struct det_err *e
     return cuda_each(
         s, c, k.w.numel,
         DEVICE(int64_t i) {
-            struct cuda_place at = cuda_place_of(k.w, i);
-            int from = cuda_get<int64_t>(k, at, 1) ? 2 : 3;
-            cuda_move(size, k.p[0], at.at[0], k.p[from], at.at[from]);
+            cuda_place<4> at = cuda_place_of<4>(k.w, i);
+            bool first = cuda_load<int64_t>(k.dtype[1], k.p[1], at.at[1]);
+            cuda_move(size, k.p[0], at.at[0], first ? k.p[2] : k.p[3],
+                      first ? at.at[2] : at.at[3]);
         },
         err);
 }
@@ -104,10 +225,10 @@ int cuda_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *
     return cuda_columns(
         s, c, k.w[0].numel, k.w[1].numel,
         [=] __device__(int64_t i, auto team) {
-            struct cuda_place at = cuda_place_of(k.w[0], i);
+            cuda_place<2> at = cuda_place_of<2>(k.w[0], i);
             double total = 0;
             for (int64_t j = team.first(); j < k.w[1].numel; j += team.step())
-                total += cuda_load<double>(from, x, at.at[0] + cuda_place_of(k.w[1], j).at[0]);
+                total += cuda_load<double>(from, x, at.at[0] + cuda_place_of<2>(k.w[1], j).at[0]);
             total = team.combine(total, cuda_plus());
             if (team.leader())
                 cuda_store(to, y, at.at[1], total);

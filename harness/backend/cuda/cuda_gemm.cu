@@ -1,7 +1,7 @@
 /* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3), f64 in f64, bf16 and f16 in
  * f32. */
-#include "cuda_dtype.cuh"
 #include "cuda_lt.h"
+#include "cuda_walk.cuh"
 
 #include <limits.h>
 
@@ -71,32 +71,38 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
         "cublasGemmStridedBatchedEx", err);
 }
 
-template <typename T>
-static int finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
-                       struct det_tensor *y, int64_t n, struct det_err *err)
-{
-    const void *bias = b ? b->data : NULL;
-    void *to = y->data;
-    int dtype = y->dtype;
-    bool relu = c->a.relu;
-    if (!b && !relu)
-        return 0;
-    return cuda_each(
-        s, c, (int64_t)y->numel,
-        DEVICE(int64_t i) {
-            T v = cuda_load<T>(dtype, to, i);
-            if (bias)
-                v += cuda_load<T>(dtype, bias, i - cuda_div(i, n) * n);
-            cuda_store(dtype, to, i, relu && v < 0 ? 0 : v);
-        },
-        err);
-}
+struct finish {
+    bool relu;
+    template <typename T>
+    __device__ T operator()(T v) const
+    {
+        return relu && v < 0 ? 0 : v;
+    }
+    template <typename T>
+    __device__ T operator()(T v, T b) const
+    {
+        return (*this)(v + b);
+    }
+};
 
+/* y as rows, whatever its own shape; the bias as one of them again and again. */
 int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
                      struct det_tensor *y, int64_t n, struct det_err *err)
 {
-    return y->dtype == DET_F64 ? finish_rows<double>(s, c, b, y, n, err)
-                               : finish_rows<float>(s, c, b, y, n, err);
+    struct finish f = {c->a.relu};
+    struct det_tensor rows = *y, bias;
+    struct det_call as = {.kernel = c->kernel, .in = {&rows, &bias}, .out = {&rows}};
+    if (y->numel == 0 || (!b && !f.relu))
+        return 0;
+    rows.ndim = 2;
+    rows.dims[0] = (int64_t)y->numel / n, rows.dims[1] = n;
+    rows.strides[0] = n, rows.strides[1] = 1;
+    if (!b)
+        return y->dtype == DET_F64 ? cuda_map<double, 1>(s, &as, f, err)
+                                   : cuda_map_packs<1>(s, &as, f, err);
+    det__broadcast(b, 2, rows.dims, &bias);
+    return y->dtype == DET_F64 ? cuda_map<double, 2>(s, &as, f, err)
+                               : cuda_map_packs<2>(s, &as, f, err);
 }
 
 /* y [M, N] = x [M, K] w [N, K]^T + b */

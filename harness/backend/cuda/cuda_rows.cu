@@ -1,52 +1,22 @@
 /* Joining, cutting, ordering and marking: what moves elements and computes nothing. */
-#include <limits.h>
-
 #include "cuda_kernel.cuh"
-
-#ifndef CUDA_PITCH_MAX
-#define CUDA_PITCH_MAX ((size_t)INT_MAX) /* of CUDA's copies of rectangles */
-#endif
-
-struct rect {
-    char *p;
-    size_t pitch; /* bytes from one row to the next */
-};
-
-static int copy_rect(struct det_stream *s, struct rect to, struct rect from, size_t width,
-                     size_t rows, struct det_err *err)
-{
-    return cuda_check(cudaMemcpy2DAsync(to.p, to.pitch, from.p, from.pitch, width, rows,
-                                        cudaMemcpyDeviceToDevice, s->native),
-                      "cudaMemcpy2DAsync", err);
-}
-
-/* Rows of gigabytes: there are few of them. */
-static int copy_rows(struct det_stream *s, struct rect to, struct rect from, size_t width,
-                     size_t rows, struct det_err *err)
-{
-    cudaError_t rc = cudaSuccess;
-    for (size_t i = 0; i < rows && rc == cudaSuccess; i++)
-        rc = cudaMemcpyAsync(to.p + i * to.pitch, from.p + i * from.pitch, width,
-                             cudaMemcpyDeviceToDevice, s->native);
-    return cuda_check(rc, "cudaMemcpyAsync", err);
-}
 
 /* The part of the rows of `whole` that t stands for, from row `at`. */
 static int copy_part(struct det_stream *s, const struct det_tensor *whole,
                      const struct det_tensor *t, int64_t at, bool join, struct det_err *err)
 {
-    size_t elem = det_dtype_size(whole->dtype), row = (size_t)whole->dims[2] * elem;
-    size_t pitch = (size_t)whole->dims[1] * row, width = (size_t)t->dims[1] * row;
-    char *w = whole->data + (size_t)at * row;
-    if (t->numel == 0)
-        return 0;
-    struct rect to = {w, pitch}, from = {t->data, width};
-    if (!join) {
-        to = {t->data, width};
-        from = {w, pitch};
-    }
-    return pitch <= CUDA_PITCH_MAX ? copy_rect(s, to, from, width, (size_t)t->dims[0], err)
-                              : copy_rows(s, to, from, width, (size_t)t->dims[0], err);
+    int64_t row = whole->dims[2];
+    struct det_tensor part = *t, flat = *t;
+    part.data = whole->data + (size_t)(at * row) * det_dtype_size(whole->dtype);
+    part.ndim = flat.ndim = 2;
+    part.dims[0] = flat.dims[0] = t->dims[0];
+    part.dims[1] = flat.dims[1] = t->dims[1] * row;
+    part.strides[0] = whole->dims[1] * row;
+    flat.strides[0] = t->dims[1] * row;
+    part.strides[1] = flat.strides[1] = 1;
+    struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {join ? &flat : &part},
+                            .out = {join ? &part : &flat}};
+    return cuda_copy(s, &copy, err);
 }
 
 int cuda_cat(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -4,10 +4,10 @@
  * not the same bits twice. Threads that never meet are a plain loop; the others are fibers that
  * change at __syncthreads(). A block has 4 threads instead of 256: kernels depend on blockDim
  * alone, and small cases then have full blocks, several blocks and remainders; likewise
- * CUDA_ROWS_BYTES, so that convolutions take several rounds, and CUDA_PITCH_MAX. With
- * EMULATED_SIZES=device in the environment all three are as on a GPU. A block's shared memory
- * begins as NaN, as it begins with anything on a GPU. Kernels over tiles are launched with the
- * threads that they are written for; what their warps do together is in emulate_warp.cc.
+ * CUDA_ROWS_BYTES, so that convolutions take several rounds. With EMULATED_SIZES=device in the
+ * environment both are as on a GPU. A block's shared memory begins as NaN, as it begins with
+ * anything on a GPU. Kernels over tiles are launched with the threads that they are written for;
+ * what their warps do together is in emulate_warp.cc.
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
 #define EMULATED_CUDA_RUNTIME_H
@@ -75,7 +75,6 @@ void cuda_copies_wait(void);
 #define CUDA_BLOCK      ((int64_t)emulated_block())
 #define CUDA_BLOCK_MAX  EMULATED_BLOCK_MAX
 #define CUDA_ROWS_BYTES (emulated_is_full_size() ? (int64_t)256 << 20 : 2048)
-#define CUDA_PITCH_MAX  emulated_pitch_max()
 #define CUDA_SHARED(type, name, n)                                                                 \
     static type name[n];                                                                           \
     static unsigned long name##_of;                                                                \

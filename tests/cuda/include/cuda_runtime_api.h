@@ -57,9 +57,6 @@ cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s);
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
-                              size_t width, size_t height, enum cudaMemcpyKind kind,
-                              cudaStream_t s);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
@@ -73,7 +70,6 @@ cudaError_t cudaEventElapsedTime(float *ret, cudaEvent_t from, cudaEvent_t to);
 
 /* Whether blocks and limits are as large as a GPU's (EMULATED_SIZES). */
 int emulated_is_full_size(void);
-size_t emulated_pitch_max(void);
 /* A number of the environment. */
 size_t emulated_setting(const char *name, size_t otherwise);
 /* Whether n elements of `size` bytes lie on the device, at a place where it can read them. */
