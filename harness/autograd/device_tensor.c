@@ -114,6 +114,30 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
     return rc;
 }
 
+/* Whether the device may take the two as parts of one. */
+static bool goes_with(struct det_engine *e, const struct det_call *first, const struct det_call *c)
+{
+    enum det_dtype dtype;
+    return e->backend->steps && !span_on() && !run_is_of_nothing(c) &&
+           !run_needs_cast(e, c, &dtype) && run_is_f64(c) == run_is_f64(first);
+}
+
+int det__run_steps(struct det_engine *e, const struct det_call *c, size_t n, struct det_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0, together; rc == 0 && i < n; i += together) {
+        for (together = 0; i + together < n && goes_with(e, &c[i], &c[i + together]);)
+            together++;
+        if (together > 0) {
+            rc = e->backend->steps(e->stream, &c[i], together, err);
+        } else {
+            rc = det__run(e, &c[i], err);
+            together = 1;
+        }
+    }
+    return rc;
+}
+
 int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
     struct det_tensor wide[DET_CALL_IN_MAX];

@@ -65,6 +65,9 @@ DET_MUST int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct
 /* The same for a kernel marked *: repeats inputs to the dims of out[0] where they have 1 or none.
  */
 DET_MUST int det__run_wide(struct det_engine *e, const struct det_call *c, struct det_err *err);
+/* The steps of an optimizer: calls of one kernel, each for one parameter. */
+DET_MUST int det__run_steps(struct det_engine *e, const struct det_call *c, size_t n,
+                            struct det_err *err);
 /* The next random call's numbers: sets a->seed and a->call. */
 void det__draw(struct det_engine *e, struct det_attrs *a);
 

@@ -386,6 +386,10 @@ struct det_backend {
      * (bf16, f16); others are only given f32. NULL: none does. */
     bool (*computes)(struct det_device *d, const struct det_call *c, enum det_dtype dtype);
 
+    /* n > 0 calls of one optimizer's kernel on different parameters, none empty, all f32 or all
+     * f64, in as few launches as it likes. NULL: the kernel is called for each. */
+    int (*steps)(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
+
     det_kernel_fn *kernels[DET_KERNEL_COUNT];
     /* The same for calls whose floating tensors are all f64. */
     det_kernel_fn *kernels_f64[DET_KERNEL_REAL_COUNT];

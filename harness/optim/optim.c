@@ -112,24 +112,41 @@ static struct det_optim_attrs attrs_of(const struct det_optim *o, const struct s
                                     .first = !s->kept[0]};
 }
 
-static int step_one(struct det_optim *o, struct slot *s, struct det_err *err)
+/* What the step of a parameter is to the device, and what it keeps. */
+static int prepare(struct det_optim *o, struct slot *s, struct det_call *ret, struct det_err *err)
 {
     const struct optim_type *t = o->type;
     int rc = 0;
     s->steps++;
-    struct det_call c = {.kernel = t->kernel,
-                         .in = {s->param->grad},
-                         .out = {s->param},
-                         .a.optim = attrs_of(o, s)};
+    *ret = (struct det_call){.kernel = t->kernel,
+                             .in = {s->param->grad},
+                             .out = {s->param},
+                             .a.optim = attrs_of(o, s)};
     for (int i = 0; rc == 0 && i < SLOTS_MAX && t->kept[i]; i++) {
         if (t->keeps && !t->keeps(&o->groups.v[s->group], i))
             continue;
         rc = slot_keep(o, s, i, 0, err);
-        c.out[1 + i] = s->kept[i];
+        ret->out[1 + i] = s->kept[i];
+    }
+    return rc;
+}
+
+static int step_all(struct det_optim *o, struct det_err *err)
+{
+    VEC(struct det_call) calls = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < o->slots.n; i++) {
+        struct det_call c;
+        if (!o->slots.v[i].param->grad_set)
+            continue;
+        rc = prepare(o, &o->slots.v[i], &c, err);
+        vec_push(&calls, c);
     }
     if (rc == 0)
-        rc = det__run(o->engine, &c, err);
-    s->has_state = s->has_state || rc == 0;
+        rc = det__run_steps(o->engine, calls.v, calls.n, err);
+    for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
+        o->slots.v[i].has_state = o->slots.v[i].has_state || o->slots.v[i].param->grad_set;
+    vec_free(&calls);
     return rc;
 }
 
@@ -148,7 +165,6 @@ static void warn_without_rate(const struct det_optim *o)
 int det_optim_step(struct det_optim *o)
 {
     struct det_err err;
-    int rc = 0;
     if (!o)
         return DET_EINVAL;
     if (o->engine->err.code < 0)
@@ -156,9 +172,7 @@ int det_optim_step(struct det_optim *o)
     if (!o->stepped)
         warn_without_rate(o);
     o->stepped = true;
-    for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
-        if (o->slots.v[i].param->grad_set)
-            rc = step_one(o, &o->slots.v[i], &err);
+    int rc = step_all(o, &err);
     if (rc == 0)
         return 0;
     det_wrap(&err, rc, "%s", o->type->name);

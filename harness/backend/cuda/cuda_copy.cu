@@ -86,7 +86,8 @@ static struct squares squares_of(const struct det__walk *w, int across)
 }
 
 template <typename T, int TILE>
-__device__ static void turn_tile(const struct squares &k, T *y, const T *x, int64_t row, int64_t column)
+__device__ static void turn_tile(const struct squares &k, T *y, const T *x, int64_t row,
+                                 int64_t column)
 {
     constexpr int STEP = TILE + (sizeof(T) < 4 ? 4 / (int)sizeof(T) : 1); /* no two in one bank */
     CUDA_SHARED(T, tile, TILE * STEP);

@@ -344,6 +344,7 @@ static const struct det_backend backend = {
     .event_wait = event_wait,
     .stream_native = stream_native,
     .computes = computes,
+    .steps = cuda_steps,
     .kernels =
         {
 #define X(NAME, name) [DET_KERNEL_##NAME] = cuda_##name,

@@ -73,6 +73,9 @@ int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct d
 int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
                  void *nhwc, bool back, struct det_err *err);
 
+/* backend.h's steps(). */
+int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
+
 /* Convolution as products, without the bias: for any floating dtype, none of the tensors empty. */
 det_kernel_fn cuda_rows_conv2d, cuda_rows_conv2d_bwd_data, cuda_rows_conv2d_bwd_weight;
 

@@ -1,0 +1,156 @@
+/* An optimizer's step over all parameters at once is that of plain C, in few launches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "det/functional.h"
+#include "det/optim.h"
+#include "include/cuda_runtime_api.h"
+#include "mem.h"
+
+#define LAYERS 70 /* more parameters than a launch takes */
+#define STEPS  3
+
+struct net {
+    struct det_engine *e;
+    struct det_module *all, *layers[LAYERS];
+};
+
+/* Layers of odd sizes, some of them of several pieces. */
+static struct net make(const char *device)
+{
+    struct net n = {0};
+    struct det_err err;
+    const struct det_engine_options o = {.device = device, .seed = 1, .threads = 1};
+    if (det_engine_create(&o, &n.e, &err) < 0)
+        fail_msg("%s", err.text);
+    n.all = det_nn_module(n.e);
+    for (int i = 0; i < LAYERS; i++)
+        n.layers[i] = det_module_append(n.all, det_nn_linear(n.e, 5 + i % 7, 3 + i));
+    return n;
+}
+
+/* One part of the network is left out of a step: its count of steps falls behind. */
+static void backward(struct net *n, int step)
+{
+    struct det_tensor *sum = NULL;
+    for (int i = 0; i < LAYERS; i++) {
+        if (step == 1 && i % 10 == 3)
+            continue;
+        struct det_tensor *x = det_full(n->e, DET_F32, 2, (int64_t[]){1, 5 + i % 7}, i + step + 1);
+        struct det_tensor *y = det_sum(n->e, det_forward(n->layers[i], x));
+        sum = sum ? det_add(n->e, sum, y) : y;
+    }
+    det_backward(n->e, sum);
+}
+
+static struct det_optim *sgd(struct det_module *m)
+{
+    return det_sgd(m, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01);
+}
+static struct det_optim *plain_sgd(struct det_module *m)
+{
+    return det_sgd(m, .lr = 0.1, .maximize = true);
+}
+static struct det_optim *adam(struct det_module *m)
+{
+    return det_adam(m, .lr = 0.1, .weight_decay = 0.01, .amsgrad = true);
+}
+static struct det_optim *adamw(struct det_module *m)
+{
+    return det_adamw(m, .lr = 0.1);
+}
+static struct det_optim *rmsprop(struct det_module *m)
+{
+    return det_rmsprop(m, .lr = 0.01, .momentum = 0.9, .centered = true);
+}
+static struct det_optim *adagrad(struct det_module *m)
+{
+    return det_adagrad(m, .lr = 0.1, .lr_decay = 0.1);
+}
+
+static long launches(void)
+{
+    det_cleanup(freep) char *path =
+        det_asprintf("%s/det_backend_cuda.so", getenv("DET_BACKEND_DIR"));
+    void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    const long *all = module ? dlsym(module, "emulated_calls") : NULL;
+    assert_non_null(all);
+    return all[EMULATED_KERNEL];
+}
+
+/* The launches of the last step, 0 where they are not counted. */
+static long train(struct net *n, struct det_optim *o, bool counts)
+{
+    long before = 0;
+    for (int step = 0; step < STEPS; step++) {
+        det_optim_zero_grad(o);
+        backward(n, step);
+        before = counts ? launches() : 0;
+        assert_int_equal(det_optim_step(o), 0);
+        before = counts ? launches() - before : 0;
+        det_engine_step_end(n->e);
+    }
+    return before;
+}
+
+/* Plain C takes roots in double; without roots the bits are the same. */
+static void assert_same(struct net *a, struct net *b, double most)
+{
+    size_t count;
+    struct det_err err;
+    const struct det_named_tensor *p = det_module_params(a->all, &count);
+    const struct det_named_tensor *q = det_module_params(b->all, &count);
+    assert_int_equal(count, 2 * LAYERS);
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes = det_tensor_bytes(p[i].tensor);
+        det_cleanup(freep) float *x = det_alloc(bytes), *y = det_alloc(bytes);
+        assert_int_equal(det_tensor_read(p[i].tensor, x, bytes, &err), 0);
+        assert_int_equal(det_tensor_read(q[i].tensor, y, bytes, &err), 0);
+        for (size_t j = 0; j < bytes / sizeof *x; j++)
+            if (!(fabs(x[j] - y[j]) <= most))
+                fail_msg("%s: %g instead of %g", p[i].name, y[j], x[j]);
+    }
+}
+
+static void same_as_plain_c(struct det_optim *(*create)(struct det_module *m), long most,
+                            double error)
+{
+    struct net on_host = make("ref"), on_device = make("cuda");
+    struct det_optim *a = create(on_host.all), *b = create(on_device.all);
+    train(&on_host, a, false);
+    long n = train(&on_device, b, true);
+    assert_same(&on_host, &on_device, error);
+    if (n > most)
+        fail_msg("%ld launches for %d parameters", n, 2 * LAYERS);
+    det_optim_destroy(a);
+    det_optim_destroy(b);
+    det_module_destroy(on_host.all);
+    det_module_destroy(on_device.all);
+    det_engine_destroy(on_host.e);
+    det_engine_destroy(on_device.e);
+}
+
+/* Those of other counts of steps come between the others: 7 layers, hence 15 runs of equal numbers
+ * where numbers depend on them. */
+static void test_steps(void **state)
+{
+    same_as_plain_c(sgd, 3, 0);
+    same_as_plain_c(plain_sgd, 3, 0);
+    same_as_plain_c(adam, 15, 1e-6);
+    same_as_plain_c(adamw, 15, 1e-6);
+    same_as_plain_c(rmsprop, 3, 1e-6);
+    same_as_plain_c(adagrad, 15, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
