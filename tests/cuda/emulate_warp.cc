@@ -54,6 +54,14 @@ float cuda_quad_max(float v)
     return v;
 }
 
+uint32_t cuda_join_bits(uint32_t v, int bit)
+{
+    const place *all = exchange(&v, sizeof v);
+    uint32_t other;
+    memcpy(&other, all[(threadIdx.x % WARP) ^ (unsigned)bit].bytes, sizeof other);
+    return v | other;
+}
+
 /* Of matrix m of 8 x 8 (row (m & 1) * 8, column (m >> 1) * 8), a lane has the elements 2 t and
  * 2 t + 1 of row g; or, turned, of column g. */
 void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, bool turned)
@@ -112,6 +120,7 @@ void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)
 struct copy {
     void *to;
     const void *from;
+    size_t bytes;
 };
 
 static std::vector<copy> under_way[EMULATED_BLOCK_MAX];
@@ -119,12 +128,18 @@ static std::vector<copy> under_way[EMULATED_BLOCK_MAX];
 void cuda_copy16(void *to, const void *from)
 {
     assert((uintptr_t)to % 16 == 0 && (uintptr_t)from % 16 == 0);
-    under_way[threadIdx.x].push_back({to, from});
+    under_way[threadIdx.x].push_back({to, from, 16});
+}
+
+void cuda_copy4(void *to, const void *from)
+{
+    assert((uintptr_t)to % 4 == 0 && (uintptr_t)from % 4 == 0);
+    under_way[threadIdx.x].push_back({to, from, 4});
 }
 
 void cuda_copies_wait(void)
 {
     for (const copy &c : under_way[threadIdx.x])
-        memcpy(c.to, c.from, 16);
+        memcpy(c.to, c.from, c.bytes);
     under_way[threadIdx.x].clear();
 }

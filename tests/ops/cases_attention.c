@@ -62,7 +62,7 @@ static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in
     {"attention", "large, mask, width 25, " name,                                                  \
      {APART(type, 2, 3, 70, 66, 25), MASK(type, 2, 1, 70, 66)}, masked,                            \
      ATTENTION_OF(as, back, "0.3", "x3" as)},                                                      \
-    {"attention", "large dropout, " name, {APART(type, 1, 3, 70, 70, 24)}, with_dropout, NULL},    \
+    {"attention", "large dropout, " name, {APART(type, 1, 3, 70, 72, 24)}, with_dropout, NULL},    \
     {"attention", "too wide, " name, {APART(type, 1, 2, 5, 6, 136)}, plain,                        \
      ATTENTION_OF(as, back, USUAL, "0")},                                                          \
     {"attention", "packed, large, " name, {OF(type, 1, 2, 70, 144), MASK(type, 70, 70)},           \

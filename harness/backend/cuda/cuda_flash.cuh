@@ -34,7 +34,8 @@ template <typename E, int D> struct flash_shape {
     static constexpr size_t bytes(int owned)
     {
         return sizeof(element) *
-               (size_t)(owned * own_size + 2 * stages * inner_size + FLASH_WARPS * scratch);
+                   (size_t)(owned * own_size + 2 * stages * inner_size + FLASH_WARPS * scratch) +
+               sizeof(float) * 2 * stages * inner;
     }
 };
 
@@ -90,18 +91,20 @@ __device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
     }
 }
 
-/* fn(first row, its tile of a, its tile of b) for the inner tiles from..to-1, whose rows are those
- * of a and b. With two stages one tile is under way while another one is worked on. */
-template <typename E, int D, typename F>
+/* fn(first row, its tile of a, its tile of b, stage) for the inner tiles from..to-1, whose rows are
+ * those of a and b; also(first row, stage) loads what else belongs to one. With two stages one tile
+ * is under way while another one is worked on. */
+template <typename E, int D, typename F, typename L>
 __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
                                   const cuda_flash_rows &b, const flash_spot &w, int from, int to,
-                                  int total, typename E::element *tiles, F fn)
+                                  int total, typename E::element *tiles, F fn, L also)
 {
     typedef flash_shape<E, D> S;
     auto load = [&](int j, int stage) {
         typename E::element *at = tiles + 2 * stage * S::inner_size;
         flash_load<E, D>(f, a, w, j * S::inner, total, S::inner, at);
         flash_load<E, D>(f, b, w, j * S::inner, total, S::inner, at + S::inner_size);
+        also(j * S::inner, stage);
     };
     if (S::stages == 2 && from < to)
         load(from, 0);
@@ -116,20 +119,23 @@ __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
         if (S::stages == 2 && j + 1 < to)
             load(j + 1, stage ^ 1);
         const typename E::element *at = tiles + 2 * stage * S::inner_size;
-        fn(j * S::inner, at, at + S::inner_size);
+        fn(j * S::inner, at, at + S::inner_size, stage);
     }
 }
 
-/* A block's shared memory: the tiles it owns, those it walks over, each warp's scratch. */
+/* A block's shared memory: the tiles it owns, those it walks over, each warp's scratch, sums. */
 template <typename E, int D> struct flash_memory {
     typedef flash_shape<E, D> S;
     typename E::element *own, *inner, *scratch;
+    float *sums; /* lse, then delta, of each stage's queries */
 
     __device__ flash_memory(unsigned char *shared, int owned, const flash_spot &w)
     {
         own = (typename E::element *)shared;
         inner = own + owned * S::own_size;
-        scratch = inner + 2 * S::stages * S::inner_size + w.warp * S::scratch;
+        scratch = inner + 2 * S::stages * S::inner_size;
+        sums = (float *)(void *)(scratch + FLASH_WARPS * S::scratch);
+        scratch += w.warp * S::scratch;
     }
     /* This warp's rows of an own tile. */
     __device__ const typename E::element *rows(int tile, const flash_spot &w) const
@@ -143,6 +149,41 @@ __device__ inline int flash_depth(const cuda_flash &f)
     return (f.width + 15) & ~15;
 }
 
+/* Which of four weights dropout leaves. */
+__device__ inline uint32_t flash_kept_four(const cuda_flash &f, uint64_t block)
+{
+    uint32_t draw[4], kept = 0;
+    cuda_draw_four({f.seed, f.call}, block, draw);
+    CUDA_UNROLL
+    for (int i = 0; i < 4; i++)
+        kept |= (uint32_t)(cuda_draw_of(draw[i]) >= f.p) << i;
+    return kept;
+}
+
+/* Which of its four weights of tile n dropout leaves this thread. Four neighbouring keys have one
+ * block of draws (where their number is a multiple of four): the threads that share it each draw
+ * one block and tell the others. */
+template <bool TURNED>
+__device__ inline uint32_t flash_kept_shared(const cuda_flash &f, const flash_spot &w, int inner,
+                                             int n)
+{
+    int mine = TURNED ? w.g & 3 : w.t & 1, half = TURNED ? mine >> 1 : mine;
+    int own = w.first + 16 * w.warp + 8 * half + (TURNED ? w.g & ~3 : w.g);
+    int column = inner + 8 * n + (TURNED ? 2 * w.t + (mine & 1) : 4 * (w.t >> 1));
+    int64_t row = w.head * f.time + (TURNED ? column : own);
+    uint64_t draw = (uint64_t)(row * f.keys + (TURNED ? own : column));
+    uint32_t all = flash_kept_four(f, draw / 4) << 4 * mine, kept = 0;
+    all = cuda_join_bits(all, TURNED ? 4 : 1);
+    if (TURNED)
+        all = cuda_join_bits(all, 8);
+    CUDA_UNROLL
+    for (int e = 0; e < 4; e++) {
+        int bit = TURNED ? 4 * e + (w.g & 3) : 4 * (e >> 1) + 2 * (w.t & 1) + (e & 1);
+        kept |= (all >> bit & 1) << e;
+    }
+    return kept;
+}
+
 /* Which of this thread's weights dropout leaves: bit 4 n + e. Not unrolled: a draw is long. */
 template <int N, bool TURNED>
 __device__ inline uint32_t flash_kept(const cuda_flash &f, const flash_spot &w, int inner)
@@ -150,6 +191,12 @@ __device__ inline uint32_t flash_kept(const cuda_flash &f, const flash_spot &w, 
     uint32_t kept = 0;
     if (f.p <= 0)
         return 0;
+    if (f.keys % 4 == 0) {
+        CUDA_ROLLED
+        for (int n = 0; n < N; n++)
+            kept |= flash_kept_shared<TURNED>(f, w, inner, n) << 4 * n;
+        return kept;
+    }
     CUDA_ROLLED
     for (int i = 0; i < 4 * N; i++) {
         int own = w.row(i & 3), column = inner + (i >> 2) * 8 + 2 * w.t + (i & 1);

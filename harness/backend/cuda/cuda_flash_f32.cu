@@ -16,6 +16,11 @@ struct flash_f32_elements {
     {
         *(float2 *)p = {x, y};
     }
+    /* sum + a . b of 16 bytes each. */
+    __device__ static float add_products(float sum, float4 a, float4 b)
+    {
+        return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+    }
     /* The first of the two columns of a result that a thread has in tile n: two tiles together are
      * four neighbours. */
     __device__ static int column(int n, int t)

@@ -2,9 +2,8 @@
 #include "cuda_flash_kernels.cuh"
 #include "cuda_mma.cuh"
 
-template <bool BF16> struct flash_half {
+template <bool BF16> struct flash_half_elements {
     typedef uint16_t element;
-    template <int INNER> static constexpr int scratch = 0;
 
     __device__ static float number(uint16_t x)
     {
@@ -18,11 +17,27 @@ template <bool BF16> struct flash_half {
     {
         *(uint32_t *)(void *)p = cuda_pair<BF16>(x, y);
     }
+    __device__ static float add_pair(float sum, float a, float b)
+    {
+        uint32_t x = det__f32_bits(a), y = det__f32_bits(b);
+        sum += number((uint16_t)x) * number((uint16_t)y);
+        return sum + number((uint16_t)(x >> 16)) * number((uint16_t)(y >> 16));
+    }
+    /* sum + a . b of 16 bytes each. */
+    __device__ static float add_products(float sum, float4 a, float4 b)
+    {
+        sum = add_pair(add_pair(sum, a.x, b.x), a.y, b.y);
+        return add_pair(add_pair(sum, a.z, b.z), a.w, b.w);
+    }
     /* The first of the two columns that a thread has in tile n. */
     __device__ static int column(int n, int t)
     {
         return 8 * n + 2 * t;
     }
+};
+
+template <bool BF16> struct flash_half : flash_half_elements<BF16> {
+    template <int INNER> static constexpr int scratch = 0;
 
     /* c += a b^T of the warp's 16 rows and INNER others, of `depth` elements. */
     template <int INNER, int PITCH>

@@ -57,7 +57,7 @@ __device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsign
     flash_sums sums = {{-INFINITY, -INFINITY}, {0, 0}};
     float o[D / 8][4] = {};
     flash_load<E, D>(f, f.q, w, w.first, f.time, S::own, m.own);
-    auto step = [&](int inner, const element *k, const element *v) {
+    auto step = [&](int inner, const element *k, const element *v, int) {
         uint32_t kept = flash_kept<S::inner / 8, false>(f, w, inner);
         float s[S::inner / 8][4] = {};
         E::template rows<S::inner, S::pitch>(s, m.rows(0, w), k, flash_depth(f));
@@ -67,8 +67,9 @@ __device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsign
         E::template weighted<S::inner, D, S::pitch>(o, s, v, f.width, m.scratch);
     };
     flash_walk<E, D>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
-                     step);
+                     step, [](int, int) {});
     float factor[2];
+    CUDA_UNROLL
     for (int half = 0; half < 2; half++) {
         float total = cuda_quad_sum(sums.total[half]);
         int row = w.row(2 * half);
@@ -100,19 +101,40 @@ __device__ inline void flash_slopes(const cuda_flash &f, const flash_spot &w, in
     flash_drop<N>(f, kept, s);
 }
 
-/* dy . y of this thread's rows, from shared memory and y; kept for the other kernel. */
+/* dy . y of a quad's row: this thread's part, from shared memory and y. All loads are under way at
+ * once where 16 bytes may be read. */
+template <typename E, int D>
+__device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
+                                      const typename E::element *dy, const typename E::element *y)
+{
+    constexpr int piece = flash_shape<E, D>::piece;
+    float sum = 0;
+    for (int d = w.t; !f.aligned && d < f.width; d += 4)
+        sum += E::number(dy[d]) * E::number(y[d]);
+    CUDA_UNROLL
+    for (int d = 0; d < D; d += 4 * piece) {
+        int column = d + w.t * piece;
+        if (!f.aligned || column >= f.width)
+            continue;
+        sum = E::add_products(sum, *(const float4 *)(const void *)(dy + column),
+                              *(const float4 *)(const void *)(y + column));
+    }
+    return sum;
+}
+
+/* lse, for powers of 2, and dy . y of one of this thread's rows; the latter is kept for the other
+ * kernel. */
 template <typename E, int D>
 __device__ inline float2 flash_delta(const cuda_flash &f, const flash_spot &w,
                                      const typename E::element *dy, int half)
 {
     typedef flash_shape<E, D> S;
+    typedef typename E::element element;
     int row = w.row(2 * half);
     float sum = 0;
-    if (row < f.time) {
-        const typename E::element *y = flash_row<const typename E::element>(f.y, w, row);
-        for (int d = w.t; d < f.width; d += 4)
-            sum += E::number(dy[(w.g + 8 * half) * S::pitch + d]) * E::number(y[d]);
-    }
+    if (row < f.time)
+        sum = flash_product<E, D>(f, w, dy + (w.g + 8 * half) * S::pitch,
+                                  flash_row<const element>(f.y, w, row));
     sum = cuda_quad_sum(sum);
     if (row >= f.time)
         return {0, 0};
@@ -134,9 +156,10 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
     cuda_copies_wait();
     __syncthreads();
     float2 rows[2];
+    CUDA_UNROLL
     for (int half = 0; half < 2; half++)
         rows[half] = flash_delta<E, D>(f, w, m.rows(1, w), half);
-    auto step = [&](int inner, const element *k, const element *v) {
+    auto step = [&](int inner, const element *k, const element *v, int) {
         uint32_t kept = flash_kept<S::inner / 8, false>(f, w, inner);
         float s[S::inner / 8][4] = {}, g[S::inner / 8][4] = {};
         E::template rows<S::inner, S::pitch>(s, m.rows(0, w), k, flash_depth(f));
@@ -147,7 +170,7 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
         E::template weighted<S::inner, D, S::pitch>(o, g, k, f.width, m.scratch);
     };
     flash_walk<E, D>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
-                     step);
+                     step, [](int, int) {});
     flash_write<E, D>(f, f.dq, w, f.time, o, factor);
 }
 
@@ -161,24 +184,31 @@ __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned 
     float dk[D / 8][4] = {}, dv[D / 8][4] = {}, one[2] = {1, 1}, factor[2] = {f.scale, f.scale};
     flash_load<E, D>(f, f.k, w, w.first, f.keys, S::own, m.own);
     flash_load<E, D>(f, f.v, w, w.first, f.keys, S::own, m.own + S::own_size);
-    auto of = [&](int, int query) -> float2 {
-        int64_t row = w.head * f.time + query;
-        if (query >= f.time)
-            return {0, 0};
-        return {f.lse[row] * FLASH_LOG2E, f.delta[row]};
+    auto sums_of = [&](int inner, int stage) {
+        for (int i = (int)threadIdx.x; i < 2 * S::inner; i += FLASH_THREADS) {
+            int query = inner + i % S::inner;
+            const float *from = (i < S::inner ? f.lse : f.delta) + w.head * f.time + query;
+            if (query < f.time)
+                cuda_copy4(m.sums + 2 * stage * S::inner + i, from);
+            else
+                m.sums[2 * stage * S::inner + i] = 0;
+        }
     };
-    auto step = [&](int inner, const element *q, const element *dy) {
+    auto step = [&](int inner, const element *q, const element *dy, int stage) {
         uint32_t kept = flash_kept<S::inner / 8, true>(f, w, inner);
         float s[S::inner / 8][4] = {}, g[S::inner / 8][4] = {};
         E::template rows<S::inner, S::pitch>(s, m.rows(0, w), q, flash_depth(f));
         E::template rows<S::inner, S::pitch>(g, m.rows(1, w), dy, flash_depth(f));
         flash_scores<E, D, true>(f, w, inner, s);
-        flash_slopes<S::inner / 8>(f, w, inner, kept, s, g, of);
+        const float *sums = m.sums + 2 * stage * S::inner - inner;
+        flash_slopes<S::inner / 8>(f, w, inner, kept, s, g, [&](int, int query) -> float2 {
+            return {sums[query] * FLASH_LOG2E, sums[S::inner + query]};
+        });
         E::template weighted<S::inner, D, S::pitch>(dv, s, dy, f.width, m.scratch);
         E::template weighted<S::inner, D, S::pitch>(dk, g, q, f.width, m.scratch);
     };
     int tiles = (f.time + S::inner - 1) / S::inner, from = f.causal ? w.first / S::inner : 0;
-    flash_walk<E, D>(f, f.q, f.dy, w, from, tiles, f.time, m.inner, step);
+    flash_walk<E, D>(f, f.q, f.dy, w, from, tiles, f.time, m.inner, step, sums_of);
     flash_write<E, D>(f, f.dk, w, f.keys, dk, factor);
     flash_write<E, D>(f, f.dv, w, f.keys, dv, one);
 }

@@ -8,11 +8,17 @@ struct cuda_stream_of_draws {
     uint64_t key, call;
 };
 
-/* Word i % 4 of block i / 4 as a float in [0, 1) with 24 bits. */
-__device__ inline float cuda_draw(struct cuda_stream_of_draws d, uint64_t i)
+/* A word as a float in [0, 1) with 24 bits. */
+__device__ inline float cuda_draw_of(uint32_t word)
+{
+    return (float)(word >> 8) * 5.9604644775390625e-8f; /* 2^-24 */
+}
+
+/* Draws 4 block to 4 block + 3, as words. */
+__device__ inline void cuda_draw_four(struct cuda_stream_of_draws d, uint64_t block,
+                                      uint32_t ret[4])
 {
     uint32_t k0 = (uint32_t)d.key, k1 = (uint32_t)(d.key >> 32);
-    uint64_t block = i / 4;
     uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)d.call,
                      (uint32_t)(d.call >> 32)};
     for (int round = 0; round < 10; round++) {
@@ -25,8 +31,17 @@ __device__ inline float cuda_draw(struct cuda_stream_of_draws d, uint64_t i)
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
+    for (int i = 0; i < 4; i++)
+        ret[i] = c[i];
+}
+
+/* Draw i: word i % 4 of block i / 4. */
+__device__ inline float cuda_draw(struct cuda_stream_of_draws d, uint64_t i)
+{
+    uint32_t c[4];
+    cuda_draw_four(d, i / 4, c);
     uint32_t low = i & 1 ? c[1] : c[0], high = i & 1 ? c[3] : c[2]; /* no index: registers */
-    return (float)((i & 2 ? high : low) >> 8) * 5.9604644775390625e-8f; /* 2^-24 */
+    return cuda_draw_of(i & 2 ? high : low);
 }
 
 #endif

@@ -38,11 +38,26 @@ __device__ __forceinline__ float cuda_quad_max(float v)
     return fmaxf(v, __shfl_xor_sync(0xffffffffu, v, 2));
 }
 
+/* The bits of this lane and of that whose number differs in `bit`. */
+__device__ __forceinline__ uint32_t cuda_join_bits(uint32_t v, int bit)
+{
+    return v | __shfl_xor_sync(0xffffffffu, v, bit);
+}
+
 /* 16 bytes from global to shared memory, both so aligned; there once the thread has waited. */
 __device__ __forceinline__ void cuda_copy16(void *to, const void *from)
 {
     asm volatile(
         "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+        "l"(from)
+        : "memory");
+}
+
+/* The same of 4 bytes. */
+__device__ __forceinline__ void cuda_copy4(void *to, const void *from)
+{
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
         "l"(from)
         : "memory");
 }
