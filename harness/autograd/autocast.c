@@ -79,19 +79,31 @@ static enum det_dtype widest(const struct op_call *c)
     return first >= 0 ? c->in[first]->dtype : DET_F32;
 }
 
+/* What input i is cast to. */
+static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call *c, int i)
+{
+    switch (op_table[c->op].amp) {
+    case OP_AMP_LOW:
+        return det_autocast_dtype(e);
+    case OP_AMP_WIDEST:
+        return widest(c);
+    case OP_AMP_FIRST:
+        return c->in[0] && det__same_shape(c->in[i], c->in[0]) ? c->in[0]->dtype : DET_F32;
+    default:
+        return DET_F32;
+    }
+}
+
 int autocast_inputs(struct det_engine *e, struct op_call *c)
 {
-    enum op_amp amp = op_table[c->op].amp;
-    enum det_dtype dtype = DET_F32;
-    if (e->autocast.n == 0 || amp == OP_AMP_AS_IS)
+    enum det_dtype to[DET_CALL_IN_MAX];
+    if (e->autocast.n == 0 || op_table[c->op].amp == OP_AMP_AS_IS)
         return 0;
-    if (amp == OP_AMP_LOW)
-        dtype = det_autocast_dtype(e);
-    else if (amp == OP_AMP_WIDEST)
-        dtype = widest(c);
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
-        if (castable(c->in[i]) && c->in[i]->dtype != dtype &&
-            !(c->in[i] = cast(e, c->in[i], dtype)))
+        to[i] = castable(c->in[i]) ? dtype_for(e, c, i) : DET_F32;
+    for (int i = 0; i < op_table[c->op].inputs_max; i++)
+        if (castable(c->in[i]) && c->in[i]->dtype != to[i] &&
+            !(c->in[i] = cast(e, c->in[i], to[i])))
             return det_engine_error(e, NULL);
     return 0;
 }

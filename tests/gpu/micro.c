@@ -111,7 +111,7 @@ double time_us(struct det_engine *e, const struct operation *o, struct det_tenso
     return best;
 }
 
-static void report(const char *name, double us, double bytes)
+void report(const char *name, double us, double bytes)
 {
     printf("{\"operation\":\"%s\",\"us\":%.2f,\"GB_s\":%.1f}\n", name, us, bytes / us * 1e-3);
     fflush(stdout);
@@ -287,6 +287,7 @@ int main(int argc, char **argv)
         time_adamw(e, (size_t)n << 10);
         time_copies(e, (size_t)n << 10);
         time_attention(e, n >= 65536);
+        time_norms(e, n >= 65536);
     }
     if (det_engine_error(e, &err) < 0) {
         fprintf(stderr, "micro: %s\n", err.text);

@@ -38,7 +38,7 @@ static struct det_tensor *both_dropping(struct det_engine *e, struct det_tensor 
 }
 
 /* products: of queries by keys by width, half of which are hidden; 2 forward, 5 more backward. */
-static void report(struct det_engine *e, const struct operation *o, struct det_tensor *x,
+static void say(struct det_engine *e, const struct operation *o, struct det_tensor *x,
                    const char *dtype, double products)
 {
     const int64_t *dims = det_tensor_dims(x);
@@ -59,9 +59,9 @@ static void time_one(struct det_engine *e, bool is_full, enum det_dtype dtype, c
     struct det_tensor *x =
         det_tensor_ref(det_requires_grad(e, det_cast(e, det_randn(e, 3, dims), dtype)));
     for (int i = 0; i < 2; i++)
-        report(e, &forwards[i], x, name, 2);
+        say(e, &forwards[i], x, name, 2);
     for (int i = 0; i < 2; i++)
-        report(e, &boths[i], x, name, 7);
+        say(e, &boths[i], x, name, 7);
     det_tensor_unref(x);
 }
 

@@ -1,5 +1,6 @@
 /* Mixed precision: what is cast, to what, and the dtypes that gradients come back in. */
 #include "det/functional.h"
+#include "functions.h"
 #include "op_case.h"
 
 /* Defines a case whose operations run under autocast. */
@@ -19,6 +20,18 @@ CAST_TO(DET_F16, half, det_linear(e, in[0], in[1], in[2])) /* bf16 on a CPU */
 CAST(twice, det_linear(e, det_linear(e, in[0], in[1], NULL), in[1], NULL))
 CAST(conv, CONV(in[1], in[2]))
 CAST(conv_relu, det_relu(e, CONV(in[1], NULL)))
+
+/* The norm takes what the convolution gives, its parameters as they are. */
+static struct det_tensor *normed(struct det_engine *e, struct det_tensor **in)
+{
+    const struct batch_norm_attrs a = {.eps = 1e-5, .momentum = 0.1, .relu = true, .train = true};
+    struct det_tensor *params[4] = {in[2], in[3], det_scale(e, in[2], 0), det_scale(e, in[2], 1)};
+    det_autocast_begin(e, DET_BF16);
+    struct det_tensor *y = CONV(in[1], NULL), *z = det__batch_norm(e, y, params, &a);
+    z = det__batch_norm_add(e, y, params, z, &a);
+    det_autocast_end(e);
+    return z;
+}
 CAST(matmul, det_matmul(e, in[0], in[1]))
 CAST(mixed, det_add(e, in[0], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
@@ -29,6 +42,9 @@ CAST(given, det_relu(e, in[0]))
 #define B(x) x ".bfloat16()"
 #define H(x) x ".to(half).float()" /* Debian's PyTorch has no products of f16 on a CPU */
 
+#define NORM(y) "F.batch_norm((" y ").float(), None, None, x2, x3, True)"
+#define NORMED(y) "F.relu(" NORM(y) " + F.relu(" NORM(y) ").bfloat16().float()).bfloat16()"
+
 /* clang-format off */
 const struct op_case cases_autocast[] = {
     {"linear", "bf16", {IN(5, 7), IN(3, 7), IN(3)}, linear,
@@ -37,12 +53,18 @@ const struct op_case cases_autocast[] = {
      "F.linear(" H("x0") ", " H("x1") ", " H("x2") ").to(half)"},
     {"linear", "large bf16", {IN(65, 300), IN(97, 300), IN(97)}, linear,
      "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
+    {"linear", "bf16, by packs", {IN(77, 16), IN(24, 16), IN(24)}, linear,
+     "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
     {"linear", "bf16, one weight twice", {IN(5, 7), IN(7, 7)}, twice,
      "F.linear(F.linear(" B("x0") ", " B("x1") "), " B("x1") ")"},
     {"conv2d", "bf16", {IN(2, 3, 6, 5), IN(4, 3, 3, 3), IN(4)}, conv,
      "F.conv2d(" B("x0") ", " B("x1") ", " B("x2") ", padding=1)"},
     {"conv2d", "bf16, relu", {IN(2, 16, 6, 5), IN(32, 16, 3, 3)}, conv_relu,
      "F.conv2d(" B("x0") ", " B("x1") ", padding=1).relu()"},
+    {"batch_norm", "bf16, of f32 parameters", {IN(3, 5, 6, 7), IN(8, 5, 3, 3), IN(8), IN(8)}, normed,
+     NORMED("F.conv2d(" B("x0") ", " B("x1") ", padding=1)")},
+    {"batch_norm", "bf16, of f32 parameters, 6 channels", {IN(3, 5, 6, 7), IN(6, 5, 3, 3), IN(6), IN(6)},
+     normed, NORMED("F.conv2d(" B("x0") ", " B("x1") ", padding=1)")},
     {"matmul", "bf16", {IN(2, 5, 7), IN(7, 4)}, matmul, "torch.matmul(" B("x0") ", " B("x1") ")"},
     {"attention", "bf16", {IN(2, 3, 5, 8), IN(2, 3, 7, 8), IN(2, 3, 7, 8), FIXED(5, 7)}, attention,
      "(torch.softmax(x0.bfloat16().float() @ x1.bfloat16().float().transpose(-1, -2) * 8 ** -0.5 +"

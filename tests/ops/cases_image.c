@@ -55,11 +55,44 @@ BUILD(residual_eval, residual(e, in, false, true))
 /* What is added is needed elsewhere too, and so is what comes out. */
 BUILD(residual_shared,
       det_add(e, det_mul(e, residual(e, in, true, true), in[3]), residual(e, in, true, true)))
+/* From an address that is no multiple of 16 bytes. */
+static struct det_tensor *norm_odd(struct det_engine *e, struct det_tensor **in)
+{
+    struct det_tensor *x = det_narrow(e, det_scale(e, in[0], 1), 0, 1, 37 * 8);
+    x = det_reshape(e, x, 4, (int64_t[]){37, 8, 1, 1});
+    return norm(e, (struct det_tensor *[]){x, in[1], in[2], in[3], in[4]}, true, true);
+}
 #define ADDED(train) "(F.batch_norm(x0, torch.zeros(len(x1)), torch.ones(len(x1)), x1, x2, " train ") + x3)"
 
 #define BN(train) "F.batch_norm(x0, x3 + 0, x4 * x4, x1, x2, " train ")"
 
 /* clang-format off */
+#define OFS(type, n) OF(type, 1, n)
+#define STILL(type, n) {CASE_DIMS(n), .constant = true, .dtype = type}
+#define WIDELY "F.batch_norm(x0.float(), x3.float(), x4.float() ** 2, x1.float(), x2.float(), "
+#define WIDELY_ADDED                                                                               \
+    "F.relu(F.batch_norm(x0.float(), torch.zeros(len(x1)), torch.ones(len(x1)), "                  \
+    "x1.float(), x2.float(), True) + x3.float())"
+#define NARROW_NORMS(name, type, back)                                                             \
+    {"batch_norm", name,                                                                           \
+     {OF(type, 1, 3, 5, 7, 3), OFS(type, 5), OFS(type, 5), STILL(type, 5), STILL(type, 5)},        \
+     bn_train_relu, "F.relu(" WIDELY "True))" back},                                               \
+    {"batch_norm", "by packs, " name,                                                              \
+     {OF(type, 1, 3, 24, 7, 13), OFS(type, 24), OFS(type, 24), STILL(type, 24), STILL(type, 24)},  \
+     bn_train, WIDELY "True)" back},                                                               \
+    {"batch_norm", "by packs, relu, " name,                                                        \
+     {OF(type, 1, 3, 8, 7, 13), OFS(type, 8), OFS(type, 8), STILL(type, 8), STILL(type, 8)},       \
+     bn_train_relu, "F.relu(" WIDELY "True))" back},                                               \
+    {"batch_norm", "by packs, eval, " name,                                                        \
+     {OF(type, 1, 2, 16, 4, 3), OFS(type, 16), OFS(type, 16), STILL(type, 16), STILL(type, 16)},   \
+     bn_eval, WIDELY "False)" back},                                                               \
+    {"batch_norm", "residual, " name,                                                              \
+     {OF(type, 1, 3, 6, 7, 3), OFS(type, 6), OFS(type, 6), OF(type, 1, 3, 6, 7, 3)},               \
+     residual_relu, WIDELY_ADDED back},                                                            \
+    {"batch_norm", "by packs, residual, " name,                                                    \
+     {OF(type, 1, 3, 16, 7, 3), OFS(type, 16), OFS(type, 16), OF(type, 1, 3, 16, 7, 3)},           \
+     residual_relu, WIDELY_ADDED back}
+
 const struct op_case cases_image[] = {
     {"conv2d", "1 channel", {IN(2, 1, 7, 6), IN(4, 1, 3, 3), IN(4)}, conv, "F.conv2d(x0, x1, x2)"},
     {"conv2d", "3 to 5, no bias", {IN(2, 3, 5, 7), IN(5, 3, 3, 3)},
@@ -103,6 +136,23 @@ const struct op_case cases_image[] = {
      residual_eval, "F.relu" ADDED("False")},
     {"batch_norm", "residual, shared", {IN(3, 5, 4, 3), IN(5), IN(5), IN(3, 5, 4, 3)},
      residual_shared, "F.relu" ADDED("True") " * (x3 + 1)"},
+    {"batch_norm", "by packs", {IN(5, 24, 17, 3), IN(24), IN(24), FIXED(24), FIXED(24)},
+     bn_train, BN("True")},
+    {"batch_norm", "by packs, relu", {IN(7, 8, 17, 13), IN(8), IN(8), FIXED(8), FIXED(8)},
+     bn_train_relu, "F.relu(" BN("True") ")"},
+    {"batch_norm", "by packs, eval, relu", {IN(5, 40, 3, 3), IN(40), IN(40), FIXED(40), FIXED(40)},
+     bn_eval_relu, "F.relu(" BN("False") ")"},
+    {"batch_norm", "by packs, residual", {IN(3, 16, 5, 7), IN(16), IN(16), IN(3, 16, 5, 7)},
+     residual_train, ADDED("True")},
+    {"batch_norm", "by packs, residual, relu", {IN(9, 16, 5, 7), IN(16), IN(16), IN(9, 16, 5, 7)},
+     residual_relu, "F.relu" ADDED("True")},
+    {"batch_norm", "no packs: an odd address", {IN(1 + 37 * 8), IN(8), IN(8), FIXED(8), FIXED(8)},
+     norm_odd, "F.relu(F.batch_norm(x0[1:].reshape(37, 8, 1, 1), x3 + 0, x4 * x4, x1, x2, True))"},
+    {"batch_norm", "a mean far from 0",
+     {{CASE_DIMS(5, 8, 9, 7), .range = 3, .shift = 60}, IN(8), IN(8), FIXED(8), FIXED(8)},
+     bn_train_relu, "F.relu(" BN("True") ")"},
+    NARROW_NORMS("bf16", DET_BF16, ".bfloat16()"),
+    NARROW_NORMS("f16", DET_F16, ".half()"),
     {"max_pool2d", "2x2", {IN(2, 5, 7, 6)}, max_pool, POOL "2)"},
     {"max_pool2d", "overlapping", {IN(2, 3, 7, 8)}, max_pool_overlap, POOL "3, 2, 1)"},
     {"max_pool2d", "gaps", {IN(2, 5, 9, 8)}, max_pool_gaps, POOL "2, 3, 1)"},

@@ -126,6 +126,7 @@ enum op_amp {
     OP_AMP_FULL, /* f32: norms, softmax, losses, reductions */
     OP_AMP_LOW,  /* the low dtype: matrix products, convolutions, attention */
     OP_AMP_AS_IS,
+    OP_AMP_FIRST,  /* those of the first one's shape as it is, the others f32: batch norm */
     OP_AMP_WIDEST, /* all as the widest of them; f32 where they differ and none is f64 */
 };
 

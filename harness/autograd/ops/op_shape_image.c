@@ -152,10 +152,20 @@ int shape_conv_transpose2d(struct op_call *c, struct det_err *err)
     return 0;
 }
 
+/* What belongs to the channels may be wider than x, as under autocast. */
+static int norm_dtypes(const struct op_call *c, struct det_err *err)
+{
+    int rc = op_need_float(c, 0, err);
+    for (int i = 1; rc == 0 && i < 6; i++)
+        if (i == 5 || !c->in[i] || c->in[i]->dtype != op_wide(c->in[0]))
+            rc = op_need_float(c, i, err);
+    return rc < 0 ? rc : check_image(c->in[0], err);
+}
+
 int shape_batch_norm(struct op_call *c, struct det_err *err)
 {
     const struct det_tensor *x = c->in[0];
-    int rc = image(c, err);
+    int rc = norm_dtypes(c, err);
     if (rc < 0)
         return rc;
     for (int i = 1; i < 5; i++)

@@ -39,7 +39,7 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_CONV_TRANSPOSE2D] = {"conv_transpose2d", 2, 2, OP_IMAGES, shape_conv_transpose2d,
                              K(CONV2D_BWD_DATA), grad_conv_transpose2d, 1e-5, 0, OP_AMP_LOW},
     [OP_BATCH_NORM] = {"batch_norm", 3, 6, OP_IMAGES, shape_batch_norm, K(BATCH_NORM_TRAIN),
-                       grad_batch_norm, 1e-5},
+                       grad_batch_norm, 1e-5, 0, OP_AMP_FIRST},
     [OP_MAX_POOL2D] = {"max_pool2d", 1, 1, OP_IMAGES, shape_max_pool2d, K(MAX_POOL2D),
                        grad_max_pool2d, 0},
     [OP_AVG_POOL2D] = {"avg_pool2d", 1, 1, OP_IMAGES, shape_avg_pool2d, K(AVG_POOL2D),

@@ -182,7 +182,7 @@ static int weight_gradient(struct det_stream *s, const struct det_call *c, det_k
 {
     const struct det_tensor *dy = c->in[1];
     int rc = gradient(s, c, dy, products, err);
-    return rc < 0 || !c->out[1] ? rc : cuda_sum_rows(s, c, dy, c->out[1], dy->dims[1], err);
+    return rc < 0 || !c->out[1] ? rc : cuda_sum_columns(s, c, dy, c->out[1], 1, err);
 }
 
 int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -212,6 +212,14 @@ static struct sums split(const struct det_tensor *x, const struct det_tensor *y)
     return r;
 }
 
+/* x is dense, y one of its rows. */
+static bool is_of_rows(const struct sums &k)
+{
+    const struct det__walk &row = k.w[0], &rows = k.w[1];
+    return row.ndim == 1 && row.strides[0][0] == 1 && row.strides[1][0] == 1 && rows.ndim == 1 &&
+           rows.strides[0][0] == row.numel;
+}
+
 int cuda_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct sums k = split(c->in[0], c->out[0]);
@@ -223,6 +231,8 @@ int cuda_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *
         fill.out[0] = c->out[0];
         return cuda_fill(s, &fill, err);
     }
+    if (is_of_rows(k))
+        return cuda_sum_columns(s, c, c->in[0], c->out[0], 1, err);
     return cuda_columns(
         s, c, k.w[0].numel, k.w[1].numel,
         [=] __device__(int64_t i, auto team) {

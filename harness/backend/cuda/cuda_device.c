@@ -150,7 +150,8 @@ static void device_close(struct det_device *d)
         cudnnDestroy(d->dnn);
     if (d->blas)
         cublasDestroy(d->blas);
-    cudaFree(d->work);
+    cudaFree(d->work.p);
+    cudaFree(d->partials.p);
     free(d);
 }
 DET_DEFINE_CLEANUP(struct det_device *, device_close)
@@ -196,20 +197,30 @@ static void mem_free(struct det_device *d, void *p, size_t bytes)
     cudaFree(p);
 }
 
-int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
+static int scratch_of(struct det_device *d, struct cuda_scratch *k, size_t bytes, void **ret,
+                      struct det_err *err)
 {
     int rc = cuda_use(d, err);
-    if (rc == 0 && bytes > d->work_bytes) {
+    if (rc == 0 && bytes > k->bytes) {
         void *larger = NULL; /* the old one stays until it is there: a smaller call may come next */
         rc = cuda_check(cudaMalloc(&larger, bytes), "cudaMalloc of a workspace", err);
         if (rc < 0)
             return rc;
-        cudaFree(d->work); /* waits for the device, so nobody still uses it */
-        d->work = larger;
-        d->work_bytes = bytes;
+        cudaFree(k->p); /* waits for the device, so nobody still uses it */
+        *k = (struct cuda_scratch){larger, bytes};
     }
-    *ret = d->work;
+    *ret = k->p;
     return rc;
+}
+
+int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
+{
+    return scratch_of(d, &d->work, bytes, ret, err);
+}
+
+int cuda_partials(struct det_device *d, size_t bytes, void **ret, struct det_err *err)
+{
+    return scratch_of(d, &d->partials, bytes, ret, err);
 }
 
 static void stream_destroy(struct det_stream *s)
@@ -304,7 +315,8 @@ static void *stream_native(struct det_stream *s)
     return s->native;
 }
 
-/* The products are cuBLAS's and cuDNN's, which know all three. */
+/* The products are cuBLAS's and cuDNN's, which know all three; the others go by packs
+ * (cuda_pack.cuh), of any dtype where they differ. */
 static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d, (void)dtype;
@@ -319,6 +331,9 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_CONV2D_BWD_DATA:
     case DET_KERNEL_CONV2D_BWD_WEIGHT:
     case DET_KERNEL_MATMUL:
+    case DET_KERNEL_BATCH_NORM_TRAIN:
+    case DET_KERNEL_BATCH_NORM_EVAL:
+    case DET_KERNEL_BATCH_NORM_BWD:
         return true;
     default:
         return false;

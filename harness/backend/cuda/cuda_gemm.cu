@@ -147,7 +147,7 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
     if (rc < 0 || done)
         return rc;
     rc = cuda_gemm_even(s, c, &g, err);
-    return rc < 0 || !db ? rc : cuda_sum_rows(s, c, dy, db, n, err);
+    return rc < 0 || !db ? rc : cuda_sum_columns(s, c, dy, db, 1, err);
 }
 
 /* The batches of a MATMUL: dimensions, and each operand's distance along them (0: used for all). */

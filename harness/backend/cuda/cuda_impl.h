@@ -15,12 +15,17 @@ extern "C" {
 
 #include "backend.h"
 
+/* Device memory that grows. */
+struct cuda_scratch {
+    void *p;
+    size_t bytes;
+};
+
 struct det_device {
     int index;
     cublasHandle_t blas;
     cudnnHandle_t dnn;
-    void *work; /* grows */
-    size_t work_bytes;
+    struct cuda_scratch work, partials;
     struct imap *plans; /* of convolutions, by the hash of their keys; NULL: none yet */
     struct cuda_lt *lt; /* cuda_lt.h; NULL: not asked yet */
 };
@@ -46,6 +51,8 @@ const char *cuda_kernel_name(enum det_kernel k);
 int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err);
 /* At least `bytes` of scratch memory, valid until the next call on the device. */
 int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
+/* The same, apart from it: what is in the workspace may be summed. */
+int cuda_partials(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 
 /* Row-major C [m, n] = op(A) op(B) + beta C of inner size k; lda and so on are the distances
  * between rows as they lie in memory. count > 1: as many products, *_step elements apart. */
@@ -66,9 +73,9 @@ int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct 
 /* y [rows, n] += b [n] where given; then y = max(0, y) where asked. All of y's dtype. */
 int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
                      struct det_tensor *y, int64_t n, struct det_err *err);
-/* db [n] = the sums of the columns of dy [rows, n]. */
-int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
-                  struct det_tensor *db, int64_t n, struct det_err *err);
+/* y [n] = scale times the sums of the columns of x [rows, n], both of any floating dtypes. */
+int cuda_sum_columns(struct det_stream *s, const struct det_call *c, const struct det_tensor *x,
+                     struct det_tensor *y, double scale, struct det_err *err);
 /* Weights (O, I, kH, kW), of f32 or less, into the order (O, kH, kW, I), or back. */
 int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
                  void *nhwc, bool back, struct det_err *err);

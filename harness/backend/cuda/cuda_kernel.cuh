@@ -14,6 +14,7 @@
 #include <cuda_runtime.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "cuda_impl.h"
 
@@ -37,6 +38,23 @@
 #define CUDA_SHARED(type, name, n) __shared__ type name[n]
 #define CUDA_LAUNCH(kernel, blocks, s, ...) kernel<<<blocks, CUDA_BLOCK, 0, s>>>(__VA_ARGS__)
 #define CUDA_LAUNCH_APART CUDA_LAUNCH /* threads that never meet */
+#define CUDA_LANES         32
+#define CUDA_LANES_MIN     CUDA_LANES
+#define CUDA_UNROLL       _Pragma("unroll")
+/* The v of the thread whose number differs in the bits `with`, below CUDA_LANES. All threads of the
+ * block must come: on the host they meet in shared memory. */
+template <typename T>
+__device__ inline T cuda_exchange(T v, int with)
+{
+    uint32_t word[sizeof(T) / 4];
+    static_assert(sizeof(T) % 4 == 0);
+    memcpy(word, &v, sizeof v);
+    CUDA_UNROLL
+    for (size_t i = 0; i < sizeof(T) / 4; i++)
+        word[i] = __shfl_xor_sync(0xffffffff, word[i], with);
+    memcpy(&v, word, sizeof v);
+    return v;
+}
 #endif
 #define CUDA_GRID_MAX 65535
 
@@ -84,22 +102,32 @@ int cuda_blocks(struct det_stream *s, const struct det_call *c, int64_t n, F f, 
     return cuda_launched(s, c, err);
 }
 
-/* The values of all threads of a block, combined by a tree of fixed shape; every thread gets the
+/* The values of the threads of a warp, combined in an order of fixed shape; every thread gets the
  * result. All threads of the block must come. */
+template <typename T, typename F>
+__device__ T cuda_combine_warp(T v, F f)
+{
+    for (int with = 1; with < CUDA_LANES; with *= 2) {
+        T other = cuda_exchange(v, with);
+        v = threadIdx.x & with ? f(other, v) : f(v, other);
+    }
+    return v;
+}
+
+/* Those of all threads of a block, likewise. */
 template <typename T, typename F>
 __device__ T cuda_combine(T v, F f)
 {
-    CUDA_SHARED(T, part, CUDA_BLOCK_MAX);
-    part[threadIdx.x] = v;
+    CUDA_SHARED(T, part, CUDA_BLOCK_MAX / CUDA_LANES_MIN);
+    v = cuda_combine_warp(v, f);
+    if (threadIdx.x % CUDA_LANES == 0)
+        part[threadIdx.x / CUDA_LANES] = v;
     __syncthreads();
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            part[threadIdx.x] = f(part[threadIdx.x], part[threadIdx.x + half]);
-        __syncthreads();
-    }
-    T r = part[0];
+    v = part[0];
+    for (unsigned i = 1; i < blockDim.x / CUDA_LANES; i++)
+        v = f(v, part[i]);
     __syncthreads();
-    return r;
+    return v;
 }
 
 struct cuda_plus {
@@ -116,33 +144,64 @@ struct cuda_greater {
     }
 };
 
-/* Work on columns: a block each where there are few long ones, else a thread. In the kernel, a
- * member of the team takes elements first, first + step, ...; combine() gives all the result. */
+/* Work on columns by a team: a block each where there are few long ones, a warp, or a thread. In
+ * the kernel, a member of the team takes elements first, first + step, ...; combine() gives all the
+ * result. Warps beyond the last column do that one once more, without a leader. */
 #define CUDA_TEAM_MIN 64    /* elements that a block is worth */
 #define CUDA_TEAM_MAX 16384 /* columns that fill the device with a thread each */
 
-template <bool TEAM>
+enum cuda_team_size { CUDA_ALONE, CUDA_BY_WARP, CUDA_BY_BLOCK };
+
+template <enum cuda_team_size SIZE>
 struct cuda_team {
-    __device__ int64_t first() const { return TEAM ? threadIdx.x : 0; }
-    __device__ int64_t step() const { return TEAM ? blockDim.x : 1; }
-    __device__ bool leader() const { return !TEAM || threadIdx.x == 0; }
+    bool more = false; /* the column is another team's */
+    __device__ unsigned size() const
+    {
+        return SIZE == CUDA_ALONE ? 1 : SIZE == CUDA_BY_WARP ? CUDA_LANES : blockDim.x;
+    }
+    __device__ int64_t first() const { return threadIdx.x % size(); }
+    __device__ int64_t step() const { return size(); }
+    __device__ bool leader() const { return first() == 0 && !more; }
     template <typename T, typename F>
     __device__ T combine(T v, F f) const
     {
-        if constexpr (TEAM)
+        if constexpr (SIZE == CUDA_BY_BLOCK)
             return cuda_combine(v, f);
-        return v;
+        else if constexpr (SIZE == CUDA_BY_WARP)
+            return cuda_combine_warp(v, f);
+        else
+            return v;
     }
 };
 
-/* f(i, team) for the columns i in 0..columns-1, of n elements each. */
+/* f(i, team) for the columns i in 0..columns-1, by a block or a thread. */
 template <typename F>
 int cuda_columns(struct det_stream *s, const struct det_call *c, int64_t columns, int64_t n, F f,
                  struct det_err *err)
 {
     if (n >= CUDA_TEAM_MIN && columns < CUDA_TEAM_MAX)
-        return cuda_blocks(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<true>()); }, err);
-    return cuda_each(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<false>()); }, err);
+        return cuda_blocks(
+            s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_BY_BLOCK>()); }, err);
+    return cuda_each(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_ALONE>()); }, err);
+}
+
+/* f(i, team) for the columns i in 0..columns-1, of n elements each, by a block where they are more
+ * than `most`, else by a warp. */
+template <typename F>
+int cuda_teams(struct det_stream *s, const struct det_call *c, int64_t columns, int64_t n,
+               int64_t most, F f, struct det_err *err)
+{
+    int64_t warps = CUDA_BLOCK / CUDA_LANES;
+    if (n > most)
+        return cuda_blocks(
+            s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_BY_BLOCK>()); }, err);
+    return cuda_blocks(
+        s, c, (columns + warps - 1) / warps,
+        DEVICE(int64_t block) {
+            int64_t i = block * (blockDim.x / CUDA_LANES) + threadIdx.x / CUDA_LANES;
+            f(i < columns ? i : columns - 1, cuda_team<CUDA_BY_WARP>{i >= columns});
+        },
+        err);
 }
 
 /* 64-bit division is slow on a GPU, and most numbers are small. */

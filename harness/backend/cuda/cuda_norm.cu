@@ -1,6 +1,5 @@
-/* Layer norm (Ba et al. 2016), RMS norm (Zhang & Sennrich 2019) and batch norm (Ioffe & Szegedy
- * 2015): sums in double, one block for a row or a channel. */
-#include "cuda_kernel.cuh"
+/* Layer norm (Ba et al. 2016) and RMS norm (Zhang & Sennrich 2019): one block for a row. */
+#include "cuda_tile.cuh"
 
 /* Elements first, first + step, ... n of them: their mean, and the mean square of what is left. */
 template <typename T>
@@ -76,160 +75,66 @@ static int layer_norm_dx(struct det_stream *s, const struct det_call *c, struct 
         err);
 }
 
-template <typename T>
-static int layer_norm_dw(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t m = c->in[1]->dims[0], n = c->in[1]->dims[1];
-    const T *dy = in_real<T>(c, 0), *x = in_real<T>(c, 1);
-    const T *mean = in_real<T>(c, 3), *invstd = in_real<T>(c, 4);
-    T *dw = out_real<T>(c, 1), *db = out_real<T>(c, 2);
-    return cuda_columns(
-        s, c, n, m,
-        [=] __device__(int64_t j, auto team) {
-            double w = 0, b = 0;
-            for (int64_t i = team.first(); i < m; i += team.step()) {
-                w += (double)dy[i * n + j] * (x[i * n + j] - mean[i]) * invstd[i];
-                b += dy[i * n + j];
-            }
-            w = team.combine(w, cuda_plus());
-            b = team.combine(b, cuda_plus());
-            if (team.leader() && dw)
-                dw[j] = (T)w;
-            if (team.leader() && db)
-                db[j] = (T)b;
-        },
-        err);
-}
+/* For each column the sums of dy, and of dy times the normalised x. */
+template <typename X>
+struct weight_slopes {
+    typedef typename X::real real;
+    struct raw {
+        typename X::raw dy, x;
+        real mean, invstd;
+    };
+    static constexpr int width = X::width, batch = 2, sums = 2;
+    X dy, x;
+    cuda_any<real> mean, invstd, dw, db;
+    real sum[sums][width];
+
+    __device__ void begin(int64_t, int64_t) {}
+    __device__ raw load(int64_t at, int64_t row) const
+    {
+        return {dy.load(at), x.load(at), mean.load(row), invstd.load(row)};
+    }
+    __device__ void use(const raw &r, int64_t)
+    {
+        real d[width], v[width];
+        X::open(r.dy, d);
+        X::open(r.x, v);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++) {
+            sum[0][i] += d[i];
+            sum[1][i] += d[i] * ((v[i] - r.mean) * r.invstd);
+        }
+    }
+    __device__ void of_part(int64_t, int64_t, int64_t, double *) const {}
+    __device__ void put(int64_t column, const double *v) const
+    {
+        real b = (real)v[0], w = (real)v[1];
+        if (dw.p)
+            dw.store(column, &w);
+        if (db.p)
+            db.store(column, &b);
+    }
+};
+
+struct layer_norm_dw {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef cuda_any<typename X::real> any;
+        weight_slopes<X> f = {X::of(c->in[0]), X::of(c->in[1]), any::of(c->in[3]),
+                              any::of(c->in[4]), any::of(c->out[1]), any::of(c->out[2])};
+        return cuda_tile_sums(s, c, c->in[1]->dims[0], c->in[1]->dims[1], f, err);
+    }
+};
 
 template <typename T>
 static int layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int rc = c->out[0] ? layer_norm_dx<T>(s, c, err) : 0;
     if (rc == 0 && (c->out[1] || c->out[2]))
-        rc = layer_norm_dw<T>(s, c, err);
+        rc = sizeof(T) == sizeof(double)
+                 ? layer_norm_dw::run<cuda_any<double>>(s, c, err)
+                 : cuda_run_packed<layer_norm_dw>(
+                       cuda_packed({c->in[0], c->in[1]}, c->in[1]->dims[1]), s, c, err);
     return rc;
 }
 CUDA_REAL(layer_norm_bwd)
-
-/* y of the channels' mean and invstd, which are in out 1 and 2. */
-template <typename T>
-static int normalise(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t channels = c->in[0]->dims[1];
-    const T *x = in_real<T>(c, 0), *w = in_real<T>(c, 1), *b = in_real<T>(c, 2);
-    const T *more = in_real<T>(c, 5);
-    const T *mean = out_real<T>(c, 1), *invstd = out_real<T>(c, 2);
-    T *y = out_real<T>(c, 0);
-    bool relu = c->a.relu;
-    return cuda_each(
-        s, c, (int64_t)c->in[0]->numel,
-        DEVICE(int64_t i) {
-            int64_t ch = i - cuda_div(i, channels) * channels;
-            T v = (x[i] - mean[ch]) * invstd[ch] * w[ch] + b[ch] + (more ? more[i] : 0);
-            y[i] = relu && v < 0 ? 0 : v;
-        },
-        err);
-}
-
-template <typename T>
-static int batch_norm_train(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t channels = c->in[0]->dims[1], n = (int64_t)c->in[0]->numel / (channels ? channels : 1);
-    const T *x = in_real<T>(c, 0);
-    T *means = out_real<T>(c, 1), *invstds = out_real<T>(c, 2);
-    T *running_mean = out_real<T>(c, 3), *running_var = out_real<T>(c, 4);
-    double eps = c->a.eps, momentum = c->a.momentum;
-    int rc = cuda_blocks(
-        s, c, channels,
-        DEVICE(int64_t ch) {
-            double mean = mean_of(x + ch, channels, n), var = square_of(x + ch, channels, n, mean);
-            double whole = n > 1 ? var * (double)n / (double)(n - 1) : var;
-            if (threadIdx.x != 0)
-                return;
-            means[ch] = (T)mean;
-            invstds[ch] = (T)(1 / sqrt(var + eps));
-            running_mean[ch] = (T)((1 - momentum) * running_mean[ch] + momentum * mean);
-            running_var[ch] = (T)((1 - momentum) * running_var[ch] + momentum * whole);
-        },
-        err);
-    return rc < 0 ? rc : normalise<T>(s, c, err);
-}
-CUDA_REAL(batch_norm_train)
-
-template <typename T>
-static int batch_norm_eval(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    const T *mean = in_real<T>(c, 3), *var = in_real<T>(c, 4);
-    T *means = out_real<T>(c, 1), *invstds = out_real<T>(c, 2);
-    double eps = c->a.eps;
-    int rc = cuda_each(
-        s, c, c->in[0]->dims[1],
-        DEVICE(int64_t ch) {
-            means[ch] = mean[ch];
-            invstds[ch] = (T)(1 / sqrt(var[ch] + eps));
-        },
-        err);
-    return rc < 0 ? rc : normalise<T>(s, c, err);
-}
-CUDA_REAL(batch_norm_eval)
-
-/* What of the gradient passed the ReLU. */
-template <typename T>
-struct passed {
-    const T *dy, *y; /* y: NULL, or what a ReLU left */
-    __device__ T operator()(int64_t i) const { return y && y[i] <= 0 ? 0 : dy[i]; }
-};
-
-template <typename T>
-static int batch_norm_sums(struct det_stream *s, const struct det_call *c, passed<T> g,
-                           struct det_err *err)
-{
-    int64_t channels = c->in[1]->dims[1], n = (int64_t)c->in[1]->numel / (channels ? channels : 1);
-    const T *x = in_real<T>(c, 1), *mean = in_real<T>(c, 4), *invstd = in_real<T>(c, 5);
-    T *dw = out_real<T>(c, 1), *db = out_real<T>(c, 2);
-    return cuda_blocks(
-        s, c, channels,
-        DEVICE(int64_t ch) {
-            double w = 0, b = 0;
-            for (int64_t r = threadIdx.x; r < n; r += blockDim.x) {
-                int64_t i = r * channels + ch;
-                w += (double)g(i) * (x[i] - mean[ch]) * invstd[ch];
-                b += g(i);
-            }
-            w = cuda_combine(w, cuda_plus());
-            b = cuda_combine(b, cuda_plus());
-            if (threadIdx.x != 0)
-                return;
-            dw[ch] = (T)w;
-            db[ch] = (T)b;
-        },
-        err);
-}
-
-template <typename T>
-static int batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t channels = c->in[1]->dims[1];
-    passed<T> g = {in_real<T>(c, 0), c->a.relu ? in_real<T>(c, 2) : NULL};
-    int rc = batch_norm_sums(s, c, g, err);
-    const T *x = in_real<T>(c, 1), *w = in_real<T>(c, 3);
-    const T *mean = in_real<T>(c, 4), *invstd = in_real<T>(c, 5);
-    const T *dw = out_real<T>(c, 1), *db = out_real<T>(c, 2);
-    T *dx = out_real<T>(c, 0), *dr = out_real<T>(c, 3);
-    T n = (T)(c->in[1]->numel / (size_t)(channels ? channels : 1));
-    bool train = c->a.train;
-    if (rc < 0 || (!dx && !dr))
-        return rc;
-    return cuda_each(
-        s, c, (int64_t)c->in[1]->numel,
-        DEVICE(int64_t i) {
-            int64_t ch = i - cuda_div(i, channels) * channels;
-            T d = g(i), xhat = (x[i] - mean[ch]) * invstd[ch];
-            if (dx)
-                dx[i] = w[ch] * invstd[ch] * (d - (train ? (db[ch] + xhat * dw[ch]) / n : 0));
-            if (dr)
-                dr[i] = d;
-        },
-        err);
-}
-CUDA_REAL(batch_norm_bwd)

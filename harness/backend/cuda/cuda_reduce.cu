@@ -193,6 +193,10 @@ template <typename T>
 static int reduce(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     typedef typename sum_of<T>::type A;
+    const struct det_tensor *x = c->in[0];
+    bool rows = x->dims[0] == 1 && x->dims[2] > 1 && det__is_float(x->dtype);
+    if (rows && c->a.mode == DET_REDUCE_DIM_SUM)
+        return cuda_sum_columns(s, c, x, c->out[0], c->a.scale, err);
     switch (c->a.mode) {
     case DET_REDUCE_DIM_SUM: return fold<T, A>(s, c, 0, plus_of<A>(), (A)c->a.scale, err);
     case DET_REDUCE_DIM_PROD: return fold<T, A>(s, c, 1, times_of<A>(), 1, err);
@@ -288,24 +292,4 @@ int cuda_cumsum(struct det_stream *s, const struct det_call *c, struct det_err *
     case DET_F64: return cumsum<double>(s, c, err);
     default: return cumsum<int64_t>(s, c, err);
     }
-}
-
-int cuda_sum_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
-                  struct det_tensor *db, int64_t n, struct det_err *err)
-{
-    int64_t rows = n > 0 ? (int64_t)dy->numel / n : 0;
-    int from = dy->dtype, to = db->dtype;
-    const void *x = dy->data;
-    void *y = db->data;
-    return cuda_columns(
-        s, c, n, rows,
-        [=] __device__(int64_t i, auto team) {
-            double total = 0;
-            for (int64_t j = team.first(); j < rows; j += team.step())
-                total += cuda_load<double>(from, x, j * n + i);
-            total = team.combine(total, cuda_plus());
-            if (team.leader())
-                cuda_store(to, y, i, total);
-        },
-        err);
 }

@@ -139,7 +139,7 @@ static int all_weights(struct det_stream *s, const struct det_call *c, const str
     struct det_tensor all = *c->out[0]; /* [time * batch, gates * hidden] */
     all.data = (char *)b.dg;
     all.numel = (size_t)(r.time * wide);
-    return cuda_sum_rows(s, c, &all, c->out[2], r.gates * r.hidden, err);
+    return cuda_sum_columns(s, c, &all, c->out[2], 1, err);
 }
 
 /* dh = beta dh + dg w for one step */

@@ -1,0 +1,342 @@
+/* Batch norm (Ioffe & Szegedy 2015) over rows of channels, in tiles (cuda_tile.cuh). */
+#include "cuda_tile.cuh"
+
+/* What belongs to a channel, of whatever dtypes. */
+template <typename T>
+struct channels {
+    cuda_any<T> w, b, mean, invstd;
+};
+
+/* A thread's channels, as they are used; the same numbers in both directions, so that both find the
+ * same sign. */
+template <typename X>
+struct affine {
+    typename X::real mean[X::width], scale[X::width], offset[X::width];
+
+    __device__ void begin(const channels<typename X::real> &k, int64_t column)
+    {
+        for (int i = 0; i < X::width; i++) {
+            mean[i] = k.mean.load(column + i);
+            scale[i] = k.invstd.load(column + i) * k.w.load(column + i);
+            offset[i] = k.b.at(column + i, 0);
+        }
+    }
+    __device__ typename X::real of(int i, typename X::real x) const
+    {
+        return fma(x - mean[i], scale[i], offset[i]);
+    }
+};
+
+static int64_t rows_of(const struct det_tensor *x)
+{
+    return x->dims[1] > 0 ? (int64_t)x->numel / x->dims[1] : 0;
+}
+
+/* ---- forward ---- */
+
+/* The sums of what lies above the first row of a part, and of its squares: one pass, and no digits
+ * are lost where the mean is large. */
+template <typename X>
+struct moments {
+    typedef typename X::real real;
+    typedef typename X::raw raw;
+    static constexpr int width = X::width, batch = 4, sums = 2;
+    X x;
+    cuda_any<real> any, mean, invstd, running_mean, running_var;
+    int64_t rows, channels;
+    double eps, momentum;
+    real shift[width], sum[sums][width];
+
+    __device__ void begin(int64_t first, int64_t column)
+    {
+        X::open(x.load(first * channels + column), shift);
+    }
+    __device__ raw load(int64_t at, int64_t) const { return x.load(at); }
+    __device__ void use(const raw &r, int64_t)
+    {
+        real v[width];
+        X::open(r, v);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++) {
+            real d = v[i] - shift[i];
+            sum[0][i] += d;
+            sum[1][i] += d * d;
+        }
+    }
+    /* All about the first row of all. */
+    __device__ void of_part(int64_t ch, int64_t first, int64_t n, double *v) const
+    {
+        double up = (double)any.load(first * channels + ch) - (double)any.load(ch);
+        double mine = v[0] / (double)n;
+        v[1] += (double)n * up * (up + 2 * mine);
+        v[0] += (double)n * up;
+    }
+    __device__ void put(int64_t ch, const double *v) const
+    {
+        double n = (double)rows, up = v[0] / n, var = v[1] / n - up * up;
+        double m = (double)any.load(ch) + up;
+        var = var < 0 ? 0 : var;
+        double whole = rows > 1 ? var * n / (n - 1) : var;
+        real to[] = {(real)m, (real)(1 / sqrt(var + eps)),
+                     (real)((1 - momentum) * (double)running_mean.load(ch) + momentum * m),
+                     (real)((1 - momentum) * (double)running_var.load(ch) + momentum * whole)};
+        mean.store(ch, &to[0]);
+        invstd.store(ch, &to[1]);
+        running_mean.store(ch, &to[2]);
+        running_var.store(ch, &to[3]);
+    }
+};
+
+template <typename X>
+struct normalised {
+    typedef typename X::real real;
+    static constexpr int width = X::width, batch = 2;
+    struct raw {
+        typename X::raw x, more;
+    };
+    X x, more, y;
+    channels<real> k;
+    bool relu;
+    affine<X> a;
+
+    __device__ void begin(int64_t, int64_t column) { a.begin(k, column); }
+    __device__ raw load(int64_t at, int64_t) const
+    {
+        raw r = {x.load(at)};
+        if (more.p)
+            r.more = more.load(at);
+        return r;
+    }
+    __device__ void use(const raw &r, int64_t at) const
+    {
+        real v[width], m[width] = {};
+        X::open(r.x, v);
+        if (more.p)
+            X::open(r.more, m);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++) {
+            v[i] = a.of(i, v[i]) + m[i];
+            v[i] = relu && v[i] < 0 ? 0 : v[i];
+        }
+        y.store(at, v);
+    }
+};
+
+/* y of the channels' mean and invstd, which are in out 1 and 2. */
+template <typename X>
+static int normalise(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    typedef cuda_any<typename X::real> any;
+    const struct det_tensor *x = c->in[0];
+    normalised<X> f = {X::of(x), X::of(c->in[5]), X::of(c->out[0])};
+    f.k = {any::of(c->in[1]), any::of(c->in[2]), any::of(c->out[1]), any::of(c->out[2])};
+    f.relu = c->a.relu;
+    return cuda_tile_each(s, c, rows_of(x), x->dims[1], f, err);
+}
+
+struct train {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef cuda_any<typename X::real> any;
+        const struct det_tensor *x = c->in[0];
+        moments<X> f = {X::of(x), any::of(x), any::of(c->out[1]), any::of(c->out[2]),
+                        any::of(c->out[3]), any::of(c->out[4])};
+        f.rows = rows_of(x), f.channels = x->dims[1];
+        f.eps = c->a.eps, f.momentum = c->a.momentum;
+        int rc = cuda_tile_sums(s, c, f.rows, f.channels, f, err);
+        return rc < 0 ? rc : normalise<X>(s, c, err);
+    }
+};
+
+struct eval {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef typename X::real real;
+        cuda_any<real> mean = cuda_any<real>::of(c->in[3]), var = cuda_any<real>::of(c->in[4]);
+        cuda_any<real> means = cuda_any<real>::of(c->out[1]);
+        cuda_any<real> invstds = cuda_any<real>::of(c->out[2]);
+        double eps = c->a.eps;
+        int rc = cuda_each(
+            s, c, c->in[0]->dims[1],
+            DEVICE(int64_t ch) {
+                real m = mean.load(ch), invstd = (real)(1 / sqrt((double)var.load(ch) + eps));
+                means.store(ch, &m);
+                invstds.store(ch, &invstd);
+            },
+            err);
+        return rc < 0 ? rc : normalise<X>(s, c, err);
+    }
+};
+
+static int packed_forward(const struct det_call *c)
+{
+    return cuda_packed({c->in[0], c->in[5], c->out[0]}, c->in[0]->dims[1]);
+}
+
+int cuda_batch_norm_train(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return cuda_run_packed<train>(packed_forward(c), s, c, err);
+}
+
+int cuda_batch_norm_train_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return train::run<cuda_any<double>>(s, c, err);
+}
+
+int cuda_batch_norm_eval(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return cuda_run_packed<eval>(packed_forward(c), s, c, err);
+}
+
+int cuda_batch_norm_eval_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return eval::run<cuda_any<double>>(s, c, err);
+}
+
+/* ---- backward ---- */
+
+/* What of the gradient passed the ReLU: by y where something was added to it, else by x. */
+template <typename X>
+struct passed {
+    typedef typename X::real real;
+    struct raw {
+        typename X::raw dy, x, y;
+    };
+    X dy, x, y; /* y: NULL where it is not needed */
+    channels<real> k;
+    bool relu;
+    affine<X> a;
+
+    __device__ raw load(int64_t at) const
+    {
+        raw r = {dy.load(at), x.load(at)};
+        if (y.p)
+            r.y = y.load(at);
+        return r;
+    }
+    __device__ void open(const raw &r, real *g, real *v) const
+    {
+        real sign[X::width];
+        X::open(r.dy, g);
+        X::open(r.x, v);
+        if (y.p)
+            X::open(r.y, sign);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            if (relu)
+                g[i] = (y.p ? sign[i] : a.of(i, v[i])) > 0 ? g[i] : 0;
+    }
+};
+
+template <typename X>
+static passed<X> passed_of(const struct det_call *c)
+{
+    typedef cuda_any<typename X::real> any;
+    bool by_y = c->a.relu && !c->in[6];
+    passed<X> p = {X::of(c->in[0]), X::of(c->in[1]), X::of(by_y ? c->in[2] : NULL)};
+    p.k = {any::of(c->in[3]), any::of(c->in[6]), any::of(c->in[4]), any::of(c->in[5])};
+    p.relu = c->a.relu;
+    return p;
+}
+
+/* The sums of g and of g (x - mean); g is kept where it is wanted. */
+template <typename X>
+struct slopes {
+    typedef typename X::real real;
+    typedef typename passed<X>::raw raw;
+    static constexpr int width = X::width, batch = 2, sums = 2;
+    passed<X> g;
+    X dr;
+    cuda_any<real> dw, db;
+    real sum[sums][width];
+
+    __device__ void begin(int64_t, int64_t column) { g.a.begin(g.k, column); }
+    __device__ raw load(int64_t at, int64_t) const { return g.load(at); }
+    __device__ void use(const raw &r, int64_t at)
+    {
+        real d[width], v[width];
+        g.open(r, d, v);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++) {
+            sum[0][i] += d[i];
+            sum[1][i] += d[i] * (v[i] - g.a.mean[i]);
+        }
+        if (dr.p)
+            dr.store(at, d);
+    }
+    __device__ void of_part(int64_t, int64_t, int64_t, double *) const {}
+    __device__ void put(int64_t ch, const double *v) const
+    {
+        real b = (real)v[0], w = (real)(v[1] * (double)g.k.invstd.load(ch));
+        dw.store(ch, &w);
+        db.store(ch, &b);
+    }
+};
+
+template <typename X>
+struct through {
+    typedef typename X::real real;
+    typedef typename passed<X>::raw raw;
+    static constexpr int width = X::width, batch = 2;
+    passed<X> g;
+    X dx;
+    cuda_any<real> dw, db;
+    real n; /* of rows; 0: the statistics are constants */
+    real even[width], slope[width]; /* of dx by all dy, over w invstd */
+
+    __device__ void begin(int64_t, int64_t column)
+    {
+        g.a.begin(g.k, column);
+        for (int i = 0; i < width; i++) {
+            even[i] = n > 0 ? db.load(column + i) / n : 0;
+            slope[i] = n > 0 ? dw.load(column + i) * g.k.invstd.load(column + i) / n : 0;
+        }
+    }
+    __device__ raw load(int64_t at, int64_t) const { return g.load(at); }
+    __device__ void use(const raw &r, int64_t at) const
+    {
+        real d[width], v[width];
+        g.open(r, d, v);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++)
+            d[i] = g.a.scale[i] * (d[i] - even[i] - (v[i] - g.a.mean[i]) * slope[i]);
+        dx.store(at, d);
+    }
+};
+
+struct backward {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef cuda_any<typename X::real> any;
+        int64_t rows = rows_of(c->in[1]), channels = c->in[1]->dims[1];
+        slopes<X> sums = {passed_of<X>(c), X::of(c->out[3]), any::of(c->out[1]),
+                          any::of(c->out[2])};
+        int rc = cuda_tile_sums(s, c, rows, channels, sums, err);
+        if (rc < 0 || !c->out[0])
+            return rc;
+        through<X> f = {sums.g, X::of(c->out[0]), sums.dw, sums.db};
+        f.n = (typename X::real)(c->a.train ? rows : 0);
+        if (c->out[3]) { /* what passed is there now; dy may be it */
+            f.g.dy = sums.dr;
+            f.g.y = X::of(NULL);
+            f.g.relu = false;
+        }
+        return cuda_tile_each(s, c, rows, channels, f, err);
+    }
+};
+
+int cuda_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const struct det_tensor *y = c->a.relu ? c->in[2] : NULL;
+    int packed =
+        cuda_packed({c->in[0], c->in[1], y, c->out[0], c->out[3]}, c->in[1]->dims[1]);
+    return cuda_run_packed<backward>(packed, s, c, err);
+}
+
+int cuda_batch_norm_bwd_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return backward::run<cuda_any<double>>(s, c, err);
+}
