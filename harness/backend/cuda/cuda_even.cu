@@ -1,7 +1,8 @@
 /*
  * Products of f16 and bf16 whose rows begin anywhere. cuBLAS's fast kernels read and write 16 bytes
- * at a time: a vocabulary of 50,257 makes it take others, 4 times as slow. So large products are
- * made on copies whose rows are a multiple of 16 bytes apart, a piece of C's rows at a time.
+ * at a time: a vocabulary of 50,257 makes it take others, 7 times as slow. So large products are
+ * made on copies of multiples of 16 bytes, zeros behind what is there, a piece of C's rows at a
+ * time.
  */
 #include "cuda_kernel.cuh"
 
@@ -22,27 +23,33 @@ static int64_t even(int64_t n)
 struct even_rows {
     element *p;
     int64_t n, wide, ld;
-
-    bool is_even() const
-    {
-        return ld % STEP == 0 && (uintptr_t)p % 16 == 0;
-    }
-    int64_t bytes() const
-    {
-        return n * even(wide) * (int64_t)sizeof(element);
-    }
 };
 
+/* What `from` has, zeros where it ends before `to`. */
 static int move(struct det_stream *s, const struct det_call *c, struct even_rows from,
                 struct even_rows to, struct det_err *err)
 {
     return cuda_blocks(
-        s, c, from.n,
+        s, c, to.n,
         DEVICE(int64_t row) {
-            for (int64_t j = threadIdx.x; j < from.wide; j += blockDim.x)
-                to.p[row * to.ld + j] = from.p[row * from.ld + j];
+            for (int64_t j = threadIdx.x; j < to.wide; j += blockDim.x)
+                to.p[row * to.ld + j] =
+                    row < from.n && j < from.wide ? from.p[row * from.ld + j] : (element)0;
         },
         err);
+}
+
+/* A product's operands, and which are copied; of A and C only `piece` rows of C's at a time. */
+struct product {
+    const struct cuda_gemm *g;
+    struct even_rows a, b, c;
+    bool copies_a, copies_b, copies_c;
+    int64_t piece;
+};
+
+static bool lies_well(const struct even_rows *r)
+{
+    return r->ld % STEP == 0 && (uintptr_t)r->p % 16 == 0;
 }
 
 static struct even_rows rows_of(const void *p, bool turned, int64_t n, int64_t wide, int64_t ld)
@@ -50,18 +57,29 @@ static struct even_rows rows_of(const void *p, bool turned, int64_t n, int64_t w
     return {(element *)p, turned ? wide : n, turned ? n : wide, ld};
 }
 
-/* A product's operands and what of them is copied. */
-struct product {
-    const struct cuda_gemm *g;
-    struct even_rows a, b, c;
-    int64_t piece; /* rows of C */
-};
+/* An extent along which some operand's elements lie is to be a multiple, in all that have it. */
+static struct product product_of(const struct cuda_gemm *g)
+{
+    struct product p = {g, rows_of(g->a, g->ta, g->m, g->k, g->lda),
+                        rows_of(g->b, g->tb, g->k, g->n, g->ldb),
+                        rows_of(g->c, false, g->m, g->n, g->ldc)};
+    bool odd_m = g->ta && g->m % STEP != 0, odd_n = g->n % STEP != 0, odd_k = g->k % STEP != 0;
+    p.copies_a = !lies_well(&p.a) || odd_m || odd_k;
+    p.copies_b = !lies_well(&p.b) || odd_n || odd_k;
+    p.copies_c = !lies_well(&p.c) || odd_m || odd_n;
+    return p;
+}
+
+static int64_t bytes_of_b(const struct product *p)
+{
+    return p->copies_b ? even(p->b.n) * even(p->b.wide) * (int64_t)sizeof(element) : 0;
+}
 
 /* What a row of C needs, of A and C. */
-static int64_t row_bytes(const struct product *p)
+static int64_t bytes_of_row(const struct product *p)
 {
-    int64_t a = p->g->ta ? p->g->k : even(p->g->k), c = even(p->g->n);
-    return ((p->a.is_even() ? 0 : a) + (p->c.is_even() ? 0 : c)) * (int64_t)sizeof(element);
+    int64_t a = p->copies_a ? even(p->g->k) : 0, c = p->copies_c ? even(p->g->n) : 0;
+    return (a + c) * (int64_t)sizeof(element);
 }
 
 static bool plan(const struct cuda_gemm *g, struct product *p)
@@ -69,22 +87,19 @@ static bool plan(const struct cuda_gemm *g, struct product *p)
     bool half = g->dtype == DET_BF16 || g->dtype == DET_F16;
     if (!half || g->count > 1 || g->beta != 0 || g->m * g->n * g->k < CUDA_EVEN_MIN)
         return false;
-    *p = {g, rows_of(g->a, g->ta, g->m, g->k, g->lda), rows_of(g->b, g->tb, g->k, g->n, g->ldb),
-          rows_of(g->c, false, g->m, g->n, g->ldc), 0};
-    int64_t left = CUDA_EVEN_BYTES - (p->b.is_even() ? 0 : p->b.bytes()), each = row_bytes(p);
-    p->piece = each > 0 && left > 0 ? left / each / STEP * STEP : left > 0 ? g->m : 0;
-    p->piece = p->piece < g->m ? p->piece : even(g->m);
-    return p->piece > 0 && !(p->a.is_even() && p->b.is_even() && p->c.is_even());
+    *p = product_of(g);
+    int64_t left = CUDA_EVEN_BYTES - bytes_of_b(p), each = bytes_of_row(p), all = even(g->m);
+    p->piece = left <= 0 ? 0 : each > 0 ? left / each / STEP * STEP : all;
+    p->piece = p->piece < all ? p->piece : all;
+    return p->piece > 0 && (p->copies_a || p->copies_b || p->copies_c);
 }
 
-/* The rows, copied to *at where they are not even, which moves on. */
-static int evened(struct det_stream *s, const struct det_call *c, struct even_rows *r, element **at,
+/* Copies the rows to *at, which moves on. */
+static int copied(struct det_stream *s, const struct det_call *c, struct even_rows *r, element **at,
                   struct det_err *err)
 {
     struct even_rows from = *r;
-    if (r->is_even())
-        return 0;
-    r->p = *at, r->ld = even(r->wide);
+    *r = {*at, even(r->n), even(r->wide), even(r->wide)};
     *at += r->n * r->ld;
     return move(s, c, from, *r, err);
 }
@@ -94,19 +109,20 @@ static int piece(struct det_stream *s, const struct det_call *c, const struct pr
                  int64_t n, element *at, struct det_err *err)
 {
     struct cuda_gemm g = *p->g;
-    struct even_rows a = p->a, y = p->c, to = p->c;
+    struct even_rows a = p->a, y = p->c;
     a.p += g.ta ? i : i * a.ld;
     (g.ta ? a.wide : a.n) = n;
     y.p += i * y.ld;
-    y.n = to.n = n;
-    to.p = y.p;
-    int rc = evened(s, c, &a, &at, err);
-    if (!p->c.is_even())
-        to.p = at, to.ld = even(to.wide);
-    g.m = n, g.a = a.p, g.lda = a.ld, g.b = p->b.p, g.ldb = p->b.ld, g.c = to.p, g.ldc = to.ld;
+    y.n = n;
+    int rc = p->copies_a ? copied(s, c, &a, &at, err) : 0;
+    struct even_rows to = p->copies_c ? (struct even_rows){at, n, g.n, even(g.n)} : y;
+    g.m = g.ta && p->copies_a ? even(n) : n;
+    g.n = p->copies_b ? even(g.n) : g.n;
+    g.k = p->copies_a ? even(g.k) : g.k;
+    g.a = a.p, g.lda = a.ld, g.b = p->b.p, g.ldb = p->b.ld, g.c = to.p, g.ldc = to.ld;
     if (rc == 0)
         rc = cuda_gemm(s, &g, err);
-    return rc < 0 || p->c.is_even() ? rc : move(s, c, to, y, err);
+    return rc < 0 || !p->copies_c ? rc : move(s, c, to, y, err);
 }
 
 int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct cuda_gemm *g,
@@ -116,12 +132,14 @@ int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct 
     void *work = NULL;
     if (!plan(g, &p))
         return cuda_gemm(s, g, err);
-    int64_t bytes = p.piece * row_bytes(&p) + (p.b.is_even() ? 0 : p.b.bytes());
+    int64_t bytes = even(p.piece) * bytes_of_row(&p) + bytes_of_b(&p);
     int rc = cuda_workspace(s->device, (size_t)bytes, &work, err);
     element *at = (element *)work;
-    if (rc == 0)
-        rc = evened(s, c, &p.b, &at, err);
-    for (int64_t i = 0; rc == 0 && i < g->m; i += p.piece)
-        rc = piece(s, c, &p, i, g->m - i < p.piece ? g->m - i : p.piece, at, err);
+    if (rc == 0 && p.copies_b)
+        rc = copied(s, c, &p.b, &at, err);
+    for (int64_t i = 0, n; rc == 0 && i < g->m; i += n) {
+        n = g->m - i < p.piece ? g->m - i : p.piece;
+        rc = piece(s, c, &p, i, n, at, err);
+    }
     return rc;
 }
