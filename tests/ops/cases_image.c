@@ -43,8 +43,7 @@ static struct det_tensor *residual(struct det_engine *e, struct det_tensor **in,
 {
     struct batch_norm_attrs a = {.eps = 1e-5, .momentum = 0.1, .train = train, .relu = relu};
     struct det_tensor *mean = det_scale(e, in[2], 0);
-    struct det_tensor *var =
-        det_full(e, det_tensor_dtype(in[2]), 1, det_tensor_dims(in[2]), 1);
+    struct det_tensor *var = det_full(e, det_tensor_dtype(in[2]), 1, det_tensor_dims(in[2]), 1);
     struct det_tensor *params[4] = {in[1], in[2], mean, var};
     return det__batch_norm_add(e, in[0], params, in[3], &a);
 }
@@ -62,11 +61,21 @@ static struct det_tensor *norm_odd(struct det_engine *e, struct det_tensor **in)
     x = det_reshape(e, x, 4, (int64_t[]){37, 8, 1, 1});
     return norm(e, (struct det_tensor *[]){x, in[1], in[2], in[3], in[4]}, true, true);
 }
-#define ADDED(train) "(F.batch_norm(x0, torch.zeros(len(x1)), torch.ones(len(x1)), x1, x2, " train ") + x3)"
+#define ADDED(train)                                                                               \
+    "(F.batch_norm(x0, torch.zeros(len(x1)), torch.ones(len(x1)), x1, x2, " train ") + x3)"
 
 #define BN(train) "F.batch_norm(x0, x3 + 0, x4 * x4, x1, x2, " train ")"
 
 /* clang-format off */
+/* By packs and not. */
+#define NARROW_POOLS(name, type, back)                                                             \
+    {"max_pool2d", "by packs, " name, {OF(type, 1, 2, 16, 7, 8)}, max_pool_overlap,                \
+     "F.max_pool2d(x0.float(), 3, 2, 1)" back},                                                    \
+    {"max_pool2d", name, {OF(type, 1, 2, 3, 7, 8)}, max_pool_overlap,                              \
+     "F.max_pool2d(x0.float(), 3, 2, 1)" back},                                                    \
+    {"avg_pool2d", "by packs, " name, {OF(type, 1, 2, 8, 7, 8)}, avg_pool,                         \
+     "F.avg_pool2d(x0.float(), 3, 2, 1)" back}
+
 #define OFS(type, n) OF(type, 1, n)
 #define STILL(type, n) {CASE_DIMS(n), .constant = true, .dtype = type}
 #define WIDELY "F.batch_norm(x0.float(), x3.float(), x4.float() ** 2, x1.float(), x2.float(), "
@@ -158,6 +167,10 @@ const struct op_case cases_image[] = {
     {"max_pool2d", "gaps", {IN(2, 5, 9, 8)}, max_pool_gaps, POOL "2, 3, 1)"},
     {"avg_pool2d", "overlapping", {IN(2, 3, 7, 8)}, avg_pool, "F.avg_pool2d(x0, 3, 2, 1)"},
     {"avg_pool2d", "global", {IN(3, 5, 4, 7)}, global_pool, "F.adaptive_avg_pool2d(x0, 1)"},
+    {"max_pool2d", "by packs", {IN(2, 24, 7, 8)}, max_pool_overlap, POOL "3, 2, 1)"},
+    {"avg_pool2d", "by packs", {IN(2, 16, 7, 8)}, avg_pool, "F.avg_pool2d(x0, 3, 2, 1)"},
+    NARROW_POOLS("bf16", DET_BF16, ".bfloat16()"),
+    NARROW_POOLS("f16", DET_F16, ".half()"),
     {"conv2d", "no images", {IN(0, 3, 5, 7), IN(4, 3, 3, 3), IN(4)},
      conv_relu, "F.relu(F.conv2d(x0, x1, x2, padding=1))"},
     {"layout", "no images", {IN(0, 3, 5, 4), IN(5, 3, 2, 2), IN(5)},

@@ -334,6 +334,10 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_BATCH_NORM_TRAIN:
     case DET_KERNEL_BATCH_NORM_EVAL:
     case DET_KERNEL_BATCH_NORM_BWD:
+    case DET_KERNEL_MAX_POOL2D:
+    case DET_KERNEL_MAX_POOL2D_BWD:
+    case DET_KERNEL_AVG_POOL2D:
+    case DET_KERNEL_AVG_POOL2D_BWD:
         return true;
     default:
         return false;
