@@ -331,6 +331,12 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_CONV2D_BWD_DATA:
     case DET_KERNEL_CONV2D_BWD_WEIGHT:
     case DET_KERNEL_MATMUL:
+    case DET_KERNEL_LAYER_NORM:
+    case DET_KERNEL_LAYER_NORM_BWD:
+    case DET_KERNEL_SOFTMAX:
+    case DET_KERNEL_SOFTMAX_BWD:
+    case DET_KERNEL_LOG_SOFTMAX:
+    case DET_KERNEL_LOG_SOFTMAX_BWD:
     case DET_KERNEL_BATCH_NORM_TRAIN:
     case DET_KERNEL_BATCH_NORM_EVAL:
     case DET_KERNEL_BATCH_NORM_BWD:

@@ -1,79 +1,131 @@
-/* Layer norm (Ba et al. 2016) and RMS norm (Zhang & Sennrich 2019): one block for a row. */
+/* Layer norm (Ba et al. 2016) and RMS norm (Zhang & Sennrich 2019): a team for a row, tiles for the
+ * gradients of the weights. */
+#include "cuda_row.cuh"
 #include "cuda_tile.cuh"
 
-/* Elements first, first + step, ... n of them: their mean, and the mean square of what is left. */
-template <typename T>
-__device__ static double mean_of(const T *x, int64_t step, int64_t n)
+/* A row's mean (0 where `rms`) and the mean square about it, in one pass, about its first element:
+ * no digits are lost where the mean is large. */
+template <typename X, typename TEAM>
+__device__ static cuda_two<double> moments_of(X x, int64_t at, int64_t n, bool rms, TEAM team)
 {
-    double sum = 0;
-    for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-        sum += x[j * step];
-    return cuda_combine(sum, cuda_plus()) / (double)n;
+    typedef typename X::real real;
+    real v[X::width], shift;
+    X::open(x.load(at), v);
+    shift = rms ? 0 : v[0];
+    cuda_two<real> r = {0, 0};
+    for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
+        X::open(x.load(at + j), v);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++) {
+            r.a += v[i] - shift;
+            r.b += (v[i] - shift) * (v[i] - shift);
+        }
+    }
+    r = team.combine(r, cuda_plus_two());
+    double up = rms ? 0 : (double)r.a / (double)n, square = (double)r.b / (double)n - up * up;
+    return {(double)shift + up, square < 0 ? 0 : square};
 }
 
-template <typename T>
-__device__ static double square_of(const T *x, int64_t step, int64_t n, double mean)
-{
-    double sum = 0;
-    for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-        sum += (x[j * step] - mean) * (x[j * step] - mean);
-    return cuda_combine(sum, cuda_plus()) / (double)n;
-}
+struct layer_norm {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef typename X::real real;
+        int64_t n = c->in[0]->dims[1];
+        X x = X::of(c->in[0]), w = X::of(c->in[1]), b = X::of(c->in[2]), y = X::of(c->out[0]);
+        cuda_any<real> means = cuda_any<real>::of(c->out[1]);
+        cuda_any<real> invstds = cuda_any<real>::of(c->out[2]);
+        double eps = c->a.eps;
+        bool rms = c->a.rms;
+        return cuda_teams(
+            s, c, n > 0 ? c->in[0]->dims[0] : 0, n, cuda_row_most<X>(),
+            [=] __device__(int64_t row, auto team) {
+                cuda_two<double> k = moments_of(x, row * n, n, rms, team);
+                real mean = (real)k.a, invstd = (real)(1 / sqrt(k.b + eps));
+                if (team.more)
+                    return;
+                if (team.leader()) {
+                    means.store(row, &mean);
+                    invstds.store(row, &invstd);
+                }
+                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
+                    real v[X::width], scale[X::width], offset[X::width];
+                    X::open(x.load(row * n + j), v);
+                    if (w.p)
+                        X::open(w.load(j), scale);
+                    if (b.p)
+                        X::open(b.load(j), offset);
+                    CUDA_UNROLL
+                    for (int i = 0; i < X::width; i++)
+                        v[i] = (v[i] - mean) * invstd * (w.p ? scale[i] : 1) +
+                               (b.p ? offset[i] : 0);
+                    y.store(row * n + j, v);
+                }
+            },
+            err);
+    }
+};
 
-template <typename T>
-static int layer_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t n = c->in[0]->dims[1];
-    const T *x = in_real<T>(c, 0), *w = in_real<T>(c, 1), *b = in_real<T>(c, 2);
-    T *y = out_real<T>(c, 0), *means = out_real<T>(c, 1), *invstds = out_real<T>(c, 2);
-    double eps = c->a.eps;
-    bool rms = c->a.rms;
-    return cuda_blocks(
-        s, c, n > 0 ? c->in[0]->dims[0] : 0,
-        DEVICE(int64_t row) {
-            const T *xr = x + row * n;
-            double mean = rms ? 0 : mean_of(xr, 1, n);
-            double invstd = 1 / sqrt(square_of(xr, 1, n, mean) + eps);
-            for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-                y[row * n + j] =
-                    (T)((xr[j] - mean) * invstd * (w ? w[j] : 1) + (b ? b[j] : 0));
-            if (threadIdx.x == 0) {
-                means[row] = (T)mean;
-                invstds[row] = (T)invstd;
-            }
-        },
-        err);
-}
-CUDA_REAL(layer_norm)
+/* dy w of a pack, and the normalised x. */
+template <typename X>
+struct slopes {
+    typedef typename X::real real;
+    X dy, x, w;
+    __device__ void open(int64_t at, int64_t j, real mean, real invstd, real *g, real *xhat) const
+    {
+        real scale[X::width];
+        X::open(dy.load(at + j), g);
+        X::open(x.load(at + j), xhat);
+        if (w.p)
+            X::open(w.load(j), scale);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++) {
+            g[i] *= w.p ? scale[i] : 1;
+            xhat[i] = (xhat[i] - mean) * invstd;
+        }
+    }
+};
 
-template <typename T>
-static int layer_norm_dx(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t n = c->in[1]->dims[1];
-    const T *dy = in_real<T>(c, 0), *x = in_real<T>(c, 1), *w = in_real<T>(c, 2);
-    const T *means = in_real<T>(c, 3), *invstds = in_real<T>(c, 4);
-    T *dx = out_real<T>(c, 0);
-    bool rms = c->a.rms;
-    return cuda_blocks(
-        s, c, c->in[1]->dims[0],
-        DEVICE(int64_t row) {
-            double mean = means[row], invstd = invstds[row], sum = 0, dot = 0;
-            for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
-                double g = (double)dy[row * n + j] * (w ? w[j] : 1);
-                sum += g;
-                dot += g * (x[row * n + j] - mean) * invstd;
-            }
-            sum = cuda_combine(sum, cuda_plus());
-            dot = cuda_combine(dot, cuda_plus());
-            sum = rms ? 0 : sum / (double)n;
-            for (int64_t j = threadIdx.x; j < n; j += blockDim.x) {
-                double g = (double)dy[row * n + j] * (w ? w[j] : 1);
-                double xhat = (x[row * n + j] - mean) * invstd;
-                dx[row * n + j] = (T)(invstd * (g - sum - xhat * dot / (double)n));
-            }
-        },
-        err);
-}
+struct layer_norm_dx {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef typename X::real real;
+        int64_t n = c->in[1]->dims[1];
+        slopes<X> k = {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])};
+        cuda_any<real> means = cuda_any<real>::of(c->in[3]);
+        cuda_any<real> invstds = cuda_any<real>::of(c->in[4]);
+        X dx = X::of(c->out[0]);
+        bool rms = c->a.rms;
+        return cuda_teams(
+            s, c, n > 0 ? c->in[1]->dims[0] : 0, n, cuda_row_most<X>(),
+            [=] __device__(int64_t row, auto team) {
+                real mean = means.load(row), invstd = invstds.load(row);
+                real g[X::width], xhat[X::width];
+                cuda_two<real> r = {0, 0};
+                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
+                    k.open(row * n, j, mean, invstd, g, xhat);
+                    CUDA_UNROLL
+                    for (int i = 0; i < X::width; i++) {
+                        r.a += g[i];
+                        r.b += g[i] * xhat[i];
+                    }
+                }
+                r = team.combine(r, cuda_plus_two());
+                real even = rms ? 0 : r.a / (real)n, dot = r.b / (real)n;
+                if (team.more)
+                    return;
+                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
+                    k.open(row * n, j, mean, invstd, g, xhat);
+                    CUDA_UNROLL
+                    for (int i = 0; i < X::width; i++)
+                        g[i] = invstd * (g[i] - even - xhat[i] * dot);
+                    dx.store(row * n + j, g);
+                }
+            },
+            err);
+    }
+};
 
 /* For each column the sums of dy, and of dy times the normalised x. */
 template <typename X>
@@ -126,15 +178,33 @@ struct layer_norm_dw {
     }
 };
 
-template <typename T>
-static int layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+int cuda_layer_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    int rc = c->out[0] ? layer_norm_dx<T>(s, c, err) : 0;
+    int packed =
+        cuda_packed({c->in[0], c->in[1], c->in[2], c->out[0]}, c->in[0]->dims[1]);
+    return cuda_run_packed<layer_norm>(packed, s, c, err);
+}
+
+int cuda_layer_norm_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return layer_norm::run<cuda_any<double>>(s, c, err);
+}
+
+int cuda_layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t n = c->in[1]->dims[1];
+    int by_x = cuda_packed({c->in[0], c->in[1], c->in[2], c->out[0]}, n), rc = 0;
+    if (c->out[0])
+        rc = cuda_run_packed<layer_norm_dx>(by_x, s, c, err);
     if (rc == 0 && (c->out[1] || c->out[2]))
-        rc = sizeof(T) == sizeof(double)
-                 ? layer_norm_dw::run<cuda_any<double>>(s, c, err)
-                 : cuda_run_packed<layer_norm_dw>(
-                       cuda_packed({c->in[0], c->in[1]}, c->in[1]->dims[1]), s, c, err);
+        rc = cuda_run_packed<layer_norm_dw>(cuda_packed({c->in[0], c->in[1]}, n), s, c, err);
     return rc;
 }
-CUDA_REAL(layer_norm_bwd)
+
+int cuda_layer_norm_bwd_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int rc = c->out[0] ? layer_norm_dx::run<cuda_any<double>>(s, c, err) : 0;
+    if (rc == 0 && (c->out[1] || c->out[2]))
+        rc = layer_norm_dw::run<cuda_any<double>>(s, c, err);
+    return rc;
+}
