@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "det/nn_seq.h"
 #include "det/optim.h"
 #include "micro.h"
 
@@ -176,6 +177,33 @@ static void time_adamw(struct det_engine *e, size_t bytes)
     det_module_destroy(all);
 }
 
+#define TOKENS 8192
+#define EMBEDDED 768
+
+/* Rows of a table, their sum, and the gradient of the table: all of its bytes are written. */
+static void time_embedding(struct det_engine *e, size_t bytes)
+{
+    int64_t rows = (int64_t)(bytes / 4 / EMBEDDED) + 1, n = rows < TOKENS ? rows : TOKENS;
+    struct det_module *m = det_nn_embedding(e, rows, EMBEDDED);
+    struct det_tensor *x = det_host_tensor(DET_I64, 1, &n, NULL);
+    for (int64_t i = 0; i < n; i++)
+        ((int64_t *)det_tensor_data(x))[i] = i * (int64_t)2654435761 % rows;
+    double best = 0;
+    for (int r = 0; r <= ROUNDS; r++) {
+        det_module_zero_grad(m);
+        det_engine_sync(e);
+        double from = now_us();
+        det_backward(e, det_sum(e, det_forward(m, x)));
+        det_engine_sync(e);
+        double took = now_us() - from;
+        best = r == 1 || (r > 1 && took < best) ? took : best;
+        det_engine_step_end(e);
+    }
+    report("embedding, sum and gradient", best, (double)bytes + 7.0 * 4 * EMBEDDED * (double)n);
+    det_tensor_unref(x);
+    det_module_destroy(m);
+}
+
 /* ---- beyond 2^31 elements ---- */
 
 static bool is_number(const char *what, double is, double should_be)
@@ -285,6 +313,7 @@ int main(int argc, char **argv)
         time_all(e, f32, sizeof f32 / sizeof *f32, DET_F32, (size_t)n << 10);
         time_all(e, bf16, sizeof bf16 / sizeof *bf16, DET_BF16, (size_t)n << 10);
         time_adamw(e, (size_t)n << 10);
+        time_embedding(e, (size_t)n << 10);
         time_copies(e, (size_t)n << 10);
         time_attention(e, n >= 65536);
         time_norms(e, n >= 65536);

@@ -65,6 +65,8 @@ const struct op_case cases_basic[] = {
     {"softmax", "large values", {FAR(5, 37)}, softmax, "F.softmax(x0, -1)"},
     {"softmax", "5x10", {WIDE(3, 5, 10)}, softmax, "F.softmax(x0, -1)"},
     {"dropout", "4x33", {IN(4, 33)}, dropout, NULL},
+    {"dropout", "bf16", {OF(DET_BF16, 1, 13, 31)}, dropout, NULL},
+    {"dropout", "f16", {OF(DET_F16, 1, 13, 31)}, dropout, NULL},
     {"dropout", "large", {IN(131, 301)}, dropout, NULL},
     {"reshape", "6x5", {IN(6, 5)}, reshape, "x0.reshape(2, -1, 5)"},
     {"cast", "to integers", {WIDE(9, 3, 4)}, to_integers, "x0.long()"},

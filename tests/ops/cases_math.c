@@ -45,6 +45,7 @@ const struct op_case cases_math[] = {
      "F.embedding(x1, x0, padding_idx=-2)"},
     {"index_select", "tied", {IN(7, 6), CLASSES(6, 5)}, embedding_tied,
      "F.linear(F.embedding(x1, x0), x0)"},
+    {"index_select", "one row for most", {IN(3, 9), CLASSES(1, 45)}, embedding, "F.embedding(x1, x0)"},
     {"index_select", "large", {IN(1000, 33), CLASSES(999, 7, 50)}, embedding,
      "F.embedding(x1, x0)"},
     {"gather", "dim 0", {IN(5, 4), CLASSES(4, 3, 4)}, gather_0, "x0.gather(0, x1)"},

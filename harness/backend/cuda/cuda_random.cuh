@@ -21,6 +21,7 @@ __device__ inline void cuda_draw_four(struct cuda_stream_of_draws d, uint64_t bl
     uint32_t k0 = (uint32_t)d.key, k1 = (uint32_t)(d.key >> 32);
     uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)d.call,
                      (uint32_t)(d.call >> 32)};
+#pragma unroll
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
         uint32_t n0 = (uint32_t)(p1 >> 32) ^ c[1] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
@@ -33,6 +34,15 @@ __device__ inline void cuda_draw_four(struct cuda_stream_of_draws d, uint64_t bl
     }
     for (int i = 0; i < 4; i++)
         ret[i] = c[i];
+}
+
+/* The four draws of a block. */
+__device__ inline void cuda_draw_block(struct cuda_stream_of_draws d, uint64_t block, float (&u)[4])
+{
+    uint32_t c[4];
+    cuda_draw_four(d, block, c);
+    for (int j = 0; j < 4; j++)
+        u[j] = cuda_draw_of(c[j]);
 }
 
 /* Draw i: word i % 4 of block i / 4. */
