@@ -1,5 +1,5 @@
-/* What a team (cuda_kernel.cuh) does with a row of packs (cuda_pack.cuh): a warp with a short one, a
- * block with a long one. Every pass but the first finds the row in the cache. */
+/* What a team (cuda_kernel.cuh) does with a row of packs (cuda_pack.cuh): a warp with a short one,
+ * a block with a long one. Every pass but the first finds the row in the cache. */
 #ifndef CUDA_ROW_CUH
 #define CUDA_ROW_CUH
 
