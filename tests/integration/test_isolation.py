@@ -33,6 +33,12 @@ def digits(c, **over):
     return exp, [uuid for uuid, state in settled(c, exp).values() if state == "COMPLETED"]
 
 
+def last_state(c, exp):
+    uuid = max(settled(c, exp).items())[1][0]
+    with open(c.path("checkpoints", uuid, "state_dict.pth"), "rb") as f:
+        return f.read()
+
+
 def command_line(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
@@ -229,6 +235,31 @@ def test_attack():
         assert all(alive(p) for p in victims)
         c.api("POST", f"/experiments/{exp}/kill", {})
         c.wait(exp, "STATE_CANCELED", 60)
+
+
+def test_ports():
+    """A stranger on the host talks to the ports of a trial's ranks: they go on, to the same bits."""
+    with Cluster(slots=2, apart=True) as c, tempfile.TemporaryDirectory() as d:
+        store(c)
+        people.add(c, "ann", "bob")
+        ranks = {"resources": {"slots_per_trial": 2}}
+        with people.acting(c, "bob"):
+            alone, _ = digits(c, **ranks)
+        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack_ports.py"), d)
+        with people.acting(c, "ann"):
+            text = json.dumps({"name": "ports", "entrypoint": ["python3", "attack_ports.py"], "max_restarts": 0,
+                               "resources": {"slots_per_trial": 0},
+                               "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}}})
+            attacker = c.create(text, d)
+        wait_until(lambda: c.trials(attacker) and "begun=yes" in c.logs(c.trials(attacker)[0]["id"]), 60, "the stranger")
+        with people.acting(c, "bob"):
+            among, _ = digits(c, **ranks)
+        c.wait(attacker, "STATE_COMPLETED", 90)
+        log = c.logs(c.trials(attacker)[0]["id"])
+        said = dict(line.split("|| ", 1)[-1].split("=", 1) for line in log.splitlines() if "=" in line.split("|| ", 1)[-1])
+        assert said.get("tried") == "all" and int(said["ports"]) > 0 and int(said["tries"]) > 50, log
+        assert c.trials(among)[0]["restarts"] == 0, c.logs(c.trials(among)[0]["id"])
+        assert last_state(c, among) == last_state(c, alone), "other bits than alone"
 
 
 def test_not_root():

@@ -16,7 +16,8 @@ if os.environ.get("DET_SANITIZED"):
     print("quickstart builds by itself: once is enough; skipped")
     sys.exit(77)
 
-state = os.path.join(tempfile.mkdtemp(prefix="det-qs-"), "state")
+# Where people have it: below /tmp no task would see it, each has its own.
+state = os.path.join(tempfile.mkdtemp(prefix="det-qs-", dir="/var/lib" if os.getuid() == 0 else os.path.expanduser("~")), "state")
 os.chmod(os.path.dirname(state), 0o755)
 
 
@@ -36,6 +37,24 @@ def left(what=state):
         except OSError:
             pass
     return found
+
+
+def thief():
+    """What a trial on that cluster gets at of its secrets: its log."""
+    port = open(state + "/master.port").read().strip()
+    env = dict(os.environ, DET_MASTER="http://127.0.0.1:" + port, DET_USER="admin", DET_PASS_FILE=state + "/admin.password",
+               XDG_CONFIG_HOME=state + "/config")
+    with tempfile.TemporaryDirectory() as d:
+        shutil.copy(os.path.join(TOP, "tests/integration/thief.py"), d)
+        with open(os.path.join(d, "thief.yaml"), "w") as f:
+            f.write("name: thief\nentrypoint: python3 thief.py\nmax_restarts: 0\nresources: {slots_per_trial: 0}\n"
+                    "environment: {environment_variables: [STATE=" + state + "]}\n"
+                    "searcher: {name: single, metric: loss, max_length: {batches: 1}}\n")
+        det = [state + "/prefix/bin/det"]
+        out = subprocess.run([*det, "experiment", "create", d + "/thief.yaml", d], env=env, text=True, capture_output=True, timeout=60, check=True).stdout
+    exp = re.search(r"Created experiment (\d+)", out).group(1)
+    subprocess.run([*det, "experiment", "wait", exp], env=env, capture_output=True, timeout=60, check=True)
+    return subprocess.run([*det, "experiment", "logs", exp], env=env, text=True, capture_output=True, timeout=60, check=True).stdout
 
 
 try:
@@ -58,6 +77,13 @@ try:
     assert "master: running" in quickstart("status")
     assert "Created experiment" not in quickstart("up")
     assert os.stat(state + "/admin.password").st_mode & 0o777 == 0o600
+    log = thief()
+    assert "tried=all" in log and log.count("=kept") > 9 and "LOST" not in log, log
+    secrets = [open(state + "/" + name).read().strip() for name in ("admin.password", "agent.token")]
+    for name in set(re.findall(r"readable (\S+)", log)) - {"admin.password", "agent.token"}:  # these two are empty there
+        with open(os.path.join(state, name), errors="replace") as f:
+            text = f.read()
+        assert not [s for s in secrets if s in text], name
     # an up that is interrupted while it trains, and a down right behind it, which leaves nothing
     os.unlink(state + "/experiment")
     second = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
