@@ -97,8 +97,7 @@ static int run_kernel(struct det_engine *e, det_kernel_fn *fn, const struct det_
 int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err)
 {
     bool f64 = c->kernel < DET_KERNEL_REAL_COUNT && run_is_f64(c);
-    det_kernel_fn *fn =
-        f64 ? e->backend->kernels_f64[c->kernel] : e->backend->kernels[c->kernel];
+    det_kernel_fn *fn = f64 ? e->backend->kernels_f64[c->kernel] : e->backend->kernels[c->kernel];
     enum det_dtype dtype;
     if (run_is_of_nothing(c))
         return run_of_nothing(e, c, err);
@@ -118,7 +117,7 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
 static bool goes_with(struct det_engine *e, const struct det_call *first, const struct det_call *c)
 {
     enum det_dtype dtype;
-    return e->backend->steps && !span_on() && !run_is_of_nothing(c) &&
+    return e->backend->steps && !span_on() && c->out[0]->numel > 0 &&
            !run_needs_cast(e, c, &dtype) && run_is_f64(c) == run_is_f64(first);
 }
 

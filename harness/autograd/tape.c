@@ -87,7 +87,9 @@ static int grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err
 int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
                    struct det_err *err)
 {
-    if (t->node || t->grad_set)
+    /* A module's vector of gradients may be wider than the leaf: what is computed comes there by a
+     * copy, not as the leaf's numbers in the vector's memory. */
+    if (t->node || t->grad_set || (t->grad && t->grad->dtype != t->dtype))
         return det__tensor_like(e, t, ret, err);
     int rc = grad_alloc(e, t, err);
     if (rc == 0)

@@ -224,6 +224,32 @@ static long runs_with(const char *name, const char *value)
     return *runs;
 }
 
+/* Attention of queries that a mask hides every key from, by the dtype's least number as masks of
+ * padding have it: the mean of the values, and gradients that are numbers. */
+static void least_mask(enum det_dtype dtype)
+{
+    enum { ROWS = 5, KEYS = 70, WIDTH = 16 };
+    struct det_engine *e = open_engine("cuda");
+    struct det_tensor *q = det_full(e, dtype, 4, (int64_t[]){1, 2, ROWS, WIDTH}, 0.25);
+    struct det_tensor *k =
+        det_requires_grad(e, det_full(e, dtype, 4, (int64_t[]){1, 2, KEYS, WIDTH}, 0.5));
+    struct det_tensor *v = det_full(e, dtype, 4, (int64_t[]){1, 2, KEYS, WIDTH}, 0.5);
+    struct det_tensor *mask = det_full(e, dtype, 2, (int64_t[]){ROWS, KEYS}, -3.38e38);
+    struct det_tensor *y = det_scaled_dot_product_attention(e, q, k, v, .mask = mask);
+    assert_true(det_item(e, det_mean(e, det_cast(e, y, DET_F32))) == 0.5);
+    assert_int_equal(det_backward(e, det_sum(e, det_cast(e, det_scale(e, y, 0), DET_F32))), 0);
+    assert_true(det_item(e, det_sum(e, det_cast(e, det_tensor_grad(k), DET_F32))) == 0);
+    assert_fine(e);
+    det_engine_destroy(e);
+}
+
+static void test_a_mask_of_the_least_number_leaves_the_mean(void **state)
+{
+    (void)state;
+    least_mask(DET_F32);
+    least_mask(DET_BF16);
+}
+
 static void test_tensors_too_large_for_cudnn_go_another_way(void **state)
 {
     assert_int_equal(runs_with("EMULATED_ELEMENTS", "75"), 1);
@@ -377,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),
         cmocka_unit_test(test_a_bias_costs_a_linear_layer_no_kernel),
         cmocka_unit_test(test_a_convolution_waits_for_what_is_copied_to_it),
+        cmocka_unit_test(test_a_mask_of_the_least_number_leaves_the_mean),
         cmocka_unit_test(test_tensors_too_large_for_cudnn_go_another_way),
         cmocka_unit_test(test_an_algorithm_that_wants_gigabytes_is_passed_over),
         cmocka_unit_test(test_a_view_at_an_odd_address_is_copied),

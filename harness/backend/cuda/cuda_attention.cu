@@ -1,21 +1,27 @@
 /*
  * Scaled dot-product attention (Vaswani et al. 2017) of any width, in f32 and f64; cuda_flash.h has
- * what is faster. One block for a query: scores of a tile of keys at a
- * time, with the running maximum and sum of Milakov & Gimelshein 2018, so that no matrix of times x
- * times exists. Gradients: a block for a query gives dq, a block for a key dk and dv, each from
- * scores computed again (Dao et al. 2022), each sum in the order of its tiles.
+ * what is faster. One block for a query: scores of a tile of keys at a time, with the running
+ * maximum and sum of Milakov & Gimelshein 2018, so that no matrix of times x times exists.
+ * Gradients: a block for a query gives dq, a block for a key dk and dv, each from scores computed
+ * again (Dao et al. 2022), each sum in the order of its tiles.
  */
 #include "cuda_flash.h"
 #include "cuda_flash_call.h"
 #include "cuda_random.cuh"
 #include "cuda_row.cuh"
 
+/* Halves are given to us for the tiles only: computes() of cuda_device.c. */
+static inline bool is_f32(const struct det_call *c)
+{
+    return c->in[c->kernel == DET_KERNEL_ATTENTION ? 0 : 1]->dtype == DET_F32;
+}
+
 /* In tiles where that is possible: flash() in f32, bf16 or f16. */
 #define IN_TILES(name, flash)                                                                      \
     int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
     {                                                                                              \
         int rc = cuda_flash_takes(c) ? flash(s, c, err) : DET_EUNIMPL;                             \
-        return rc == DET_EUNIMPL ? name<float>(s, c, err) : rc;                                    \
+        return rc == DET_EUNIMPL && is_f32(c) ? name<float>(s, c, err) : rc;                       \
     }                                                                                              \
     int cuda_##name##_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)     \
     {                                                                                              \

@@ -315,6 +315,11 @@ static void *stream_native(struct det_stream *s)
     return s->native;
 }
 
+static bool is_wide(const struct det_tensor *t)
+{
+    return !t || t->dtype == DET_F32;
+}
+
 /* The products are cuBLAS's and cuDNN's, which know all three; the others go by packs
  * (cuda_pack.cuh), of any dtype where they differ. */
 static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
@@ -324,6 +329,8 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_ATTENTION:
     case DET_KERNEL_ATTENTION_BWD:
         return cuda_flash_takes(c);
+    case DET_KERNEL_BATCH_NORM_BWD: /* x's gradient is made of the sums that are stored */
+        return is_wide(c->out[1]) && is_wide(c->out[2]);
     case DET_KERNEL_LINEAR:
     case DET_KERNEL_LINEAR_BWD_DATA:
     case DET_KERNEL_LINEAR_BWD_WEIGHT:
@@ -339,7 +346,6 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_LOG_SOFTMAX_BWD:
     case DET_KERNEL_BATCH_NORM_TRAIN:
     case DET_KERNEL_BATCH_NORM_EVAL:
-    case DET_KERNEL_BATCH_NORM_BWD:
     case DET_KERNEL_MAX_POOL2D:
     case DET_KERNEL_MAX_POOL2D_BWD:
     case DET_KERNEL_AVG_POOL2D:

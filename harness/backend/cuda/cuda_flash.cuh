@@ -232,7 +232,10 @@ __device__ inline float flash_score(const cuda_flash &f, const flash_spot &w, in
         return x;
     const typename E::element *mask = (const typename E::element *)f.mask;
     int64_t row = (w.b * f.mask_b + w.h * f.mask_h) * f.time + query;
-    return x + FLASH_LOG2E * E::number(mask[row * f.keys + key]);
+    float m = E::number(mask[row * f.keys + key]), y = x + FLASH_LOG2E * m;
+    /* A finite mask stays finite, though it be the least number: a query that all keys are hidden
+     * from by it has their mean, as without the factor. */
+    return y == -INFINITY && m != -INFINITY && x != -INFINITY ? -FLT_MAX : y;
 }
 
 /* Products become scores. TURNED: rows are keys, columns queries. */

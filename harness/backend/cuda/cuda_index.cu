@@ -1,7 +1,7 @@
 /*
- * Reading and adding at indices. Tensors are [A, N, B], or [N, B] where A = 1. Additions are made
- * in the order of the index, each destination by one thread: no atomics, equal bits at every run.
- * An index out of range sets *bad, which the stream's next synchronisation reports.
+ * Reading at indices, and what else takes them; cuda_index_add.cu adds. Tensors are [A, N, B], or
+ * [N, B] where A = 1. An index out of range sets *bad, which the stream's next synchronisation
+ * reports.
  */
 #include "cuda_index.cuh"
 

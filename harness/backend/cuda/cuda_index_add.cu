@@ -183,7 +183,6 @@ static int index_add(struct det_stream *s, const struct det_call *c, struct det_
     if (rc < 0 || o.k == 0 || c->out[0]->numel == 0)
         return rc;
     rc = sort(s, c, &o, err);
-    o.shift = 1; /* `from` is there */
     return rc < 0 ? rc : add_all(s, c, o, v, err);
 }
 

@@ -133,9 +133,6 @@ __device__ T cuda_combine(T v, F f)
 struct cuda_plus {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
-struct cuda_times {
-    __device__ double operator()(double a, double b) const { return a * b; }
-};
 struct cuda_greater {
     template <typename T>
     __device__ T operator()(T a, T b) const

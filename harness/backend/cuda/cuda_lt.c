@@ -15,7 +15,7 @@
 /* All that decides; compared and hashed as bytes. */
 struct key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t dtype, extra, ta, tb, align, unused;
+    int32_t dtype, extra, ta, tb, align, vector_align;
 };
 
 /* How a product of some shape is done. */
@@ -91,14 +91,19 @@ static uint64_t hash_key(const struct key *k)
     return h;
 }
 
-/* What all of them begin at a multiple of, 16 at most. */
-static int32_t alignment(const struct cuda_gemm *g, const void *vector)
+/* The power of two that an address is a multiple of, 16 at most. */
+static int32_t multiple(uintptr_t address)
 {
-    uintptr_t bits = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | (uintptr_t)vector;
     int32_t align = ALIGNED;
-    while (bits % (uintptr_t)align != 0)
+    while (address % (uintptr_t)align != 0)
         align /= 2;
     return align;
+}
+
+/* What all matrices begin at a multiple of. */
+static int32_t alignment(const struct cuda_gemm *g)
+{
+    return multiple((uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c);
 }
 
 static struct key key_of(const struct cuda_gemm *g, enum cuda_lt_extra extra, const void *vector)
@@ -108,7 +113,8 @@ static struct key key_of(const struct cuda_gemm *g, enum cuda_lt_extra extra, co
     k.m = g->m, k.n = g->n, k.k = g->k;
     k.lda = g->lda, k.ldb = g->ldb, k.ldc = g->ldc;
     k.dtype = (int32_t)g->dtype, k.extra = (int32_t)extra;
-    k.ta = g->ta, k.tb = g->tb, k.align = alignment(g, vector);
+    k.ta = g->ta, k.tb = g->tb, k.align = alignment(g);
+    k.vector_align = multiple((uintptr_t)vector);
     return k;
 }
 
@@ -171,53 +177,72 @@ static cublasStatus_t prefer(cublasLtMatmulPreference_t pref, int32_t align)
     return rc;
 }
 
+/* What cuBLASLt has for this shape, best first. */
+static cublasStatus_t ask(struct cuda_lt *lt, struct plan *p, void *vector,
+                          cublasLtMatmulHeuristicResult_t found[TRIES], int *n)
+{
+    cublasLtMatmulPreference_t pref = NULL;
+    cublasStatus_t rc = describe_all(p);
+    if (rc == CUBLAS_STATUS_SUCCESS) /* its address tells how it is aligned */
+        rc = SET(p, BIAS_POINTER, vector);
+    if (rc == CUBLAS_STATUS_SUCCESS)
+        rc = cublasLtMatmulPreferenceCreate(&pref);
+    if (rc == CUBLAS_STATUS_SUCCESS)
+        rc = prefer(pref, p->key.align);
+    if (rc == CUBLAS_STATUS_SUCCESS)
+        rc = cublasLtMatmulAlgoGetHeuristic(lt->handle, p->op, p->a, p->b, p->c, p->c, pref, TRIES,
+                                            found, n);
+    if (pref)
+        cublasLtMatmulPreferenceDestroy(pref);
+    return rc;
+}
+
+/* Only a refusal of the shape is kept; a moment without memory is not the shape's. */
+static bool is_refusal(cublasStatus_t rc)
+{
+    return rc == CUBLAS_STATUS_NOT_SUPPORTED || rc == CUBLAS_STATUS_INVALID_VALUE;
+}
+
 /* Fills the plan's algorithm, or refused. */
-static void choose(struct cuda_lt *lt, struct plan *p, void *vector)
+static int choose(struct cuda_lt *lt, struct plan *p, void *vector, struct det_err *err)
 {
     cublasLtMatmulHeuristicResult_t found[TRIES];
-    cublasLtMatmulPreference_t pref = NULL;
     int n = 0;
+    cublasStatus_t rc = ask(lt, p, vector, found, &n);
     p->refused = true;
-    /* The vector's address tells how it is aligned. */
-    if (describe_all(p) == CUBLAS_STATUS_SUCCESS &&
-        SET(p, BIAS_POINTER, vector) == CUBLAS_STATUS_SUCCESS &&
-        cublasLtMatmulPreferenceCreate(&pref) == CUBLAS_STATUS_SUCCESS &&
-        prefer(pref, p->key.align) == CUBLAS_STATUS_SUCCESS &&
-        cublasLtMatmulAlgoGetHeuristic(lt->handle, p->op, p->a, p->b, p->c, p->c, pref, TRIES,
-                                       found, &n) != CUBLAS_STATUS_SUCCESS)
-        n = 0;
-    for (int i = 0; i < n && p->refused; i++) {
+    if (rc != CUBLAS_STATUS_SUCCESS && !is_refusal(rc))
+        return cuda_check_blas(rc, "a choice of cuBLASLt's", err);
+    for (int i = 0; rc == CUBLAS_STATUS_SUCCESS && i < n && p->refused; i++) {
         if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > WORK_MAX)
             continue;
         p->algo = found[i].algo;
         p->work_bytes = found[i].workspaceSize;
         p->refused = false;
     }
-    if (pref)
-        cublasLtMatmulPreferenceDestroy(pref);
+    return 0;
 }
 
-static struct plan *plan_of(struct cuda_lt *lt, const struct key *key, void *vector)
+static int plan_of(struct cuda_lt *lt, const struct key *key, void *vector, struct plan **ret,
+                   struct det_err *err)
 {
     uint64_t hash = hash_key(key);
-    struct plan *p = imap_get(lt->plans, hash);
-    if (p && memcmp(&p->key, key, sizeof *key) == 0)
-        return p;
-    p = det_zalloc(sizeof *p);
+    *ret = imap_get(lt->plans, hash);
+    if (*ret && memcmp(&(*ret)->key, key, sizeof *key) == 0)
+        return 0;
+    struct plan *p = det_zalloc(sizeof *p);
     p->key = *key;
-    choose(lt, p, vector);
+    int rc = choose(lt, p, vector, err);
+    if (rc < 0) {
+        plan_destroy(p);
+        return rc;
+    }
     if (imap_size(lt->plans) >= PLANS_MAX)
         forget(lt);
     struct plan *same_hash = imap_put(lt->plans, hash, p);
     if (same_hash)
         plan_destroy(same_hash);
-    return p;
-}
-
-/* What only the call itself finds out. */
-static bool is_refusal(cublasStatus_t rc)
-{
-    return rc == CUBLAS_STATUS_NOT_SUPPORTED || rc == CUBLAS_STATUS_INVALID_VALUE;
+    *ret = p;
+    return 0;
 }
 
 int cuda_lt(struct det_stream *s, const struct cuda_gemm *g, enum cuda_lt_extra extra, void *vector,
@@ -233,14 +258,16 @@ int cuda_lt(struct det_stream *s, const struct cuda_gemm *g, enum cuda_lt_extra 
         return rc;
     struct cuda_lt *lt = s->device->lt;
     const struct key key = key_of(g, extra, vector);
-    struct plan *p = plan_of(lt, &key, vector);
+    struct plan *p;
+    if ((rc = plan_of(lt, &key, vector, &p, err)) < 0)
+        return rc;
     if (p->refused || (rc = cuda_workspace(s->device, p->work_bytes, &work, err)) < 0)
         return rc;
     cublasStatus_t done = SET(p, BIAS_POINTER, vector);
     if (done == CUBLAS_STATUS_SUCCESS)
         done = cublasLtMatmul(lt->handle, p->op, &one, g->b, p->a, g->a, p->b, &zero, g->c, p->c,
                               g->c, p->c, &p->algo, work, p->work_bytes, s->native);
-    p->refused = is_refusal(done);
+    p->refused = is_refusal(done); /* what only the call itself finds out */
     *ret_done = !p->refused;
     return p->refused ? 0 : cuda_check_blas(done, "cublasLtMatmul", err);
 }

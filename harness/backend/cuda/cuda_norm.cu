@@ -3,8 +3,8 @@
 #include "cuda_row.cuh"
 #include "cuda_tile.cuh"
 
-/* A row's mean (0 where `rms`) and the mean square about it, in one pass, about its first element:
- * no digits are lost where the mean is large. */
+/* A row's mean (0 where `rms`) and the mean square about it, in one pass, about its first element,
+ * and in double: no digits are lost where the mean is large, or the first element. */
 template <typename X, typename TEAM>
 __device__ static cuda_two<double> moments_of(X x, int64_t at, int64_t n, bool rms, TEAM team)
 {
@@ -12,13 +12,14 @@ __device__ static cuda_two<double> moments_of(X x, int64_t at, int64_t n, bool r
     real v[X::width], shift;
     X::open(x.load(at), v);
     shift = rms ? 0 : v[0];
-    cuda_two<real> r = {0, 0};
+    cuda_two<double> r = {0, 0};
     for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
         X::open(x.load(at + j), v);
         CUDA_UNROLL
         for (int i = 0; i < X::width; i++) {
-            r.a += v[i] - shift;
-            r.b += (v[i] - shift) * (v[i] - shift);
+            double d = (double)(v[i] - shift);
+            r.a += d;
+            r.b += d * d;
         }
     }
     r = team.combine(r, cuda_plus_two());

@@ -9,14 +9,14 @@
 
 struct pool {
     struct window_line rows, columns;
-    int64_t n, channels;
+    int64_t channels;
     int kernel_w;
 };
 
 static struct pool pool_of(const struct det_call *c, const struct det_tensor *x,
                            const struct det_tensor *y)
 {
-    return {window_rows(&c->a, x, y), window_columns(&c->a, x, y), x->dims[0], x->dims[1],
+    return {window_rows(&c->a, x, y), window_columns(&c->a, x, y), x->dims[1],
             c->a.kernel_w};
 }
 

@@ -98,14 +98,20 @@ static void settle(void)
     (void)cudaGetLastError();
 }
 
-static int timed(struct det_stream *s, const struct det_call *c, det_kernel_fn *fn,
-                 struct det_err *err)
+/* Another device's stream takes no events of the first one's: its calls are not timed, and must not
+ * fail by it. */
+static void record(cudaEvent_t event, struct det_stream *s)
 {
-    char text[200];
+    if (cudaEventRecord(event, s->native) != cudaSuccess)
+        (void)cudaGetLastError();
+}
+
+/* An event before what comes now, in the row of a call and its text. */
+static struct pending *begin(struct det_stream *s, const struct det_call *c, const char *text)
+{
     if (pending_n == PENDING_MAX)
         settle();
     struct pending *p = &pending[pending_n++];
-    text_of(c, text, sizeof text);
     p->shapes = row_of(&shapes, text);
     p->kernel = row_of(&kernels, cuda_kernel_name(c->kernel));
     p->counts = p->shapes->seen++ >= FIRST_CALLS;
@@ -113,10 +119,32 @@ static int timed(struct det_stream *s, const struct det_call *c, det_kernel_fn *
         cudaEventCreateWithFlags(&p->from, cudaEventDefault);
         cudaEventCreateWithFlags(&p->to, cudaEventDefault);
     }
-    cudaEventRecord(p->from, s->native);
-    int rc = fn(s, c, err);
-    cudaEventRecord(p->to, s->native);
+    record(p->from, s);
+    return p;
+}
+
+static int end(struct det_stream *s, struct pending *p, int rc)
+{
+    record(p->to, s);
     return rc;
+}
+
+static int timed(struct det_stream *s, const struct det_call *c, det_kernel_fn *fn,
+                 struct det_err *err)
+{
+    char text[200];
+    text_of(c, text, sizeof text);
+    struct pending *p = begin(s, c, text);
+    return end(s, p, fn(s, c, err));
+}
+
+static int timed_steps(struct det_stream *s, const struct det_call *c, size_t n,
+                       struct det_err *err)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s of %zu parameters", cuda_kernel_name(c->kernel), n);
+    struct pending *p = begin(s, c, text);
+    return end(s, p, plain->steps(s, c, n, err));
 }
 
 static int timed_kernel(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -137,6 +165,7 @@ const struct det_backend *cuda_profile_table(const struct det_backend *b)
         return b;
     plain = b;
     told = *b;
+    told.steps = b->steps ? timed_steps : NULL;
     for (int i = 0; i < DET_KERNEL_COUNT; i++)
         told.kernels[i] = b->kernels[i] ? timed_kernel : NULL;
     for (int i = 0; i < DET_KERNEL_REAL_COUNT; i++)

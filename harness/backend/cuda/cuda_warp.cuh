@@ -78,12 +78,16 @@ static inline int cuda_tiles(struct det_stream *s, const struct det_call *c, K k
     int rc = cuda_use(s->device, err);
     if (rc < 0 || blocks <= 0)
         return rc;
-    if (bytes > 48 << 10 &&
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
-            cudaSuccess) {
+    cudaError_t more =
+        bytes > 48 << 10
+            ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes)
+            : cudaSuccess;
+    if (more != cudaSuccess)
         (void)cudaGetLastError();
+    if (more == cudaErrorInvalidValue)
         return det_fail(err, DET_EUNIMPL, "a tile needs %zu bytes of shared memory", bytes);
-    }
+    if ((rc = cuda_check(more, "cudaFuncSetAttribute", err)) < 0)
+        return rc;
     CUDA_LAUNCH_TILES(kernel, (unsigned)(blocks < CUDA_GRID_MAX ? blocks : CUDA_GRID_MAX), threads,
                       bytes, s->native, args...);
     return cuda_launched(s, c, err);

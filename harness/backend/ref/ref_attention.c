@@ -57,14 +57,17 @@ static void scores(const struct row *r, struct head q, struct head k, const stru
         REF(attention_keep)(a, row_index(r), r->keep);
 }
 
-static double log_sum(const double *x, int64_t n)
+/* x becomes exp(x - the greatest), over whose sum it is to be: where a mask of the least number
+ * hides a whole row, the logarithm of the sum would be lost beside the greatest. */
+static double to_weights(double *x, int64_t n, double *max)
 {
-    double max = x[0], sum = 0;
+    double sum = 0;
+    *max = x[0];
     for (int64_t s = 1; s < n; s++)
-        max = x[s] > max ? x[s] : max;
+        *max = x[s] > *max ? x[s] : *max;
     for (int64_t s = 0; s < n; s++)
-        sum += exp(x[s] - max);
-    return max + log(sum);
+        sum += x[s] = exp(x[s] - *max);
+    return sum;
 }
 
 static void forward_row(const struct row *r)
@@ -75,13 +78,13 @@ static void forward_row(const struct row *r)
     struct head k = head_in(a, a->packed ? c->in[0] : c->in[1], 1, r->b, r->h);
     struct head v = head_in(a, a->packed ? c->in[0] : c->in[2], 2, r->b, r->h);
     scores(r, q, k, c->in[3]);
-    double lse = log_sum(r->weights, a->keys);
-    out_real(c, 1)[row_index(r)] = (real)lse;
+    double max, total = to_weights(r->weights, a->keys, &max);
+    out_real(c, 1)[row_index(r)] = (real)(max + log(total));
     for (int64_t d = 0; d < a->width; d++) {
         double sum = 0;
         for (int64_t s = 0; s < a->keys; s++)
-            sum += exp(r->weights[s] - lse) * (r->keep ? r->keep[s] : 1) * v.p[s * v.step + d];
-        y.p[r->t * y.step + d] = (real)sum;
+            sum += r->weights[s] * (r->keep ? r->keep[s] : 1) * v.p[s * v.step + d];
+        y.p[r->t * y.step + d] = (real)(sum / total);
     }
 }
 

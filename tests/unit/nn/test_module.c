@@ -88,6 +88,10 @@ static void test_gradients_of_halves_add_up(void **state)
         assert_int_equal(det_tensor_read(det_module_grads(fc), g, sizeof g, NULL), 0);
         assert_true(g[0] == 0.5f * (float)(i + 1) && g[16] == (float)(i + 1));
     }
+    det_module_zero_grad(fc);
+    assert_int_equal(det_backward(f->e, det_sum(f->e, det_forward(fc, x))), 0);
+    assert_int_equal(det_tensor_read(det_module_grads(fc), g, sizeof g, NULL), 0);
+    assert_true(g[0] == 0.5f && g[16] == 1);
     det_module_destroy(fc);
 }
 
@@ -324,7 +328,8 @@ static void test_no_memory_names_the_parameter(void **state)
     assert_int_equal(det_engine_create(&o, &e, NULL), 0);
     assert_null(det_nn_linear(e, 1000, 2000));
     assert_int_equal(det_engine_error(e, &err), DET_ENOMEM);
-    assert_non_null(strstr(err.text, "parameter \"weight\" of a layer linear, float32[2000, 1000]"));
+    assert_non_null(
+        strstr(err.text, "parameter \"weight\" of a layer linear, float32[2000, 1000]"));
     assert_non_null(strstr(err.text, "8000000 bytes"));
     det_engine_destroy(e);
 }
