@@ -61,9 +61,13 @@ double trial_late_look(struct trial_late *late, size_t ticket)
 {
     double all[LATE_PLACES];
     struct det_err err;
-    if (ticket >= late->n ||
-        det_tensor_read(late->places.v[ticket / LATE_PLACES], all, sizeof all, &err) < 0)
+    if (ticket >= late->n)
         return NAN;
+    const struct det_tensor *t = late->places.v[ticket / LATE_PLACES];
+    if (det_tensor_read(t, all, sizeof all, &err) < 0) {
+        det__keep_error(t->engine, &err); /* a device may say it only once */
+        return NAN;
+    }
     return all[ticket % LATE_PLACES];
 }
 

@@ -21,7 +21,7 @@ bool trial_late_put(struct trial_late *late, struct det_engine *e, const struct 
 /* All numbers, by ticket, borrowed until the next call; tickets begin anew. */
 DET_MUST int trial_late_read(struct trial_late *late, const double **ret, size_t *ret_n,
                              struct det_err *err);
-/* One of them, which stays; NaN where it cannot be read. */
+/* One of them, which stays; NaN where it cannot be read, which is the engine's error then. */
 double trial_late_look(struct trial_late *late, size_t ticket);
 /* Before the engine goes. */
 void trial_late_finish(struct trial_late *late);
