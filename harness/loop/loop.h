@@ -72,7 +72,10 @@ struct loop_observer {
     void (*validation)(void *self, int64_t steps, const struct loop_metrics *metrics);
     void (*checkpoint)(void *self, int64_t steps, const char *uuid);
     void (*progress)(void *self, double done, double length); /* in units of the operation */
-    void (*batch)(void *self, const struct loop *l, const struct loop_metrics *m); /* each one */
+    /* Whether batch() is called for the one that has just ended, for which a device may have to be
+     * waited for; NULL: for each. */
+    bool (*wants_batch)(void *self, const struct loop *l);
+    void (*batch)(void *self, const struct loop *l, const struct loop_metrics *m);
 };
 
 /* Strings and JSON are owned by the config (loop_config_finish frees them) but for http,

@@ -72,6 +72,7 @@ struct loop {
     bool chief_reports;     /* another rank, and rank 0 knows that hyperparameters cannot work */
 
     struct loop_rows rows;  /* training */
+    size_t n_settled;       /* rows whose numbers have all come */
     struct loop_rows outs;  /* validation */
     struct loop_op op;
 

@@ -102,7 +102,17 @@ static int hand_batch(struct loop *l, const void *batch, int64_t b, int64_t e, s
     return rc < 0 ? det_wrap(err, rc, "train_batch, batch %lld", (long long)b) : 0;
 }
 
-/* Numbers that are to come later are there now. */
+/* A device says late what failed: in any of the batches since it was asked last. */
+static int late_failed(const struct loop *l, int rc, struct det_err *err)
+{
+    int64_t end = l->state.batches_trained;
+    return det_wrap(err, rc,
+                    "training metrics of batches %lld to %lld (DET_CUDA_SYNC=1 or the device cpu "
+                    "names the call)",
+                    (long long)(end - (int64_t)(l->rows.n - l->n_settled)), (long long)end - 1);
+}
+
+/* Numbers that are to come later are there now; each row is waited for once. */
 static int settle(struct loop *l, struct det_err *err)
 {
     const double *values;
@@ -110,19 +120,22 @@ static int settle(struct loop *l, struct det_err *err)
     if (!l->t->late_metrics)
         return 0;
     int rc = l->t->late_metrics(l->self, &values, &n, err);
-    for (size_t i = 0; rc == 0 && i < l->rows.n; i++)
-        loop_metrics_settle(&l->rows.v[i], values, n);
-    return rc < 0 ? det_wrap(err, rc, "training metrics") : 0;
+    if (rc < 0)
+        return late_failed(l, rc, err);
+    for (; l->n_settled < l->rows.n; l->n_settled++)
+        loop_metrics_settle(&l->rows.v[l->n_settled], values, n);
+    return 0;
 }
 
-/* Whoever watches each batch sees its metrics now. */
+/* Whoever watches batches sees the metrics of this one now. */
 static int show_batch(struct loop *l, struct det_err *err)
 {
-    if (!l->c->observer.batch || !l->chief)
+    const struct loop_observer *o = &l->c->observer;
+    if (!o->batch || !l->chief || (o->wants_batch && !o->wants_batch(o->self, l)))
         return 0;
     int rc = settle(l, err);
     if (rc == 0)
-        l->c->observer.batch(l->c->observer.self, l, &l->rows.v[l->rows.n - 1]);
+        o->batch(o->self, l, &l->rows.v[l->rows.n - 1]);
     return rc;
 }
 
@@ -193,7 +206,7 @@ static int begin_workload(struct loop *l, struct det_err *err)
         rc = l->t->set_training(l->self, true, err);
     if (rc == 0)
         rc = loop_reducers_reset(l, true, err);
-    l->rows.n = 0;
+    l->rows.n = l->n_settled = 0;
     return rc;
 }
 

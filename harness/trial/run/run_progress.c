@@ -61,17 +61,25 @@ static void add_metrics(struct buf *b, const struct loop_metrics *m)
     }
 }
 
-static void on_batch(void *self, const struct loop *l, const struct loop_metrics *m)
+/* The bar is drawn again after DRAW_MS; batches in between are not waited for. */
+static bool begin_drawing(void *self, const struct loop *l)
 {
     struct run_progress *p = self;
-    int64_t now_ms = clk_mono_ms(), done = loop_batches_trained(l), total = total_batches(l);
+    int64_t now_ms = clk_mono_ms();
     if (p->began_batches < 0) {
-        p->began_batches = done - 1;
+        p->began_batches = loop_batches_trained(l) - 1;
         p->began_ms = now_ms;
     }
     if (now_ms - p->drawn_ms < DRAW_MS)
-        return;
+        return false;
     p->drawn_ms = now_ms;
+    return true;
+}
+
+static void on_batch(void *self, const struct loop *l, const struct loop_metrics *m)
+{
+    struct run_progress *p = self;
+    int64_t done = loop_batches_trained(l), total = total_batches(l);
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     add_bar(&b, done, total);
     add_speed(&b, p, done, total);
@@ -134,7 +142,8 @@ struct loop_observer run_progress_observer(struct run_progress *p, bool quiet)
     if (quiet)
         return (struct loop_observer){.self = p, .checkpoint = note_checkpoint};
     return (struct loop_observer){.self = p, .training = on_training, .validation = on_validation,
-                                  .checkpoint = on_checkpoint, .batch = p->bar ? on_batch : NULL};
+                                  .checkpoint = on_checkpoint, .wants_batch = begin_drawing,
+                                  .batch = p->bar ? on_batch : NULL};
 }
 
 void run_progress_finish(struct run_progress *p)
