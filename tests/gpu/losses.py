@@ -20,7 +20,11 @@ def losses(program, figure, device):
     p = subprocess.run([program, figure, str(os.cpu_count()), STEPS], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env)
     if p.returncode != 0:
         sys.exit(f"{figure} on {device}: status {p.returncode}: {p.stderr}")
-    return json.loads(p.stdout.splitlines()[0])["losses"]
+    first = (p.stdout.splitlines() or [""])[0]
+    try:
+        return json.loads(first)["losses"]
+    except ValueError:  # a loss that is no number any more
+        sys.exit(f"{figure} on {device}: no losses in {first!r}")
 
 
 def write(program, figures):
