@@ -26,7 +26,9 @@ from test_bad_input import write_trial  # noqa: E402
 DEVICE = sys.argv[1]
 PYTHON = os.environ.get("DET_GPU_PYTHON")  # one with PyTorch
 TRIALS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trials")
-CASE_S, ALL_S = (50, 135) if DEVICE == "cuda" else (120, 600)
+CASE_S = 50 if DEVICE == "cuda" else 120
+END_S = 35  # what the last case's words and the clean-up may take
+ALL_S = int(os.environ.get("DET_GPU_LIMIT", 630)) - END_S
 BEGIN = time.monotonic()
 HAS_SLOTS = DEVICE != "cpu"  # of GPUs
 SLACK_MIB = 512  # what a driver may keep
@@ -88,7 +90,7 @@ class OutOfTime(AssertionError):
 
 
 def nvidia_smi(what):
-    return subprocess.run(["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits"], capture_output=True, text=True,
+    return subprocess.run(["nvidia-smi", "-i", "0", f"--query-gpu={what}", "--format=csv,noheader,nounits"], capture_output=True, text=True,
                           check=True).stdout.strip().splitlines()[0]
 
 
@@ -488,12 +490,30 @@ def out_of_time(*_):
     raise OutOfTime("the case's time is over")
 
 
+def end_undisturbed():
+    """From here on: neither a case's time nor whoever says so again breaks into the clean-up."""
+    signal.alarm(0)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+
+
+def told_to_end(*_):
+    """What ends unittest too: to it a SystemExit is the failure of one case."""
+    end_undisturbed()
+    raise KeyboardInterrupt
+
+
 def main():
     signal.signal(signal.SIGALRM, out_of_time)
+    signal.signal(signal.SIGTERM, told_to_end)
+    if DEVICE == "cuda":
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"  # of a host with several
     chosen = [c for c in CASES if not sys.argv[2:] or c._testMethodName.removeprefix("test_") in sys.argv[2:]]
     try:
         done = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(unittest.TestSuite(chosen))
+    except KeyboardInterrupt:
+        sys.exit("told to end")
     finally:
+        end_undisturbed()
         if HOST.cluster:
             HOST.cluster.__exit__(None, None, None)
     if not done.wasSuccessful():  # last, for whoever is given the end of the output only
