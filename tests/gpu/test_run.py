@@ -114,6 +114,15 @@ class Run(unittest.TestCase):
         for line in ("ok    facts", "ok    ops", "FAIL  torch-seq (status 1", "FAIL  torch-vision (status 139"):
             self.assertIn(line, results)
 
+    def test_nothing_of_a_cluster_stays(self):
+        p = self.pack
+        p.script("tests/gpu/on_cluster.py", 'echo "$TMPDIR $DET_GPU_LIMIT"; touch "$TMPDIR/left"')
+        said, _ = p.start("cluster").communicate()
+        self.assertTrue(said.endswith("1 passed, 0 failed, 0 skipped\n"), said)
+        folder, limit = p.logs()["cluster.log"].decode().split()
+        self.assertEqual((os.path.dirname(folder), limit), (p.dir.name, LIMIT_S))
+        self.assertFalse(os.path.exists(folder))
+
     def test_a_pack_is_unpacked_when_it_is_another(self):
         p = self.pack
         for says in ("one", "another"):
