@@ -208,8 +208,9 @@ struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, in
 
 struct det_attention_options {
     struct det_tensor *mask; /* (time, keys), or (batch, heads, time, keys), broadcast: added to
-                                the scores (of their dtype), or bool, false hides. Of padded keys
-                                (key_padding_mask): bool (batch, 1, 1, keys). NULL: none */
+                                the scores (of their dtype, to which autocast rounds it), or bool,
+                                false hides. Of padded keys (key_padding_mask): bool
+                                (batch, 1, 1, keys). NULL: none */
     bool causal;             /* position t sees the keys 0..t */
     double dropout;          /* of the weights; pass 0 outside of training */
     double scale;            /* of the scores; 0: 1 / sqrt(width) */

@@ -107,13 +107,13 @@ void det_no_grad_begin(struct det_engine *e);
 void det_no_grad_end(struct det_engine *e);
 bool det_grad_enabled(const struct det_engine *e);
 
-/* Mixed precision (torch.autocast) for the operations between the two; calls nest. Matrix products
- * and convolutions compute in `dtype` (DET_BF16 or DET_F16; on a CPU both mean bf16; DET_F32
- * switches it off inside), norms, softmax, losses and reductions in f32, the rest in what they are
- * given, the wider of two; a batch norm keeps its input's dtype, with f32 sums and parameters.
- * Weights are cast once; their gradients stay f32. f64 tensors stay as they are. Do the backward
- * pass and the optimizer's step outside. 0 or the engine's error: DET_EUNIMPL where the device has
- * none. */
+/* Mixed precision (torch.autocast) for the operations between the two; calls nest. Matrix products,
+ * convolutions and attention take their inputs in `dtype` (DET_BF16 or DET_F16; on a CPU both mean
+ * bf16; DET_F32 switches it off inside), an additive mask too, which is rounded by it; norms,
+ * softmax, losses and reductions in f32, the rest in what they are given, the wider of two; a batch
+ * norm keeps its input's dtype, with f32 sums and parameters. Weights are cast once; their
+ * gradients stay f32. f64 tensors stay as they are. Do the backward pass and the optimizer's step
+ * outside. 0 or the engine's error: DET_EUNIMPL where the device has none. */
 int det_autocast_begin(struct det_engine *e, enum det_dtype dtype);
 void det_autocast_end(struct det_engine *e);
 /* The dtype that is on now; DET_F32 where none is. */
