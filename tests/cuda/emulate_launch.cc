@@ -10,6 +10,7 @@ struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 #define FIBERS_MAX  EMULATED_BLOCK_MAX
 #define STACK_BYTES (256 << 10)
+#define WARP        32
 
 /* The fibers of the block that runs; `at` is the one that has the turn. */
 static struct {
@@ -18,7 +19,7 @@ static struct {
     char *stack[FIBERS_MAX];
     bool done[FIBERS_MAX];
     unsigned at;
-    bool of_warp[FIBERS_MAX]; /* the barrier at which each is: a warp's, or the block's */
+    bool at_block[FIBERS_MAX]; /* waits at the block's barrier, not at its warp's */
 } run;
 
 unsigned emulated_block(void)
@@ -69,21 +70,21 @@ cudaError_t emulated_allow_shared(int bytes)
     return cudaSuccess;
 }
 
-static void meet(bool of_warp)
+static void meet(bool of_block)
 {
     assert(run.kernel); /* a kernel whose threads meet was launched as one whose threads do not */
-    run.of_warp[run.at] = of_warp;
+    run.at_block[run.at] = of_block;
     swapcontext(&run.fiber[run.at], &run.home);
 }
 
 void __syncthreads(void)
 {
-    meet(false);
+    meet(true);
 }
 
 void __syncwarp(void)
 {
-    meet(true);
+    meet(false);
 }
 
 static void fiber_main()
@@ -101,7 +102,7 @@ static void start(unsigned i)
     run.fiber[i].uc_stack.ss_sp = run.stack[i];
     run.fiber[i].uc_stack.ss_size = STACK_BYTES;
     run.fiber[i].uc_link = &run.home;
-    run.done[i] = false;
+    run.done[i] = run.at_block[i] = false;
     makecontext(&run.fiber[i], fiber_main, 0);
 }
 
@@ -115,22 +116,38 @@ static unsigned turn(unsigned round, unsigned i, unsigned n)
     return round % 2 ? n - 1 - at : at;
 }
 
-/* Every thread goes to its next barrier in turn; all must meet there or all be done. */
+/* The threads of a warp are at the same barrier, or all done: else some wait for ever. */
+static void check_warps(unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        unsigned first = i / WARP * WARP;
+        assert(run.done[i] == run.done[first] && run.at_block[i] == run.at_block[first]);
+    }
+}
+
+/* Every thread goes to its next barrier in turn. Who is at the block's waits there for all others;
+ * a warp goes on from its own. */
 static void run_block(unsigned threads)
 {
     unsigned ended = 0;
     blocks_run++;
     for (unsigned i = 0; i < threads; i++)
         start(i);
-    for (; ended == 0; rounds++) {
+    for (; ended < threads; rounds++) {
+        unsigned went = 0;
         for (unsigned i = 0; i < threads; i++) {
-            threadIdx.x = run.at = turn(rounds, i, threads);
+            run.at = turn(rounds, i, threads);
+            if (run.done[run.at] || run.at_block[run.at])
+                continue;
+            threadIdx.x = run.at;
             swapcontext(&run.home, &run.fiber[run.at]);
             ended += run.done[run.at];
+            went++;
         }
-        assert(ended == 0 || ended == threads); /* else some wait for ever */
-        for (unsigned i = 1; i < threads && ended == 0; i++)
-            assert(run.of_warp[i] == run.of_warp[0]);
+        check_warps(threads);
+        assert(went > 0 || ended == 0); /* else some wait for ever */
+        for (unsigned i = 0; i < threads && went == 0; i++)
+            run.at_block[i] = false;
     }
 }
 

@@ -119,27 +119,31 @@ void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)
 
 struct copy {
     void *to;
-    const void *from;
+    const void *from; /* NULL: zeros */
     size_t bytes;
 };
 
 static std::vector<copy> under_way[EMULATED_BLOCK_MAX];
 
-void cuda_copy16(void *to, const void *from)
+static void begin(void *to, const void *from, size_t bytes, bool inside)
 {
-    assert((uintptr_t)to % 16 == 0 && (uintptr_t)from % 16 == 0);
-    under_way[threadIdx.x].push_back({to, from, 16});
+    assert((uintptr_t)to % bytes == 0 && (uintptr_t)from % bytes == 0);
+    under_way[threadIdx.x].push_back({to, inside ? from : NULL, bytes});
 }
 
-void cuda_copy4(void *to, const void *from)
+void cuda_copy16(void *to, const void *from, bool inside)
 {
-    assert((uintptr_t)to % 4 == 0 && (uintptr_t)from % 4 == 0);
-    under_way[threadIdx.x].push_back({to, from, 4});
+    begin(to, from, 16, inside);
+}
+
+void cuda_copy8(void *to, const void *from, bool inside)
+{
+    begin(to, from, 8, inside);
 }
 
 void cuda_copies_wait(void)
 {
     for (const copy &c : under_way[threadIdx.x])
-        memcpy(c.to, c.from, c.bytes);
+        c.from ? memcpy(c.to, c.from, c.bytes) : memset(c.to, 0, c.bytes);
     under_way[threadIdx.x].clear();
 }

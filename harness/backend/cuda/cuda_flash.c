@@ -106,10 +106,10 @@ int cuda_flash_backward(struct det_stream *s, const struct det_call *c, struct d
     void *work = NULL;
     flash_of(c, &o, &f);
     size_t rows = (size_t)f.batch * (size_t)f.heads * (size_t)f.time;
-    int rc = cuda_workspace(s->device, rows * sizeof *f.delta, &work, err);
+    int rc = cuda_workspace(s->device, 2 * rows * sizeof *f.sums, &work, err);
     if (rc < 0)
         return rc;
-    f.delta = work;
+    f.sums = work;
     switch (o.q->dtype) {
     case DET_BF16:
         return cuda_flash_bwd_bf16(s, c, &f, err);

@@ -1,13 +1,14 @@
 /*
  * Attention in tiles, forward and backward, without a matrix of times x times (Dao 2023,
  * "FlashAttention-2"; the running maximum is of Milakov & Gimelshein 2018). A block owns some rows,
- * 16 to a warp, and walks over the rows of the other side, a tile at a time: queries over keys in
+ * 16 M to a warp, and walks over the rows of the other side, a tile at a time: queries over keys in
  * the forward pass and for dq, keys over queries for dk and dv. So each sum has one owner and one
  * order: equal bits, no atomics. Scores are in powers of 2.
  *
- * A warp's product lies in registers as the tensor cores have it: element e of tile n is row
- * g + 8 (e / 2), column 8 n + 2 t + e % 2. What an element is, E, has the products:
- * cuda_flash_half.cu, cuda_flash_f32.cu.
+ * A warp's product of 16 rows lies in registers as the tensor cores have it: element e of tile n is
+ * row g + 8 (e / 2), column 8 n + 2 t + e % 2. What an element is, E, has the products:
+ * cuda_flash_half.cuh, cuda_flash_f32.cu; and how many times 16 rows a warp has: what it reads of
+ * the other side then serves all of them.
  */
 #ifndef CUDA_FLASH_CUH
 #define CUDA_FLASH_CUH
@@ -21,11 +22,31 @@
 #define FLASH_LOG2E   1.4426950408889634f
 #define FLASH_LN2     0.6931471805599453f
 
-/* D: the width that there are registers for. */
-template <typename E, int D> struct flash_shape {
+/* What a kernel was compiled for: all calls, or those whose width is D, whose rows are aligned,
+ * whose scale is positive and that have no mask, with dropout or without. */
+enum flash_kind { FLASH_ANY, FLASH_PLAIN, FLASH_DROPPING };
+
+/* The call, with what the compiler may know of it. */
+template <int D, enum flash_kind KIND> __device__ inline cuda_flash flash_known(cuda_flash f)
+{
+    f.before = KIND == FLASH_ANY ? f.scale2 : 1;
+    f.after = KIND == FLASH_ANY ? 1 : f.scale2;
+    if (KIND == FLASH_ANY)
+        return f;
+    f.width = D;
+    f.aligned = true;
+    f.mask = NULL;
+    if (KIND == FLASH_PLAIN)
+        f.p = 0;
+    return f;
+}
+
+/* D: the width that there are registers for. M: how many times 16 rows a warp has. */
+template <typename E, int D, int M> struct flash_shape {
     typedef typename E::element element;
-    static constexpr int own = 16 * FLASH_WARPS;
+    static constexpr int warp_rows = 16 * M, own = warp_rows * FLASH_WARPS;
     static constexpr int inner = D > 64 ? 32 : 64;
+    static constexpr int part = E::part < inner ? E::part : inner; /* at once, when going back */
     static constexpr int piece = 16 / (int)sizeof(element);
     static constexpr int pitch = D + piece; /* so that neighbours of a column lie in other banks */
     static constexpr int stages = sizeof(element) == 2 ? 2 : 1;
@@ -39,29 +60,38 @@ template <typename E, int D> struct flash_shape {
     }
 };
 
-/* Where a thread is: the head, the first row of the block's own tile, and its lane. */
+/* Where a thread is: the head, the block's first own row and the warp's, and its lane. */
 struct flash_spot {
     int64_t b, h, head;
-    int first, warp, g, t;
+    int first, mine, warp, g, t;
 
     __device__ int row(int e) const
     {
-        return first + 16 * warp + g + 8 * (e >> 1);
+        return mine + g + 8 * (e >> 1);
+    }
+    /* The same with the warp's rows from 16 m on. */
+    __device__ flash_spot at(int m) const
+    {
+        flash_spot w = *this;
+        w.mine += 16 * m;
+        return w;
     }
 };
 
-/* Tile i of all heads; backwards: a head's last one first, which in a causal one has most to do. */
+/* Tile i of all heads. Backwards: the last ones have most to do. In a causal call tile by tile of
+ * all heads, those that have most to do first. */
 __device__ inline flash_spot flash_spot_of(const cuda_flash &f, int64_t i, int rows, int own,
                                            bool backwards)
 {
-    int64_t tiles = (rows + own - 1) / own, head = cuda_div(i, tiles), tile = i - head * tiles;
-    int64_t b = cuda_div(head, f.heads);
-    int lane = (int)threadIdx.x % CUDA_WARP;
+    int64_t tiles = (rows + own - 1) / own, heads = f.batch * f.heads;
+    int64_t tile = f.causal ? cuda_div(i, heads) : i - cuda_div(i, tiles) * tiles;
+    int64_t head = f.causal ? i - tile * heads : cuda_div(i, tiles), b = cuda_div(head, f.heads);
+    int lane = (int)threadIdx.x % CUDA_WARP, warp = (int)threadIdx.x / CUDA_WARP;
     if (backwards)
         tile = tiles - 1 - tile;
-    return {
-        b,       head - b * f.heads, head, (int)tile * own, (int)threadIdx.x / CUDA_WARP, lane >> 2,
-        lane & 3};
+    int first = (int)tile * own;
+    return {b,    head - b * f.heads, head,    first, first + own / FLASH_WARPS * warp,
+            warp, lane >> 2,          lane & 3};
 }
 
 template <typename T>
@@ -70,23 +100,23 @@ __device__ inline T *flash_row(const cuda_flash_rows &r, const flash_spot &w, in
     return (T *)r.p + w.b * r.batch + w.h * r.head + (int64_t)row * r.row;
 }
 
-/* `count` rows from `first` on, of `total`, into shared memory; 0 beyond the rows and the width. */
-template <typename E, int D>
+/* COUNT rows from `first` on, of `total`, into shared memory; 0 beyond the rows and the width. */
+template <typename S, int COUNT>
 __device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
-                                  const flash_spot &w, int first, int total, int count,
-                                  typename E::element *to)
+                                  const flash_spot &w, int first, int total,
+                                  typename S::element *to)
 {
-    typedef flash_shape<E, D> S;
-    typedef typename E::element element;
-    constexpr int pieces = D / S::piece;
-    for (int i = (int)threadIdx.x; i < count * pieces; i += FLASH_THREADS) {
-        int row = i / pieces, column = i % pieces * S::piece;
-        element *at = to + row * S::pitch + column;
-        bool inside = first + row < total && column < f.width;
-        const element *from = flash_row<element>(r, w, inside ? first + row : 0) + column;
-        if (inside && f.aligned)
-            cuda_copy16(at, from);
-        for (int e = 0; e < S::piece && !(inside && f.aligned); e++)
+    typedef typename S::element element;
+    constexpr int pieces = (S::pitch - S::piece) / S::piece, step = FLASH_THREADS / pieces;
+    int row = (int)threadIdx.x / pieces, column = (int)threadIdx.x % pieces * S::piece;
+    const element *from = flash_row<const element>(r, w, first + row) + column;
+    element *at = to + row * S::pitch + column;
+    CUDA_UNROLL
+    for (int i = 0; i < COUNT; i += step, from += step * r.row, at += step * S::pitch) {
+        bool inside = first + row + i < total && column < f.width;
+        if (f.aligned)
+            cuda_copy16(at, from, inside);
+        for (int e = 0; e < S::piece && !f.aligned; e++)
             at[e] = inside && column + e < f.width ? from[e] : (element)0;
     }
 }
@@ -94,16 +124,15 @@ __device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
 /* fn(first row, its tile of a, its tile of b, stage) for the inner tiles from..to-1, whose rows are
  * those of a and b; also(first row, stage) loads what else belongs to one. With two stages one tile
  * is under way while another one is worked on. */
-template <typename E, int D, typename F, typename L>
+template <typename S, typename F, typename L>
 __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
                                   const cuda_flash_rows &b, const flash_spot &w, int from, int to,
-                                  int total, typename E::element *tiles, F fn, L also)
+                                  int total, typename S::element *tiles, F fn, L also)
 {
-    typedef flash_shape<E, D> S;
     auto load = [&](int j, int stage) {
-        typename E::element *at = tiles + 2 * stage * S::inner_size;
-        flash_load<E, D>(f, a, w, j * S::inner, total, S::inner, at);
-        flash_load<E, D>(f, b, w, j * S::inner, total, S::inner, at + S::inner_size);
+        typename S::element *at = tiles + 2 * stage * S::inner_size;
+        flash_load<S, S::inner>(f, a, w, j * S::inner, total, at);
+        flash_load<S, S::inner>(f, b, w, j * S::inner, total, at + S::inner_size);
         also(j * S::inner, stage);
     };
     if (S::stages == 2 && from < to)
@@ -118,36 +147,31 @@ __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
         __syncthreads();
         if (S::stages == 2 && j + 1 < to)
             load(j + 1, stage ^ 1);
-        const typename E::element *at = tiles + 2 * stage * S::inner_size;
+        const typename S::element *at = tiles + 2 * stage * S::inner_size;
         fn(j * S::inner, at, at + S::inner_size, stage);
     }
 }
 
 /* A block's shared memory: the tiles it owns, those it walks over, each warp's scratch, sums. */
-template <typename E, int D> struct flash_memory {
-    typedef flash_shape<E, D> S;
-    typename E::element *own, *inner, *scratch;
-    float *sums; /* lse, then delta, of each stage's queries */
+template <typename S> struct flash_memory {
+    typedef typename S::element element;
+    element *own, *inner, *scratch;
+    float *sums; /* two for each query of each stage */
 
     __device__ flash_memory(unsigned char *shared, int owned, const flash_spot &w)
     {
-        own = (typename E::element *)shared;
+        own = (element *)shared;
         inner = own + owned * S::own_size;
         scratch = inner + 2 * S::stages * S::inner_size;
         sums = (float *)(void *)(scratch + FLASH_WARPS * S::scratch);
         scratch += w.warp * S::scratch;
     }
     /* This warp's rows of an own tile. */
-    __device__ const typename E::element *rows(int tile, const flash_spot &w) const
+    __device__ const element *rows(int tile, const flash_spot &w) const
     {
-        return own + tile * S::own_size + 16 * w.warp * S::pitch;
+        return own + tile * S::own_size + S::warp_rows * w.warp * S::pitch;
     }
 };
-
-__device__ inline int flash_depth(const cuda_flash &f)
-{
-    return (f.width + 15) & ~15;
-}
 
 /* Which of four weights dropout leaves. */
 __device__ inline uint32_t flash_kept_four(const cuda_flash &f, uint64_t block)
@@ -168,7 +192,7 @@ __device__ inline uint32_t flash_kept_shared(const cuda_flash &f, const flash_sp
                                              int n)
 {
     int mine = TURNED ? w.g & 3 : w.t & 1, half = TURNED ? mine >> 1 : mine;
-    int own = w.first + 16 * w.warp + 8 * half + (TURNED ? w.g & ~3 : w.g);
+    int own = w.mine + 8 * half + (TURNED ? w.g & ~3 : w.g);
     int column = inner + 8 * n + (TURNED ? 2 * w.t + (mine & 1) : 4 * (w.t >> 1));
     int64_t row = w.head * f.time + (TURNED ? column : own);
     uint64_t draw = (uint64_t)(row * f.keys + (TURNED ? own : column));
@@ -184,13 +208,11 @@ __device__ inline uint32_t flash_kept_shared(const cuda_flash &f, const flash_sp
     return kept;
 }
 
-/* Which of this thread's weights dropout leaves: bit 4 n + e. Not unrolled: a draw is long. */
+/* The same of 16 rows and N tiles: bit 4 n + e. Not unrolled: a draw is long. */
 template <int N, bool TURNED>
-__device__ inline uint32_t flash_kept(const cuda_flash &f, const flash_spot &w, int inner)
+__device__ inline uint32_t flash_kept_rows(const cuda_flash &f, const flash_spot &w, int inner)
 {
     uint32_t kept = 0;
-    if (f.p <= 0)
-        return 0;
     if (f.keys % 4 == 0) {
         CUDA_ROLLED
         for (int n = 0; n < N; n++)
@@ -207,6 +229,16 @@ __device__ inline uint32_t flash_kept(const cuda_flash &f, const flash_spot &w, 
     return kept;
 }
 
+/* The same of all the warp's rows, of 16 each. */
+template <int M, int N, bool TURNED>
+__device__ inline void flash_kept(const cuda_flash &f, const flash_spot &w, int inner,
+                                  uint32_t kept[M])
+{
+    CUDA_UNROLL
+    for (int m = 0; m < M; m++)
+        kept[m] = f.p > 0 ? flash_kept_rows<N, TURNED>(f, w.at(m), inner) : 0;
+}
+
 /* s times dropout's factors. */
 template <int N>
 __device__ inline void flash_drop(const cuda_flash &f, uint32_t kept, float (*s)[4])
@@ -221,15 +253,31 @@ __device__ inline void flash_drop(const cuda_flash &f, uint32_t kept, float (*s)
     }
 }
 
-/* The score of a product: -inf where the key is hidden, or where there is no such query. */
-template <typename E>
-__device__ inline float flash_score(const cuda_flash &f, const flash_spot &w, int query, int key,
-                                    float x)
+/* The columns [x, y) that a row counts with. TURNED: rows are keys, columns queries. */
+template <bool TURNED> __device__ inline int2 flash_columns(const cuda_flash &f, int row)
 {
-    if (query >= f.time || key >= f.keys || (f.causal && key > query))
-        return -INFINITY;
-    if (!f.mask)
-        return x;
+    if (row >= (TURNED ? f.keys : f.time))
+        return {0, 0};
+    if (TURNED)
+        return {f.causal && row < f.time ? row : f.causal ? f.time : 0, f.time};
+    return {0, f.causal && row < f.keys ? row + 1 : f.keys};
+}
+
+/* Whether a warp's `rows` rows have nothing to do with the columns inner..inner+n-1. */
+template <bool TURNED>
+__device__ inline bool flash_skips(const cuda_flash &f, const flash_spot &w, int rows, int inner,
+                                   int n)
+{
+    if (w.mine >= (TURNED ? f.keys : f.time))
+        return true;
+    return f.causal && (TURNED ? inner + n <= w.mine : inner >= w.mine + rows);
+}
+
+/* The score x with its part of the mask. */
+template <typename E>
+__device__ inline float flash_masked(const cuda_flash &f, const flash_spot &w, int query, int key,
+                                     float x)
+{
     const typename E::element *mask = (const typename E::element *)f.mask;
     int64_t row = (w.b * f.mask_b + w.h * f.mask_h) * f.time + query;
     float m = E::number(mask[row * f.keys + key]), y = x + FLASH_LOG2E * m;
@@ -238,29 +286,35 @@ __device__ inline float flash_score(const cuda_flash &f, const flash_spot &w, in
     return y == -INFINITY && m != -INFINITY && x != -INFINITY ? -FLT_MAX : y;
 }
 
-/* Products become scores. TURNED: rows are keys, columns queries. */
-template <typename E, int D, bool TURNED>
+/* Products of 16 rows and 8 N columns become scores, -inf where a key is hidden or where there is
+ * no such query. */
+template <typename E, int N, bool TURNED>
 __device__ inline void flash_scores(const cuda_flash &f, const flash_spot &w, int inner,
                                     float (*s)[4])
 {
-    typedef flash_shape<E, D> S;
-    int last = w.first + S::own, end = inner + S::inner;
-    bool all = last <= (TURNED ? f.keys : f.time) && end <= (TURNED ? f.time : f.keys) &&
-               (!f.causal || (TURNED ? last - 1 <= inner : end - 1 <= w.first)) && !f.mask;
+    int rows = w.mine + 16, columns = inner + 8 * N;
+    bool all = rows <= (TURNED ? f.keys : f.time) && columns <= (TURNED ? f.time : f.keys) &&
+               (!f.causal || (TURNED ? rows - 1 <= inner : columns - 1 <= w.mine)) && !f.mask;
     CUDA_UNROLL
-    for (int n = 0; n < S::inner / 8; n++) {
+    for (int n = 0; n < N; n++) {
         CUDA_UNROLL
         for (int e = 0; e < 4; e++)
-            s[n][e] *= f.scale2;
+            s[n][e] *= f.before;
     }
     if (all)
         return;
     CUDA_UNROLL
-    for (int n = 0; n < S::inner / 8; n++) {
+    for (int half = 0; half < 2; half++) {
+        int own = w.row(2 * half);
+        int2 has = flash_columns<TURNED>(f, own);
         CUDA_UNROLL
-        for (int e = 0; e < 4; e++) {
-            int own = w.row(e), column = inner + 8 * n + 2 * w.t + (e & 1);
-            s[n][e] = flash_score<E>(f, w, TURNED ? column : own, TURNED ? own : column, s[n][e]);
+        for (int i = 0; i < 2 * N; i++) {
+            int column = inner + 8 * (i >> 1) + 2 * w.t + (i & 1);
+            float *x = &s[i >> 1][2 * half + (i & 1)];
+            if (column < has.x || column >= has.y)
+                *x = -INFINITY;
+            else if (f.mask)
+                *x = flash_masked<E>(f, w, TURNED ? column : own, TURNED ? own : column, *x);
         }
     }
 }

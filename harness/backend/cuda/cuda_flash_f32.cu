@@ -31,20 +31,25 @@ struct flash_f32_elements {
 
 struct flash_f32 : flash_f32_elements {
     template <int INNER> static constexpr int scratch = 16 * (INNER + 4); /* a warp's weights */
+    template <int D> static constexpr int rows_of = 1;
+    template <int D> static constexpr int key_rows_of = 1;
+    static constexpr int part = 64, forward_blocks = 1, queries_blocks = 1, keys_blocks = 1;
+    static constexpr bool has_kinds = false;
 
-    /* c += a b^T of the warp's 16 rows and INNER others, of `depth` elements. */
-    template <int INNER, int PITCH>
-    __device__ __forceinline__ static void rows(float (*c)[4], const float *a, const float *b,
-                                                int depth)
+    /* c += a b^T of the warp's 16 rows and 8 N others, of `width` elements. */
+    template <int M, int N, int D, int PITCH>
+    __device__ __forceinline__ static void rows(float (*all)[N][4], const float *a, const float *b,
+                                                int width)
     {
+        float(*c)[4] = all[0];
         int lane = (int)threadIdx.x % CUDA_WARP, g = lane >> 2, t = lane & 3;
         a += g * PITCH;
         b += 2 * t * PITCH;
         CUDA_ROLLED
-        for (int k = 0; k < depth; k += 4) {
+        for (int k = 0; k < width; k += 4) {
             float4 x0 = *(const float4 *)(a + k), x1 = *(const float4 *)(a + 8 * PITCH + k);
             CUDA_UNROLL
-            for (int n = 0; n < INNER / 8; n++) {
+            for (int n = 0; n < N; n++) {
                 CUDA_UNROLL
                 for (int e = 0; e < 2; e++) {
                     float4 y = *(const float4 *)(b + (8 * n + e) * PITCH + k);
@@ -56,19 +61,22 @@ struct flash_f32 : flash_f32_elements {
     }
 
     /* o += s v. The weights go through shared memory: a thread needs its whole rows of them. */
-    template <int INNER, int D, int PITCH>
-    __device__ __forceinline__ static void weighted(float (*o)[4], const float (*s)[4],
-                                                    const float *v, int width, float *own)
+    template <int M, int N, int D, int PITCH>
+    __device__ __forceinline__ static void weighted(float (*sums)[D / 8][4],
+                                                    const float (*weights)[N][4], const float *v,
+                                                    int width, float *own)
     {
-        constexpr int P = INNER + 4;
+        constexpr int P = 8 * N + 4;
+        float(*o)[4] = sums[0];
+        const float(*s)[4] = weights[0];
         int lane = (int)threadIdx.x % CUDA_WARP, g = lane >> 2, t = lane & 3;
         CUDA_UNROLL
-        for (int n = 0; n < INNER / 8; n++) {
+        for (int n = 0; n < N; n++) {
             *(float2 *)(own + g * P + 8 * n + 2 * t) = {s[n][0], s[n][1]};
             *(float2 *)(own + (g + 8) * P + 8 * n + 2 * t) = {s[n][2], s[n][3]};
         }
         __syncwarp();
-        for (int k = 0; k < INNER; k++) {
+        for (int k = 0; k < 8 * N; k++) {
             float x0 = own[g * P + k], x1 = own[(g + 8) * P + k];
             CUDA_UNROLL
             for (int m = 0; m < D / 16; m++) {

@@ -12,23 +12,23 @@ struct flash_sums {
 
 /* Scores become weights; what was summed so far shrinks to the new maximum. */
 template <int N, int D>
-__device__ inline void flash_weigh(float (*s)[4], float (*o)[4], flash_sums &sums)
+__device__ inline void flash_weigh(const cuda_flash &f, float (*s)[4], float (*o)[4],
+                                   flash_sums &sums)
 {
     CUDA_UNROLL
     for (int half = 0; half < 2; half++) {
-        float top = sums.top[half];
+        float top = sums.top[half], was = top;
         CUDA_UNROLL
         for (int n = 0; n < N; n++)
             top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-        top = cuda_quad_max(top);
-        float from = top == -INFINITY ? 0 : top, shrink = cuda_exp2(sums.top[half] - from);
-        float total = sums.total[half] * shrink;
-        sums.top[half] = top;
+        sums.top[half] = top = cuda_quad_max(top);
+        float from = top == -INFINITY ? 0 : top * f.after;
+        float shrink = cuda_exp2(was * f.after - from), total = sums.total[half] * shrink;
         CUDA_UNROLL
         for (int n = 0; n < N; n++) {
             CUDA_UNROLL
             for (int e = 2 * half; e < 2 * half + 2; e++)
-                total += s[n][e] = cuda_exp2(s[n][e] - from);
+                total += s[n][e] = cuda_exp2(s[n][e] * f.after - from);
         }
         sums.total[half] = total;
         CUDA_UNROLL
@@ -47,27 +47,11 @@ __device__ inline int flash_key_tiles(const cuda_flash &f, const flash_spot &w, 
     return (keys + inner - 1) / inner;
 }
 
+/* Writes 16 rows of y and their lse. */
 template <typename E, int D>
-__device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsigned char *shared)
+__device__ inline void flash_finish(const cuda_flash &f, const flash_spot &w,
+                                    const flash_sums &sums, const float (*o)[4])
 {
-    typedef flash_shape<E, D> S;
-    typedef typename E::element element;
-    flash_spot w = flash_spot_of(f, i, f.time, S::own, true);
-    flash_memory<E, D> m(shared, 1, w);
-    flash_sums sums = {{-INFINITY, -INFINITY}, {0, 0}};
-    float o[D / 8][4] = {};
-    flash_load<E, D>(f, f.q, w, w.first, f.time, S::own, m.own);
-    auto step = [&](int inner, const element *k, const element *v, int) {
-        uint32_t kept = flash_kept<S::inner / 8, false>(f, w, inner);
-        float s[S::inner / 8][4] = {};
-        E::template rows<S::inner, S::pitch>(s, m.rows(0, w), k, flash_depth(f));
-        flash_scores<E, D, false>(f, w, inner, s);
-        flash_weigh<S::inner / 8, D>(s, o, sums);
-        flash_drop<S::inner / 8>(f, kept, s);
-        E::template weighted<S::inner, D, S::pitch>(o, s, v, f.width, m.scratch);
-    };
-    flash_walk<E, D>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
-                     step, [](int, int) {});
     float factor[2];
     CUDA_UNROLL
     for (int half = 0; half < 2; half++) {
@@ -75,27 +59,66 @@ __device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsign
         int row = w.row(2 * half);
         factor[half] = 1 / total;
         if (w.t == 0 && row < f.time)
-            f.lse[w.head * f.time + row] = (sums.top[half] + log2f(total)) * FLASH_LN2;
+            f.lse[w.head * f.time + row] = (sums.top[half] * f.after + log2f(total)) * FLASH_LN2;
     }
     flash_write<E, D>(f, f.y, w, f.time, o, factor);
+}
+
+template <typename E, int D>
+__device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsigned char *shared)
+{
+    constexpr int M = E::template rows_of<D>;
+    typedef flash_shape<E, D, M> S;
+    typedef typename E::element element;
+    constexpr int N = S::inner / 8;
+    flash_spot w = flash_spot_of(f, i, f.time, S::own, true);
+    flash_memory<S> m(shared, 1, w);
+    flash_sums sums[M];
+    float o[M][D / 8][4] = {};
+    CUDA_UNROLL
+    for (int k = 0; k < M; k++)
+        sums[k] = {{-INFINITY, -INFINITY}, {0, 0}};
+    flash_load<S, S::own>(f, f.q, w, w.first, f.time, m.own);
+    auto step = [&](int inner, const element *k, const element *v, int) {
+        if (flash_skips<false>(f, w, S::warp_rows, inner, S::inner))
+            return;
+        uint32_t kept[M];
+        flash_kept<M, N, false>(f, w, inner, kept);
+        float s[M][N][4] = {};
+        E::template rows<M, N, D, S::pitch>(s, m.rows(0, w), k, f.width);
+        CUDA_UNROLL
+        for (int k = 0; k < M; k++) {
+            flash_scores<E, N, false>(f, w.at(k), inner, s[k]);
+            flash_weigh<N, D>(f, s[k], o[k], sums[k]);
+            flash_drop<N>(f, kept[k], s[k]);
+        }
+        E::template weighted<M, N, D, S::pitch>(o, s, v, f.width, m.scratch);
+    };
+    flash_walk<S>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner, step,
+                  [](int, int) {});
+    CUDA_UNROLL
+    for (int k = 0; k < M; k++)
+        flash_finish<E, D>(f, w.at(k), sums[k], o[k]);
 }
 
 /* ---- backward ---- */
 
 /* From scores and the products dy . v: the weights, as dropout leaves them, in s, and the gradients
- * of the scores in g. of(e, column) gives a query's lse, for powers of 2, and delta. */
+ * of the scores in g. of(n, r) gives lse, for powers of 2, and delta of the queries of tile n's
+ * elements. */
 template <int N, typename F>
-__device__ inline void flash_slopes(const cuda_flash &f, const flash_spot &w, int inner,
-                                    uint32_t kept, float (*s)[4], float (*g)[4], F of)
+__device__ inline void flash_slopes(const cuda_flash &f, uint32_t kept, float (*s)[4],
+                                    float (*g)[4], F of)
 {
     flash_drop<N>(f, kept, g);
     CUDA_UNROLL
     for (int n = 0; n < N; n++) {
+        float2 r[4];
+        of(n, r);
         CUDA_UNROLL
         for (int e = 0; e < 4; e++) {
-            float2 r = of(e, inner + 8 * n + 2 * w.t + (e & 1));
-            s[n][e] = cuda_exp2(s[n][e] - r.x);
-            g[n][e] = s[n][e] * (g[n][e] - r.y);
+            s[n][e] = cuda_exp2(s[n][e] * f.after - r[e].x);
+            g[n][e] = s[n][e] * (g[n][e] - r[e].y);
         }
     }
     flash_drop<N>(f, kept, s);
@@ -107,7 +130,7 @@ template <typename E, int D>
 __device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
                                       const typename E::element *dy, const typename E::element *y)
 {
-    constexpr int piece = flash_shape<E, D>::piece;
+    constexpr int piece = 16 / (int)sizeof(typename E::element);
     float sum = 0;
     for (int d = w.t; !f.aligned && d < f.width; d += 4)
         sum += E::number(dy[d]) * E::number(y[d]);
@@ -122,104 +145,143 @@ __device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
     return sum;
 }
 
-/* lse, for powers of 2, and dy . y of one of this thread's rows; the latter is kept for the other
- * kernel. */
+/* lse, for powers of 2, and dy . y of one of this thread's rows; kept for the other kernel. */
 template <typename E, int D>
 __device__ inline float2 flash_delta(const cuda_flash &f, const flash_spot &w,
                                      const typename E::element *dy, int half)
 {
-    typedef flash_shape<E, D> S;
     typedef typename E::element element;
     int row = w.row(2 * half);
     float sum = 0;
     if (row < f.time)
-        sum = flash_product<E, D>(f, w, dy + (w.g + 8 * half) * S::pitch,
-                                  flash_row<const element>(f.y, w, row));
+        sum = flash_product<E, D>(f, w, dy, flash_row<const element>(f.y, w, row));
     sum = cuda_quad_sum(sum);
     if (row >= f.time)
         return {0, 0};
+    float2 r = {f.lse[w.head * f.time + row] * FLASH_LOG2E, sum};
     if (w.t == 0)
-        f.delta[w.head * f.time + row] = sum;
-    return {f.lse[w.head * f.time + row] * FLASH_LOG2E, sum};
+        *(float2 *)(void *)(f.sums + 2 * (w.head * f.time + row)) = r;
+    return r;
 }
 
 template <typename E, int D>
 __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsigned char *shared)
 {
-    typedef flash_shape<E, D> S;
+    constexpr int M = E::template rows_of<D>;
+    typedef flash_shape<E, D, M> S;
     typedef typename E::element element;
+    constexpr int N = S::part / 8;
     flash_spot w = flash_spot_of(f, i, f.time, S::own, true);
-    flash_memory<E, D> m(shared, 2, w);
-    float o[D / 8][4] = {}, factor[2] = {f.scale, f.scale};
-    flash_load<E, D>(f, f.q, w, w.first, f.time, S::own, m.own);
-    flash_load<E, D>(f, f.dy, w, w.first, f.time, S::own, m.own + S::own_size);
+    flash_memory<S> m(shared, 2, w);
+    float o[M][D / 8][4] = {}, factor[2] = {f.scale, f.scale};
+    flash_load<S, S::own>(f, f.q, w, w.first, f.time, m.own);
+    flash_load<S, S::own>(f, f.dy, w, w.first, f.time, m.own + S::own_size);
     cuda_copies_wait();
     __syncthreads();
-    float2 rows[2];
+    float2 rows[M][2];
     CUDA_UNROLL
-    for (int half = 0; half < 2; half++)
-        rows[half] = flash_delta<E, D>(f, w, m.rows(1, w), half);
-    auto step = [&](int inner, const element *k, const element *v, int) {
-        uint32_t kept = flash_kept<S::inner / 8, false>(f, w, inner);
-        float s[S::inner / 8][4] = {}, g[S::inner / 8][4] = {};
-        E::template rows<S::inner, S::pitch>(s, m.rows(0, w), k, flash_depth(f));
-        E::template rows<S::inner, S::pitch>(g, m.rows(1, w), v, flash_depth(f));
-        flash_scores<E, D, false>(f, w, inner, s);
-        flash_slopes<S::inner / 8>(f, w, inner, kept, s, g,
-                                   [&](int e, int) { return rows[e >> 1]; });
-        E::template weighted<S::inner, D, S::pitch>(o, g, k, f.width, m.scratch);
+    for (int k = 0; k < 2 * M; k++)
+        rows[k / 2][k % 2] =
+            flash_delta<E, D>(f, w.at(k / 2), m.rows(1, w) + (w.g + 8 * k) * S::pitch, k % 2);
+    auto step = [&](int inner, const element *k, const element *v) {
+        if (flash_skips<false>(f, w, S::warp_rows, inner, S::part))
+            return;
+        uint32_t kept[M];
+        flash_kept<M, N, false>(f, w, inner, kept);
+        float s[M][N][4] = {}, g[M][N][4] = {};
+        E::template rows<M, N, D, S::pitch>(s, m.rows(0, w), k, f.width);
+        E::template rows<M, N, D, S::pitch>(g, m.rows(1, w), v, f.width);
+        CUDA_UNROLL
+        for (int j = 0; j < M; j++) {
+            flash_scores<E, N, false>(f, w.at(j), inner, s[j]);
+            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int, float2 *r) {
+                r[0] = r[1] = rows[j][0], r[2] = r[3] = rows[j][1];
+            });
+        }
+        E::template weighted<M, N, D, S::pitch>(o, g, k, f.width, m.scratch);
     };
-    flash_walk<E, D>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
-                     step, [](int, int) {});
-    flash_write<E, D>(f, f.dq, w, f.time, o, factor);
+    auto parts = [&](int inner, const element *k, const element *v, int) {
+        CUDA_ROLLED
+        for (int j = 0; j < S::inner; j += S::part)
+            step(inner + j, k + j * S::pitch, v + j * S::pitch);
+    };
+    flash_walk<S>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
+                  parts, [](int, int) {});
+    CUDA_UNROLL
+    for (int k = 0; k < M; k++)
+        flash_write<E, D>(f, f.dq, w.at(k), f.time, o[k], factor);
+}
+
+/* The sums of the queries from `first` on, into shared memory. */
+template <int COUNT>
+__device__ inline void flash_load_sums(const cuda_flash &f, const flash_spot &w, int first,
+                                       float *to)
+{
+    for (int i = (int)threadIdx.x; i < COUNT; i += FLASH_THREADS) {
+        bool inside = first + i < f.time;
+        cuda_copy8(to + 2 * i, f.sums + 2 * (w.head * f.time + (inside ? first + i : 0)), inside);
+    }
 }
 
 template <typename E, int D>
 __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned char *shared)
 {
-    typedef flash_shape<E, D> S;
+    constexpr int M = E::template key_rows_of<D>;
+    typedef flash_shape<E, D, M> S;
     typedef typename E::element element;
+    constexpr int N = S::part / 8;
     flash_spot w = flash_spot_of(f, i, f.keys, S::own, false);
-    flash_memory<E, D> m(shared, 2, w);
-    float dk[D / 8][4] = {}, dv[D / 8][4] = {}, one[2] = {1, 1}, factor[2] = {f.scale, f.scale};
-    flash_load<E, D>(f, f.k, w, w.first, f.keys, S::own, m.own);
-    flash_load<E, D>(f, f.v, w, w.first, f.keys, S::own, m.own + S::own_size);
-    auto sums_of = [&](int inner, int stage) {
-        for (int i = (int)threadIdx.x; i < 2 * S::inner; i += FLASH_THREADS) {
-            int query = inner + i % S::inner;
-            const float *from = (i < S::inner ? f.lse : f.delta) + w.head * f.time + query;
-            if (query < f.time)
-                cuda_copy4(m.sums + 2 * stage * S::inner + i, from);
-            else
-                m.sums[2 * stage * S::inner + i] = 0;
+    flash_memory<S> m(shared, 2, w);
+    float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {};
+    flash_load<S, S::own>(f, f.k, w, w.first, f.keys, m.own);
+    flash_load<S, S::own>(f, f.v, w, w.first, f.keys, m.own + S::own_size);
+    auto step = [&](int inner, const element *q, const element *dy, const float *sums) {
+        if (flash_skips<true>(f, w, S::warp_rows, inner, S::part))
+            return;
+        uint32_t kept[M];
+        flash_kept<M, N, true>(f, w, inner, kept);
+        float s[M][N][4] = {}, g[M][N][4] = {};
+        E::template rows<M, N, D, S::pitch>(s, m.rows(0, w), q, f.width);
+        E::template rows<M, N, D, S::pitch>(g, m.rows(1, w), dy, f.width);
+        CUDA_UNROLL
+        for (int j = 0; j < M; j++) {
+            flash_scores<E, N, true>(f, w.at(j), inner, s[j]);
+            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int n, float2 *r) {
+                float4 two = *(const float4 *)(const void *)(sums + 2 * (8 * n + 2 * w.t));
+                r[0] = r[2] = {two.x, two.y}, r[1] = r[3] = {two.z, two.w};
+            });
         }
+        E::template weighted<M, N, D, S::pitch>(dv, s, dy, f.width, m.scratch);
+        E::template weighted<M, N, D, S::pitch>(dk, g, q, f.width, m.scratch);
     };
-    auto step = [&](int inner, const element *q, const element *dy, int stage) {
-        uint32_t kept = flash_kept<S::inner / 8, true>(f, w, inner);
-        float s[S::inner / 8][4] = {}, g[S::inner / 8][4] = {};
-        E::template rows<S::inner, S::pitch>(s, m.rows(0, w), q, flash_depth(f));
-        E::template rows<S::inner, S::pitch>(g, m.rows(1, w), dy, flash_depth(f));
-        flash_scores<E, D, true>(f, w, inner, s);
-        const float *sums = m.sums + 2 * stage * S::inner - inner;
-        flash_slopes<S::inner / 8>(f, w, inner, kept, s, g, [&](int, int query) -> float2 {
-            return {sums[query] * FLASH_LOG2E, sums[S::inner + query]};
-        });
-        E::template weighted<S::inner, D, S::pitch>(dv, s, dy, f.width, m.scratch);
-        E::template weighted<S::inner, D, S::pitch>(dk, g, q, f.width, m.scratch);
+    auto parts = [&](int inner, const element *q, const element *dy, int stage) {
+        CUDA_ROLLED
+        for (int j = 0; j < S::inner; j += S::part)
+            step(inner + j, q + j * S::pitch, dy + j * S::pitch,
+                 m.sums + 2 * (stage * S::inner + j));
     };
     int tiles = (f.time + S::inner - 1) / S::inner, from = f.causal ? w.first / S::inner : 0;
-    flash_walk<E, D>(f, f.q, f.dy, w, from, tiles, f.time, m.inner, step, sums_of);
-    flash_write<E, D>(f, f.dk, w, f.keys, dk, factor);
-    flash_write<E, D>(f, f.dv, w, f.keys, dv, one);
+    flash_walk<S>(f, f.q, f.dy, w, from, tiles, f.time, m.inner, parts, [&](int inner, int stage) {
+        flash_load_sums<S::inner>(f, w, inner, m.sums + 2 * stage * S::inner);
+    });
+    float one[2] = {1, 1}, factor[2] = {f.scale, f.scale};
+    CUDA_UNROLL
+    for (int k = 0; k < M; k++) {
+        flash_write<E, D>(f, f.dk, w.at(k), f.keys, dk[k], factor);
+        flash_write<E, D>(f, f.dv, w.at(k), f.keys, dv[k], one);
+    }
 }
 
 /* ---- launches ---- */
 
+/* As many blocks on a multiprocessor as the registers of E's kernels are meant for. */
 #define FLASH_KERNEL(name)                                                                         \
-    template <typename E, int D>                                                                   \
-    __global__ void __launch_bounds__(FLASH_THREADS) flash_##name(cuda_flash f, int64_t n)         \
+    template <typename E, int D, enum flash_kind KIND>                                             \
+    __global__ void __launch_bounds__(FLASH_THREADS, E::name##_blocks)                             \
+        flash_##name(cuda_flash given, int64_t n)                                                  \
     {                                                                                              \
         CUDA_SHARED_BYTES(shared);                                                                 \
+        cuda_flash f = flash_known<D, KIND>(given);                                                \
         for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {                                      \
             flash_##name##_tile<E, D>(f, i, shared);                                               \
             cuda_copies_wait();                                                                    \
@@ -230,42 +292,66 @@ FLASH_KERNEL(forward)
 FLASH_KERNEL(queries)
 FLASH_KERNEL(keys)
 
-template <typename E, int D>
+template <typename E, int D, enum flash_kind KIND>
 static int flash_run(struct det_stream *s, const struct det_call *c, const struct cuda_flash *f,
                      struct det_err *err)
 {
-    typedef flash_shape<E, D> S;
+    typedef flash_shape<E, D, E::template rows_of<D>> S;
     int64_t heads = f->batch * f->heads, tiles = heads * ((f->time + S::own - 1) / S::own);
-    auto kernel = flash_forward<E, D>;
+    auto kernel = flash_forward<E, D, KIND>;
     return cuda_tiles(s, c, kernel, tiles, FLASH_THREADS, S::bytes(1), err, *f, tiles);
 }
 
-template <typename E, int D>
+template <typename E, int D, enum flash_kind KIND>
 static int flash_run_bwd(struct det_stream *s, const struct det_call *c, const struct cuda_flash *f,
                          struct det_err *err)
 {
-    typedef flash_shape<E, D> S;
-    int64_t heads = f->batch * f->heads, tiles = heads * ((f->time + S::own - 1) / S::own);
-    int64_t key_tiles = heads * ((f->keys + S::own - 1) / S::own);
-    auto queries = flash_queries<E, D>, keys = flash_keys<E, D>;
-    int rc = cuda_tiles(s, c, queries, tiles, FLASH_THREADS, S::bytes(2), err, *f, tiles);
+    typedef flash_shape<E, D, E::template rows_of<D>> Q;
+    typedef flash_shape<E, D, E::template key_rows_of<D>> K;
+    int64_t heads = f->batch * f->heads, tiles = heads * ((f->time + Q::own - 1) / Q::own);
+    int64_t key_tiles = heads * ((f->keys + K::own - 1) / K::own);
+    auto queries = flash_queries<E, D, KIND>;
+    auto keys = flash_keys<E, D, KIND>;
+    int rc = cuda_tiles(s, c, queries, tiles, FLASH_THREADS, Q::bytes(2), err, *f, tiles);
     if (rc < 0)
         return rc;
-    return cuda_tiles(s, c, keys, key_tiles, FLASH_THREADS, S::bytes(2), err, *f, key_tiles);
+    return cuda_tiles(s, c, keys, key_tiles, FLASH_THREADS, K::bytes(2), err, *f, key_tiles);
 }
+
+static inline enum flash_kind flash_kind_of(const struct cuda_flash *f, bool has_kinds)
+{
+    if (!has_kinds || (f->width != 64 && f->width != 128) || !f->aligned || f->mask ||
+        !(f->scale2 > 0))
+        return FLASH_ANY;
+    return f->p > 0 ? FLASH_DROPPING : FLASH_PLAIN;
+}
+
+/* run<E, D, KIND>(s, c, f, err) for a call of elements E, which may have no kinds of kernels. */
+#define FLASH_CHOOSE(run, E, D)                                                                    \
+    do {                                                                                           \
+        enum flash_kind kind = flash_kind_of(f, E::has_kinds);                                     \
+        if (kind == FLASH_PLAIN)                                                                   \
+            return run<E, D, E::has_kinds ? FLASH_PLAIN : FLASH_ANY>(s, c, f, err);                \
+        if (kind == FLASH_DROPPING)                                                                \
+            return run<E, D, E::has_kinds ? FLASH_DROPPING : FLASH_ANY>(s, c, f, err);             \
+        return run<E, D, FLASH_ANY>(s, c, f, err);                                                 \
+    } while (0)
 
 /* Defines cuda_flash_<name>() and cuda_flash_bwd_<name>() of elements E. */
 #define CUDA_FLASH(name, E)                                                                        \
     int cuda_flash_##name(struct det_stream *s, const struct det_call *c,                          \
                           const struct cuda_flash *f, struct det_err *err)                         \
     {                                                                                              \
-        return f->width <= 64 ? flash_run<E, 64>(s, c, f, err) : flash_run<E, 128>(s, c, f, err);  \
+        if (f->width <= 64)                                                                        \
+            FLASH_CHOOSE(flash_run, E, 64);                                                        \
+        FLASH_CHOOSE(flash_run, E, 128);                                                           \
     }                                                                                              \
     int cuda_flash_bwd_##name(struct det_stream *s, const struct det_call *c,                      \
                               const struct cuda_flash *f, struct det_err *err)                     \
     {                                                                                              \
-        return f->width <= 64 ? flash_run_bwd<E, 64>(s, c, f, err)                                 \
-                              : flash_run_bwd<E, 128>(s, c, f, err);                               \
+        if (f->width <= 64)                                                                        \
+            FLASH_CHOOSE(flash_run_bwd, E, 64);                                                    \
+        FLASH_CHOOSE(flash_run_bwd, E, 128);                                                       \
     }
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * What the 32 threads of a warp do together, and kernels over tiles in shared memory. A lane is
  * 4 g + t: g, 0..7, is its row or column of a matrix of the tensor cores, t, 0..3, its place in the
- * quad that shares a row. All warps of a block must come to each of these functions alike: the
+ * quad that shares a row. All threads of a warp must come to each of these functions alike: the
  * host's versions (tests/cuda) meet there.
  */
 #ifndef CUDA_WARP_CUH
@@ -44,22 +44,23 @@ __device__ __forceinline__ uint32_t cuda_join_bits(uint32_t v, int bit)
     return v | __shfl_xor_sync(0xffffffffu, v, bit);
 }
 
-/* 16 bytes from global to shared memory, both so aligned; there once the thread has waited. */
-__device__ __forceinline__ void cuda_copy16(void *to, const void *from)
+/* 16 bytes from global to shared memory, both so aligned; there once the thread has waited. Zeros
+ * instead where not `inside`: nothing is read then. */
+__device__ __forceinline__ void cuda_copy16(void *to, const void *from, bool inside)
 {
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-        "l"(from)
-        : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(inside ? 16 : 0)
+                 : "memory");
 }
 
-/* The same of 4 bytes. */
-__device__ __forceinline__ void cuda_copy4(void *to, const void *from)
+/* The same of 8 bytes. */
+__device__ __forceinline__ void cuda_copy8(void *to, const void *from, bool inside)
 {
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-        "l"(from)
-        : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(inside ? 8 : 0)
+                 : "memory");
 }
 
 __device__ __forceinline__ void cuda_copies_wait(void)

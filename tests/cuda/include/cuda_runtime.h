@@ -39,11 +39,14 @@ struct alignas(16) float4 {
 struct alignas(8) float2 {
     float x, y;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 
 #define EMULATED_BLOCK_MAX 256
 
 void __syncthreads(void);
-/* All warps of the block must come: the threads of one do not go on before the others are there. */
+/* The threads of a warp meet; other warps need not come. */
 void __syncwarp(void);
 unsigned emulated_block(void);
 /* Spoils a block's shared array when the first of its threads comes to it. */
@@ -70,8 +73,8 @@ void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, bool turn
 void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)[2],
                   float (*number)(uint16_t));
 /* Done when the thread waits. */
-void cuda_copy16(void *to, const void *from);
-void cuda_copy4(void *to, const void *from);
+void cuda_copy16(void *to, const void *from, bool inside);
+void cuda_copy8(void *to, const void *from, bool inside);
 void cuda_copies_wait(void);
 
 #define CUDA_BLOCK      ((int64_t)emulated_block())
