@@ -62,16 +62,19 @@ uint32_t cuda_join_bits(uint32_t v, int bit)
     return v | other;
 }
 
-/* Of matrix m of 8 x 8 (row (m & 1) * 8, column (m >> 1) * 8), a lane has the elements 2 t and
- * 2 t + 1 of row g; or, turned, of column g. */
-void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, bool turned)
+/* Of matrix m of 8 x 8 (row (m & 1) * 8, column (m >> 1) * 8, or across the other way round), a
+ * lane has the elements 2 t and 2 t + 1 of row g; or, turned, of column g. */
+void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, enum emulated_order order)
 {
     int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+    bool turned = order == EMULATED_TURNED;
     for (int m = 0; m < 4; m++) {
-        const uint16_t *p = at + (m & 1) * 8 * pitch + (m >> 1) * 8;
-        uint32_t low = turned ? p[2 * t * pitch + g] : p[g * pitch + 2 * t];
-        uint32_t high = turned ? p[(2 * t + 1) * pitch + g] : p[g * pitch + 2 * t + 1];
-        ret[m] = low | high << 16;
+        int low = 8 * (m & 1), high = 8 * (m >> 1);
+        const uint16_t *p =
+            order == EMULATED_ACROSS ? at + high * pitch + low : at + low * pitch + high;
+        uint32_t first = turned ? p[2 * t * pitch + g] : p[g * pitch + 2 * t];
+        uint32_t second = turned ? p[(2 * t + 1) * pitch + g] : p[g * pitch + 2 * t + 1];
+        ret[m] = first | second << 16;
     }
 }
 

@@ -65,8 +65,8 @@ template <bool BF16> struct flash_half : flash_half_elements<BF16> {
                 CUDA_UNROLL
                 for (int i = 0; i < 4; i += 2) {
                     uint32_t r[4];
-                    cuda_matrices(r, b + 8 * (n + i) * PITCH + k, PITCH);
-                    y[i][0] = r[0], y[i][1] = r[2], y[i + 1][0] = r[1], y[i + 1][1] = r[3];
+                    cuda_matrices_across(r, b + 8 * (n + i) * PITCH + k, PITCH);
+                    y[i][0] = r[0], y[i][1] = r[1], y[i + 1][0] = r[2], y[i + 1][1] = r[3];
                 }
                 CUDA_UNROLL
                 for (int m = 0; m < M; m++)

@@ -331,9 +331,9 @@ static inline enum flash_kind flash_kind_of(const struct cuda_flash *f, bool has
     do {                                                                                           \
         enum flash_kind kind = flash_kind_of(f, E::has_kinds);                                     \
         if (kind == FLASH_PLAIN)                                                                   \
-            return run<E, D, E::has_kinds ? FLASH_PLAIN : FLASH_ANY>(s, c, f, err);                \
+            return run < E, D, E::has_kinds ? FLASH_PLAIN : FLASH_ANY > (s, c, f, err);            \
         if (kind == FLASH_DROPPING)                                                                \
-            return run<E, D, E::has_kinds ? FLASH_DROPPING : FLASH_ANY>(s, c, f, err);             \
+            return run < E, D, E::has_kinds ? FLASH_DROPPING : FLASH_ANY > (s, c, f, err);         \
         return run<E, D, FLASH_ANY>(s, c, f, err);                                                 \
     } while (0)
 

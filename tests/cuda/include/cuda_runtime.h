@@ -69,7 +69,8 @@ static inline float cuda_exp2(float x)
 float cuda_quad_sum(float v);
 float cuda_quad_max(float v);
 uint32_t cuda_join_bits(uint32_t v, int bit);
-void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, bool turned);
+enum emulated_order { EMULATED_DOWN, EMULATED_ACROSS, EMULATED_TURNED };
+void emulated_matrices(uint32_t ret[4], const uint16_t *at, int pitch, enum emulated_order order);
 void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)[2],
                   float (*number)(uint16_t));
 /* Done when the thread waits. */
