@@ -56,7 +56,7 @@ template <typename E, int D, int M> struct flash_shape {
     {
         return sizeof(element) *
                    (size_t)(owned * own_size + 2 * stages * inner_size + FLASH_WARPS * scratch) +
-               sizeof(float) * 2 * stages * inner;
+               sizeof(float) * 2 * (stages * inner > own ? stages * inner : own);
     }
 };
 
@@ -109,15 +109,16 @@ __device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
     typedef typename S::element element;
     constexpr int pieces = (S::pitch - S::piece) / S::piece, step = FLASH_THREADS / pieces;
     int row = (int)threadIdx.x / pieces, column = (int)threadIdx.x % pieces * S::piece;
-    const element *from = flash_row<const element>(r, w, first + row) + column;
+    const element *from = flash_row<const element>(r, w, first);
+    uint32_t place = (uint32_t)row * (uint32_t)r.row + (uint32_t)column;
     element *at = to + row * S::pitch + column;
     CUDA_UNROLL
     for (int i = 0; i < COUNT; i += step, from += step * r.row, at += step * S::pitch) {
         bool inside = first + row + i < total && column < f.width;
         if (f.aligned)
-            cuda_copy16(at, from, inside);
+            cuda_copy16(at, from + place, inside);
         for (int e = 0; e < S::piece && !f.aligned; e++)
-            at[e] = inside && column + e < f.width ? from[e] : (element)0;
+            at[e] = inside && column + e < f.width ? from[row * r.row + column + e] : (element)0;
     }
 }
 
@@ -156,7 +157,7 @@ __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
 template <typename S> struct flash_memory {
     typedef typename S::element element;
     element *own, *inner, *scratch;
-    float *sums; /* two for each query of each stage */
+    float *sums; /* two for each query: of each stage, or the block's own */
 
     __device__ flash_memory(unsigned char *shared, int owned, const flash_spot &w)
     {

@@ -33,7 +33,11 @@ struct flash_f32 : flash_f32_elements {
     template <int INNER> static constexpr int scratch = 16 * (INNER + 4); /* a warp's weights */
     template <int D> static constexpr int rows_of = 1;
     template <int D> static constexpr int key_rows_of = 1;
-    static constexpr int part = 64, forward_blocks = 1, queries_blocks = 1, keys_blocks = 1;
+    template <int D, enum flash_kind KIND>
+    struct blocks {
+        static constexpr int forward = 1, queries = 1, keys = 1;
+    };
+    static constexpr int part = 64;
     static constexpr bool has_kinds = false;
 
     /* c += a b^T of the warp's 16 rows and 8 N others, of `width` elements. */

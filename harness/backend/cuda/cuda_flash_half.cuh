@@ -43,7 +43,12 @@ template <bool BF16> struct flash_half : flash_half_elements<BF16> {
     template <int INNER> static constexpr int scratch = 0;
     template <int D> static constexpr int rows_of = 2;
     template <int D> static constexpr int key_rows_of = D > 64 ? 1 : 2;
-    static constexpr int part = 32, forward_blocks = 2, queries_blocks = 2, keys_blocks = 2;
+    template <int D, enum flash_kind KIND>
+    struct blocks {
+        static constexpr int forward = 2, keys = 2;
+        static constexpr int queries = D == 64 && KIND == FLASH_PLAIN ? 3 : 2;
+    };
+    static constexpr int part = 32;
     static constexpr bool has_kinds = true;
 
     /* c += a b^T of 16 M rows and 8 N others, of `width` elements. */

@@ -145,10 +145,11 @@ __device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
     return sum;
 }
 
-/* lse, for powers of 2, and dy . y of one of this thread's rows; kept for the other kernel. */
+/* lse, for powers of 2, and dy . y of one of this thread's rows, to `to` and to where the other
+ * kernel finds them. */
 template <typename E, int D>
-__device__ inline float2 flash_delta(const cuda_flash &f, const flash_spot &w,
-                                     const typename E::element *dy, int half)
+__device__ inline void flash_delta(const cuda_flash &f, const flash_spot &w,
+                                   const typename E::element *dy, int half, float *to)
 {
     typedef typename E::element element;
     int row = w.row(2 * half);
@@ -156,12 +157,12 @@ __device__ inline float2 flash_delta(const cuda_flash &f, const flash_spot &w,
     if (row < f.time)
         sum = flash_product<E, D>(f, w, dy, flash_row<const element>(f.y, w, row));
     sum = cuda_quad_sum(sum);
-    if (row >= f.time)
-        return {0, 0};
-    float2 r = {f.lse[w.head * f.time + row] * FLASH_LOG2E, sum};
-    if (w.t == 0)
+    if (w.t != 0)
+        return;
+    float2 r = {row < f.time ? f.lse[w.head * f.time + row] * FLASH_LOG2E : 0, sum};
+    *(float2 *)(void *)to = r;
+    if (row < f.time)
         *(float2 *)(void *)(f.sums + 2 * (w.head * f.time + row)) = r;
-    return r;
 }
 
 template <typename E, int D>
@@ -178,11 +179,11 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
     flash_load<S, S::own>(f, f.dy, w, w.first, f.time, m.own + S::own_size);
     cuda_copies_wait();
     __syncthreads();
-    float2 rows[M][2];
+    float *sums = m.sums + 2 * (w.mine - w.first + w.g);
     CUDA_UNROLL
     for (int k = 0; k < 2 * M; k++)
-        rows[k / 2][k % 2] =
-            flash_delta<E, D>(f, w.at(k / 2), m.rows(1, w) + (w.g + 8 * k) * S::pitch, k % 2);
+        flash_delta<E, D>(f, w.at(k / 2), m.rows(1, w) + (w.g + 8 * k) * S::pitch, k % 2,
+                          sums + 16 * k);
     auto step = [&](int inner, const element *k, const element *v) {
         if (flash_skips<false>(f, w, S::warp_rows, inner, S::part))
             return;
@@ -195,7 +196,8 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
         for (int j = 0; j < M; j++) {
             flash_scores<E, N, false>(f, w.at(j), inner, s[j]);
             flash_slopes<N>(f, kept[j], s[j], g[j], [&](int, float2 *r) {
-                r[0] = r[1] = rows[j][0], r[2] = r[3] = rows[j][1];
+                r[0] = r[1] = *(const float2 *)(const void *)(sums + 32 * j);
+                r[2] = r[3] = *(const float2 *)(const void *)(sums + 32 * j + 16);
             });
         }
         E::template weighted<M, N, D, S::pitch>(o, g, k, f.width, m.scratch);
@@ -277,7 +279,7 @@ __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned 
 /* As many blocks on a multiprocessor as the registers of E's kernels are meant for. */
 #define FLASH_KERNEL(name)                                                                         \
     template <typename E, int D, enum flash_kind KIND>                                             \
-    __global__ void __launch_bounds__(FLASH_THREADS, E::name##_blocks)                             \
+    __global__ void __launch_bounds__(FLASH_THREADS, E::template blocks<D, KIND>::name)            \
         flash_##name(cuda_flash given, int64_t n)                                                  \
     {                                                                                              \
         CUDA_SHARED_BYTES(shared);                                                                 \
