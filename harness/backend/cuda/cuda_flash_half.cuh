@@ -39,7 +39,8 @@ template <bool BF16> struct flash_half_elements {
     }
 };
 
-template <bool BF16> struct flash_half : flash_half_elements<BF16> {
+/* How much of a product is where: what the registers are enough for. */
+struct flash_half_sizes {
     template <int INNER> static constexpr int scratch = 0;
     template <int D> static constexpr int rows_of = 2;
     template <int D> static constexpr int key_rows_of = D > 64 ? 1 : 2;
@@ -50,7 +51,9 @@ template <bool BF16> struct flash_half : flash_half_elements<BF16> {
     };
     static constexpr int part = 32;
     static constexpr bool has_kinds = true;
+};
 
+template <bool BF16> struct flash_half : flash_half_elements<BF16>, flash_half_sizes {
     /* c += a b^T of 16 M rows and 8 N others, of `width` elements. */
     template <int M, int N, int D, int PITCH>
     __device__ __forceinline__ static void rows(float (*c)[N][4], const uint16_t *a,
