@@ -20,6 +20,15 @@ CAST_TO(DET_F16, half, det_linear(e, in[0], in[1], in[2])) /* bf16 on a CPU */
 CAST(twice, det_linear(e, det_linear(e, in[0], in[1], NULL), in[1], NULL))
 CAST(conv, CONV(in[1], in[2]))
 CAST(conv_relu, det_relu(e, CONV(in[1], NULL)))
+#define FEW(...) det_conv2d(e, in[0], in[1], NULL, &(const struct det_conv2d_options){__VA_ARGS__})
+CAST(few, FEW(.stride = 2, .padding = 3))
+CAST(few_ways, FEW(.stride_hw = {3, 1}, .padding_hw = {0, 2}))
+CAST(few_same, FEW(.same = true))
+CAST(few_dilated, FEW(.stride = 2, .padding = 1, .dilation_hw = {1, 2}))
+CAST(few_far, FEW(.stride = 3))
+CAST(few_view, det_conv2d(e, det_narrow(e, in[0], 0, 1, 2), in[1], NULL, NULL))
+CAST(few_after,
+     det_conv2d(e, FEW(.stride = 1), in[2], NULL, &(const struct det_conv2d_options){.same = true}))
 
 /* The norm takes what the convolution gives, its parameters as they are. */
 static struct det_tensor *normed(struct det_engine *e, struct det_tensor **in)
@@ -61,6 +70,25 @@ const struct op_case cases_autocast[] = {
      "F.conv2d(" B("x0") ", " B("x1") ", " B("x2") ", padding=1)"},
     {"conv2d", "bf16, relu", {IN(2, 16, 6, 5), IN(32, 16, 3, 3)}, conv_relu,
      "F.conv2d(" B("x0") ", " B("x1") ", padding=1).relu()"},
+    {"conv2d", "bf16, 3 channels, 7x7", {IN(2, 3, 17, 15), IN(16, 3, 7, 7)}, few,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 2, 3)"},
+    {"conv2d", "bf16, 5 channels, 4x3", {IN(2, 5, 8, 9), IN(6, 5, 4, 3)}, few,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 2, 3)"},
+    {"conv2d", "bf16, 2 channels, directions", {IN(2, 2, 10, 7), IN(8, 2, 3, 4)}, few_ways,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, (3, 1), (0, 2))"},
+    {"conv2d", "bf16, 1 channel, same", {IN(2, 1, 6, 7), IN(3, 1, 2, 4)}, few_same,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 1, 'same')"},
+    {"conv2d", "bf16, 12 channels, same", {IN(2, 12, 6, 7), IN(8, 12, 3, 4)}, few_same,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 1, 'same')"},
+    {"conv2d", "bf16, 3 channels, dilated", {IN(2, 3, 9, 11), IN(8, 3, 2, 3)}, few_dilated,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 2, 1, (1, 2))"},
+    {"conv2d", "bf16, 3 channels, steps that pass pixels", {IN(2, 3, 9, 11), IN(8, 3, 2, 3)}, few_far,
+     "F.conv2d(" B("x0") ", " B("x1") ", None, 3)"},
+    {"conv2d", "bf16, 3 channels, a view", {IN(3, 3, 5, 5), IN(8, 3, 3, 3)}, few_view,
+     "F.conv2d(" B("x0") "[1:], " B("x1") ")"},
+    {"conv2d", "bf16, 5 channels, after a convolution",
+     {IN(2, 3, 5, 6), IN(5, 3, 3, 3), IN(4, 5, 2, 2)}, few_after,
+     "F.conv2d(F.conv2d(" B("x0") ", " B("x1") "), " B("x2") ", None, 1, 'same')"},
     {"batch_norm", "bf16, of f32 parameters", {IN(3, 5, 6, 7), IN(8, 5, 3, 3), IN(8), IN(8)}, normed,
      NORMED("F.conv2d(" B("x0") ", " B("x1") ", padding=1)")},
     {"batch_norm", "bf16, of f32 parameters, 6 channels", {IN(3, 5, 6, 7), IN(6, 5, 3, 3), IN(6), IN(6)},

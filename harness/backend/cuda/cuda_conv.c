@@ -4,16 +4,17 @@
  * for, and all of f64, is cuda_conv_rows.cu's. Weights are plain (O, I, kH, kW) outside; cuDNN
  * wants them in the order of the activations, so each call reorders them, but for windows of 1 x 1,
  * where both orders are one. cuDNN pads both sides alike: what one side has more is padded (or cut
- * off) apart.
+ * off) apart. Few channels of f16 and bf16 are folded (cuda_fold.h), but for x's gradient.
  */
+#include "cuda_fold.h"
 #include "cuda_plan.h"
-
-static const float one = 1, zero = 0;
 
 /* A call on its way. */
 struct conv {
     struct cuda_plan *plan;
-    struct det_tensor wide; /* x with its uneven padding */
+    bool folds; /* x and the weights are fold's */
+    struct cuda_fold fold;
+    struct det_tensor wide; /* x with its uneven padding, or folded */
     bool copied;            /* wide lies in the workspace, and is not the caller's tensor */
     bool turned;            /* so do the weights, in another order */
     struct det_call pad;    /* from x to wide */
@@ -36,72 +37,106 @@ static bool is_odd(const struct det_tensor *t)
     return (uintptr_t)t->data % 16 != 0;
 }
 
-static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way way,
-                     const struct det_call *c, const struct det_tensor *x,
-                     const struct det_tensor *w, const struct det_tensor *y, struct det_err *err)
+/* How it is done on tensors as they are, but for the padding of x. */
+static int plan_plain(struct conv *k, struct det_stream *s, enum cuda_plan_way way,
+                      const struct det_call *c, const struct det_tensor *x,
+                      const struct det_tensor *w, const struct det_tensor *y, struct det_err *err)
 {
     const struct det_attrs *a = &c->a;
     cuda_plan_widen(x, a, &k->wide);
     k->copied = k->wide.numel != x->numel || is_odd(x);
+    k->turned = (w->dims[1] > 1 && w->dims[2] * w->dims[3] > 1) || is_odd(w);
     k->pad = (struct det_call){.kernel = DET_KERNEL_PAD};
     k->pad.a.before[2] = a->pad_h > a->end_h ? a->pad_h - a->end_h : 0;
     k->pad.a.before[3] = a->pad_w > a->end_w ? a->pad_w - a->end_w : 0;
+    return cuda_plan_get(s, way, a, &k->wide, w, y, &k->plan, err);
+}
+
+static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way way,
+                     const struct det_call *c, const struct det_tensor *x,
+                     const struct det_tensor *w, const struct det_tensor *y, struct det_err *err)
+{
     int rc = cuda_use(s->device, err);
     if (rc == 0)
         rc = cuda_check_dnn(cudnnSetStream(s->device->dnn, s->native), "cudnnSetStream", err);
-    return rc < 0 ? rc : cuda_plan_get(s, way, a, &k->wide, w, y, &k->plan, err);
+    k->folds = way != CUDA_PLAN_BACKWARD_DATA && cuda_fold_init(&k->fold, &c->a, x, w, y);
+    k->copied = k->turned = true;
+    if (k->folds)
+        k->wide = k->fold.x;
+    if (rc == 0 && k->folds)
+        rc = cuda_plan_get(s, way, &k->fold.a, &k->fold.x, &k->fold.w, y, &k->plan, err);
+    if (rc < 0 || (k->folds && !k->plan->rows))
+        return rc;
+    k->folds = false;
+    return plan_plain(k, s, way, c, x, w, y, err);
 }
 
 static int scratch_get(struct conv *k, struct det_device *d, const struct det_tensor *w,
                        struct det_err *err)
 {
-    k->turned = (w->dims[1] > 1 && w->dims[2] * w->dims[3] > 1) || is_odd(w);
-    size_t head = aligned(k->plan->work_bytes), weights = k->turned ? aligned(bytes_of(w)) : 0;
-    size_t wide = k->copied ? bytes_of(&k->wide) : 0;
+    size_t head = aligned(k->plan->work_bytes), wide = k->copied ? bytes_of(&k->wide) : 0;
+    size_t weights = k->turned ? aligned(bytes_of(k->folds ? &k->fold.w : w)) : 0;
     int rc = cuda_workspace(d, head + weights + wide, &k->work, err);
     if (rc < 0)
         return rc;
     k->weights = k->turned ? (char *)k->work + head : w->data;
     if (k->copied)
         k->wide.data = (char *)k->work + head + weights;
+    k->fold.w.data = k->weights;
+    k->fold.x.data = k->wide.data;
     return 0;
+}
+
+static int load_weights(struct conv *k, struct det_stream *s, const struct det_call *c,
+                        const struct det_tensor *w, struct det_err *err)
+{
+    if (k->folds)
+        return cuda_fold_weights(s, c, &k->fold, w, err);
+    return k->turned ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
+}
+
+static int load_x(struct conv *k, struct det_stream *s, const struct det_call *c,
+                  const struct det_tensor *x, struct det_err *err)
+{
+    if (k->folds)
+        return cuda_fold_x(s, c, &k->fold, x, err);
+    k->pad.in[0] = x;
+    k->pad.out[0] = &k->wide;
+    return k->copied ? cuda_pad(s, &k->pad, err) : 0;
 }
 
 /* Weights and, where it is copied, x into the workspace. */
 static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
                 const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
 {
-    int rc = w && k->turned ? cuda_reorder(s, c, w, k->weights, false, err) : 0;
-    if (rc < 0 || !x || !k->copied)
-        return rc;
-    k->pad.in[0] = x;
-    k->pad.out[0] = &k->wide;
-    return cuda_pad(s, &k->pad, err);
+    int rc = w ? load_weights(k, s, c, w, err) : 0;
+    return rc < 0 || !x ? rc : load_x(k, s, c, x, err);
 }
 
-/* What cuDNN refuses only when it is run is not asked of it again. */
-static bool give_up(struct conv *k, cudnnStatus_t done)
+/* Runs it; *ret: cuDNN refused, and the call is to begin anew with the plan that is left. */
+static int run(struct conv *k, struct det_stream *s, const struct det_tensor *y, const char *what,
+               bool *ret, struct det_err *err)
 {
-    k->plan->rows = cuda_plan_refused(done);
-    return k->plan->rows;
+    struct cuda_plan *p = k->plan;
+    cudnnStatus_t done = cuda_plan_run(s->device, p, k->wide.data, k->weights, y->data, k->work);
+    *ret = cuda_plan_refused(done);
+    return *ret ? cuda_plan_next(s->device, p, err) : cuda_check_dnn(done, what, err);
 }
 
 static int dnn_forward(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct conv k;
     const struct det_tensor *x = c->in[0], *w = c->in[1], *y = c->out[0];
+    bool refused = false;
     int rc = conv_init(&k, s, CUDA_PLAN_FORWARD, c, x, w, y, err);
     if (rc < 0)
         return rc;
-    const struct cuda_plan *p = k.plan;
-    if (p->rows || is_odd(y))
+    if (k.plan->rows || is_odd(y))
         return cuda_rows_conv2d(s, c, err);
     if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, x, err)) < 0)
         return rc;
-    cudnnStatus_t done = cudnnConvolutionForward(
-        s->device->dnn, &one, p->x, k.wide.data, p->w, k.weights, p->op,
-        (cudnnConvolutionFwdAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->y, y->data);
-    return give_up(&k, done) ? cuda_rows_conv2d(s, c, err) : cuda_check_dnn(done, "conv2d", err);
+    rc = run(&k, s, y, "conv2d", &refused, err);
+    return rc < 0 || !refused ? rc : dnn_forward(s, c, err);
 }
 
 /* x's gradient of what was copied: without its uneven padding. */
@@ -117,42 +152,44 @@ static int dnn_backward_data(struct det_stream *s, const struct det_call *c, str
 {
     struct conv k;
     const struct det_tensor *dy = c->in[0], *w = c->in[1];
+    bool refused = false;
     int rc = conv_init(&k, s, CUDA_PLAN_BACKWARD_DATA, c, c->out[0], w, dy, err);
     if (rc < 0)
         return rc;
-    const struct cuda_plan *p = k.plan;
-    if (p->rows || is_odd(dy))
+    if (k.plan->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_data(s, c, err);
     if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, NULL, err)) < 0)
         return rc;
-    cudnnStatus_t done = cudnnConvolutionBackwardData(
-        s->device->dnn, &one, p->w, k.weights, p->y, dy->data, p->op,
-        (cudnnConvolutionBwdDataAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->x, k.wide.data);
-    if (give_up(&k, done))
-        return cuda_rows_conv2d_bwd_data(s, c, err);
-    rc = cuda_check_dnn(done, "conv2d_bwd_data", err);
+    rc = run(&k, s, dy, "conv2d_bwd_data", &refused, err);
+    if (rc == 0 && refused)
+        return dnn_backward_data(s, c, err);
     return rc < 0 || !k.copied ? rc : unload(&k, s, c, err);
+}
+
+static int unload_weights(struct conv *k, struct det_stream *s, const struct det_call *c,
+                          const struct det_tensor *dw, struct det_err *err)
+{
+    if (k->folds)
+        return cuda_unfold_weights(s, c, &k->fold, dw, err);
+    return k->turned ? cuda_reorder(s, c, dw, k->weights, true, err) : 0;
 }
 
 static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct conv k;
     const struct det_tensor *x = c->in[0], *dy = c->in[1], *dw = c->out[0];
+    bool refused = false;
     int rc = conv_init(&k, s, CUDA_PLAN_BACKWARD_WEIGHT, c, x, dw, dy, err);
     if (rc < 0)
         return rc;
-    const struct cuda_plan *p = k.plan;
-    if (p->rows || is_odd(dy))
+    if (k.plan->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_weight(s, c, err);
     if ((rc = scratch_get(&k, s->device, dw, err)) < 0 || (rc = load(&k, s, c, NULL, x, err)) < 0)
         return rc;
-    cudnnStatus_t done = cudnnConvolutionBackwardFilter(
-        s->device->dnn, &one, p->x, k.wide.data, p->y, dy->data, p->op,
-        (cudnnConvolutionBwdFilterAlgo_t)p->algo, k.work, p->work_bytes, &zero, p->w, k.weights);
-    if (give_up(&k, done))
-        return cuda_rows_conv2d_bwd_weight(s, c, err);
-    rc = cuda_check_dnn(done, "conv2d_bwd_weight", err);
-    return rc < 0 || !k.turned ? rc : cuda_reorder(s, c, dw, k.weights, true, err);
+    rc = run(&k, s, dy, "conv2d_bwd_weight", &refused, err);
+    if (rc == 0 && refused)
+        return dnn_backward_weight(s, c, err);
+    return rc < 0 ? rc : unload_weights(&k, s, c, dw, err);
 }
 
 /* ---- what both ways have alike: nothing to do, biases ---- */

@@ -1,5 +1,6 @@
 /* Filling, copying and converting between any strides and dtypes, choosing, sums of what a
  * broadcast repeated. */
+#include "cuda_pack.cuh"
 #include "cuda_walk.cuh"
 
 int cuda_fill(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -139,6 +140,75 @@ static int turn_by_size(struct det_stream *s, const struct det_call *c, const st
     }
 }
 
+/* ---- few channels: rows of some elements that lie apart in x ---- */
+
+/* The dimension along which x is dense, where y's few elements of a row follow each other without a
+ * gap; else -1. */
+static int dealt(const struct det__walk *w)
+{
+    int row = w->ndim - 1;
+    if (w->strides[0][row] != 1 || w->dims[row] < 2 || w->dims[row] >= TURN_MIN)
+        return -1;
+    for (int d = 0; d < row; d++)
+        if (w->strides[1][d] == 1 && w->strides[0][d] == w->dims[row] && w->dims[d] >= TURN_MIN)
+            return d;
+    return -1;
+}
+
+/* A thread writes 16 bytes of y, or what is left of an image: planes are read in runs by
+ * neighbours. */
+template <typename T>
+static int deal(struct det_stream *s, const struct det_call *c, const struct squares &k,
+                struct det_err *err)
+{
+    constexpr int WIDE = 16 / (int)sizeof(T);
+    int channels = (int)k.columns;
+    int64_t image = k.rows * channels, packs = (image + WIDE - 1) / WIDE;
+    T *y = (T *)c->out[0]->data;
+    const T *x = (const T *)c->in[0]->data;
+    bool even = (uintptr_t)y % 16 == 0 && image % WIDE == 0;
+    for (int d = 0; d < k.rest.ndim; d++)
+        even = even && k.rest.strides[0][d] % WIDE == 0;
+    return cuda_each(
+        s, c, k.rest.numel * packs,
+        DEVICE(int64_t i) {
+            int64_t n = cuda_div(i, packs), first = (i - n * packs) * WIDE;
+            int64_t pixel = cuda_div(first, channels);
+            int channel = (int)(first - pixel * channels);
+            cuda_place<2> at = cuda_place_of<2>(k.rest, n);
+            const T *from = x + at.at[1];
+            T *to = y + at.at[0] + first;
+            T v[WIDE];
+            CUDA_UNROLL
+            for (int j = 0; j < WIDE; j++) {
+                v[j] = first + j < image ? from[channel * k.x_step + pixel] : (T)0;
+                bool last = ++channel == channels;
+                channel = last ? 0 : channel;
+                pixel += last;
+            }
+            if (even) {
+                cuda_quad q;
+                memcpy(&q, v, sizeof q);
+                *(cuda_quad *)to = q;
+                return;
+            }
+            for (int j = 0; j < WIDE && first + j < image; j++)
+                to[j] = v[j];
+        },
+        err);
+}
+
+static int deal_by_size(struct det_stream *s, const struct det_call *c, const struct squares &k,
+                        struct det_err *err)
+{
+    switch (det_dtype_size(c->out[0]->dtype)) {
+    case 8: return deal<uint64_t>(s, c, k, err);
+    case 4: return deal<uint32_t>(s, c, k, err);
+    case 2: return deal<uint16_t>(s, c, k, err);
+    default: return deal<uint8_t>(s, c, k, err);
+    }
+}
+
 static int move(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct cuda_walk k = cuda_walk_of(c, 2);
@@ -148,6 +218,9 @@ static int move(struct det_stream *s, const struct det_call *c, struct det_err *
     int across = turned(&k.w);
     if (across >= 0)
         return turn_by_size(s, c, squares_of(&k.w, across), err);
+    across = dealt(&k.w);
+    if (across >= 0)
+        return deal_by_size(s, c, squares_of(&k.w, across), err);
     widen(&k, &size);
     return cuda_each(
         s, c, k.w.numel,

@@ -239,3 +239,30 @@ int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det
     }
     return make(s->device, &key, ret, err);
 }
+
+cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, void *x, void *w,
+                            void *y, void *work)
+{
+    static const float one = 1, zero = 0;
+    switch (p->key.way) {
+    case CUDA_PLAN_FORWARD:
+        return cudnnConvolutionForward(d->dnn, &one, p->x, x, p->w, w, p->op,
+                                       (cudnnConvolutionFwdAlgo_t)p->algo, work, p->work_bytes,
+                                       &zero, p->y, y);
+    case CUDA_PLAN_BACKWARD_DATA:
+        return cudnnConvolutionBackwardData(d->dnn, &one, p->w, w, p->y, y, p->op,
+                                            (cudnnConvolutionBwdDataAlgo_t)p->algo, work,
+                                            p->work_bytes, &zero, p->x, x);
+    default:
+        return cudnnConvolutionBackwardFilter(d->dnn, &one, p->x, x, p->y, y, p->op,
+                                              (cudnnConvolutionBwdFilterAlgo_t)p->algo, work,
+                                              p->work_bytes, &zero, p->w, w);
+    }
+}
+
+int cuda_plan_next(struct det_device *d, struct cuda_plan *p, struct det_err *err)
+{
+    (void)d, (void)err;
+    p->rows = true;
+    return 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * Convolutions of f16 and bf16 over images of few channels, of 3 say, made ones that tensor cores
+ * do well: channels become a multiple of 8, zeros behind what is there. Where a window moves by
+ * more than a pixel, the pixels of a step become channels of one: a 7 x 7 window over 3 channels
+ * that moves by 2 is a 4 x 4 window over 12 that moves by 1. Padding of any kind becomes part of
+ * the image. Sums gain nothing but products with 0: a NaN or an infinity is met by the windows that
+ * end within the same step too.
+ */
+#ifndef CUDA_FOLD_H
+#define CUDA_FOLD_H
+
+#include "cuda_impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cuda_fold {
+    struct det_tensor x, w; /* folded; their data is the caller's business */
+    struct det_attrs a;     /* the window's over them */
+    int step_h, step_w;     /* pixels that became one */
+    int pad_h, pad_w;       /* that x begins with */
+    int end_h, end_w;       /* where the last window ends, in pixels of x without its padding */
+};
+
+/* Whether folding pays for y = x * w, and how it is done. x is NHWC, w plain (O, I, kH, kW). */
+bool cuda_fold_init(struct cuda_fold *f, const struct det_attrs *a, const struct det_tensor *x,
+                    const struct det_tensor *w, const struct det_tensor *y);
+/* To f->x.data, and to f->w.data in the order (O, kH, kW, I). */
+int cuda_fold_x(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
+                const struct det_tensor *x, struct det_err *err);
+int cuda_fold_weights(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
+                      const struct det_tensor *w, struct det_err *err);
+/* f->w.data back to w. */
+int cuda_unfold_weights(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
+                        const struct det_tensor *w, struct det_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
