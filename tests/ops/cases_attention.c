@@ -6,6 +6,7 @@
 BUILD(plain, det_scaled_dot_product_attention(e, in[0], in[1], in[2]))
 BUILD(causal, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .causal = true))
 BUILD(masked, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3], .scale = 0.3))
+BUILD(steep, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .scale = 4))
 BUILD(turned, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .scale = -0.2))
 BUILD(hidden, det_scaled_dot_product_attention(e, in[0], in[1], in[2],
                                                .mask = det_gt(e, in[3], NUMBER_AS(in[0], -0.6))))
@@ -69,6 +70,7 @@ static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in
     {"attention", "more queries, causal, width 64, " name, {APART(type, 1, 1, 200, 67, 64)},       \
      causal, ATTENTION_OF(as, back, USUAL, CAUSAL)},                                               \
     {"attention", "scale below 0, width 64, " name, {APART(type, 1, 1, 33, 70, 64)}, turned, NULL},\
+    {"attention", "steep, width 64, " name, {APART(type, 1, 1, 40, 260, 64)}, steep, NULL},        \
     {"attention", "dropout, 132, width 64, " name, {APART(type, 1, 2, 132, 132, 64)},              \
      with_dropout, NULL},                                                                          \
     {"attention", "dropout, 131 keys, width 128, " name, {APART(type, 1, 1, 70, 131, 128)},        \

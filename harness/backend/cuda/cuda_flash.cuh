@@ -308,11 +308,12 @@ __device__ inline void flash_scores(const cuda_flash &f, const flash_spot &w, in
     for (int half = 0; half < 2; half++) {
         int own = w.row(2 * half);
         int2 has = flash_columns<TURNED>(f, own);
+        int first = inner + 2 * w.t, from = has.x - first, to = has.y - first;
         CUDA_UNROLL
         for (int i = 0; i < 2 * N; i++) {
-            int column = inner + 8 * (i >> 1) + 2 * w.t + (i & 1);
+            int place = 8 * (i >> 1) + (i & 1), column = first + place;
             float *x = &s[i >> 1][2 * half + (i & 1)];
-            if (column < has.x || column >= has.y)
+            if ((TURNED && place < from) || place >= to)
                 *x = -INFINITY;
             else if (f.mask)
                 *x = flash_masked<E>(f, w, TURNED ? column : own, TURNED ? own : column, *x);

@@ -4,13 +4,28 @@
 
 #include "cuda_flash.cuh"
 
-/* The state of two rows on their way: their greatest score and the sum of their weights, of which
- * each thread of a quad has a part. */
+/* The state of two rows on their way: about their greatest score, from which their weights are
+ * reckoned, and the sum of these, of which each thread of a quad has a part. */
 struct flash_sums {
     float top[2], total[2];
 };
 
-/* Scores become weights; what was summed so far shrinks to the new maximum. */
+/* So many times, as a power of 2, may a weight be above 1 before what was summed shrinks. */
+#define FLASH_ABOVE 8
+
+template <int D>
+__device__ inline void flash_shrink(float factor, int half, float (*o)[4], flash_sums &sums)
+{
+    sums.total[half] *= factor;
+    CUDA_UNROLL
+    for (int n = 0; n < D / 8; n++) {
+        o[n][2 * half] *= factor;
+        o[n][2 * half + 1] *= factor;
+    }
+}
+
+/* Scores become weights; what was summed so far shrinks to the new maximum, if that is much more
+ * than the one before: sums and weights are floating-point numbers, which do not mind a factor. */
 template <int N, int D>
 __device__ inline void flash_weigh(const cuda_flash &f, float (*s)[4], float (*o)[4],
                                    flash_sums &sums)
@@ -21,9 +36,13 @@ __device__ inline void flash_weigh(const cuda_flash &f, float (*s)[4], float (*o
         CUDA_UNROLL
         for (int n = 0; n < N; n++)
             top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-        sums.top[half] = top = cuda_quad_max(top);
+        top = cuda_quad_max(top);
+        bool above = !((top - was) * f.after <= FLASH_ABOVE);
+        sums.top[half] = top = above ? top : was;
         float from = top == -INFINITY ? 0 : top * f.after;
-        float shrink = cuda_exp2(was * f.after - from), total = sums.total[half] * shrink;
+        if (above)
+            flash_shrink<D>(cuda_exp2(was * f.after - from), half, o, sums);
+        float total = sums.total[half];
         CUDA_UNROLL
         for (int n = 0; n < N; n++) {
             CUDA_UNROLL
@@ -31,11 +50,6 @@ __device__ inline void flash_weigh(const cuda_flash &f, float (*s)[4], float (*o
                 total += s[n][e] = cuda_exp2(s[n][e] * f.after - from);
         }
         sums.total[half] = total;
-        CUDA_UNROLL
-        for (int n = 0; n < D / 8; n++) {
-            o[n][2 * half] *= shrink;
-            o[n][2 * half + 1] *= shrink;
-        }
     }
 }
 
@@ -145,24 +159,31 @@ __device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
     return sum;
 }
 
-/* lse, for powers of 2, and dy . y of one of this thread's rows, to `to` and to where the other
- * kernel finds them. */
-template <typename E, int D>
-__device__ inline void flash_delta(const cuda_flash &f, const flash_spot &w,
-                                   const typename E::element *dy, int half, float *to)
+/* lse, for powers of 2, and dy . y of this thread's rows, whose dy is in shared memory, to `to` and
+ * to where the other kernel finds them. Nothing is written before all is read. */
+template <typename E, int D, int M, int PITCH>
+__device__ inline void flash_deltas(const cuda_flash &f, const flash_spot &w,
+                                    const typename E::element *dy, float *to)
 {
-    typedef typename E::element element;
-    int row = w.row(2 * half);
-    float sum = 0;
-    if (row < f.time)
-        sum = flash_product<E, D>(f, w, dy, flash_row<const element>(f.y, w, row));
-    sum = cuda_quad_sum(sum);
-    if (w.t != 0)
-        return;
-    float2 r = {row < f.time ? f.lse[w.head * f.time + row] * FLASH_LOG2E : 0, sum};
-    *(float2 *)(void *)to = r;
-    if (row < f.time)
-        *(float2 *)(void *)(f.sums + 2 * (w.head * f.time + row)) = r;
+    float2 r[2 * M];
+    CUDA_UNROLL
+    for (int k = 0; k < 2 * M; k++) {
+        int row = w.row(0) + 8 * k;
+        r[k] = {0, 0};
+        if (row < f.time)
+            r[k] = {f.lse[w.head * f.time + row] * FLASH_LOG2E,
+                    flash_product<E, D>(f, w, dy + (w.g + 8 * k) * PITCH,
+                                        flash_row<const typename E::element>(f.y, w, row))};
+    }
+    CUDA_UNROLL
+    for (int k = 0; k < 2 * M; k++) {
+        int row = w.row(0) + 8 * k;
+        r[k].y = cuda_quad_sum(r[k].y);
+        if (w.t == 0)
+            *(float2 *)(void *)(to + 2 * (w.g + 8 * k)) = r[k];
+        if (w.t == 0 && row < f.time)
+            *(float2 *)(void *)(f.sums + 2 * (w.head * f.time + row)) = r[k];
+    }
 }
 
 template <typename E, int D>
@@ -179,11 +200,8 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
     flash_load<S, S::own>(f, f.dy, w, w.first, f.time, m.own + S::own_size);
     cuda_copies_wait();
     __syncthreads();
-    float *sums = m.sums + 2 * (w.mine - w.first + w.g);
-    CUDA_UNROLL
-    for (int k = 0; k < 2 * M; k++)
-        flash_delta<E, D>(f, w.at(k / 2), m.rows(1, w) + (w.g + 8 * k) * S::pitch, k % 2,
-                          sums + 16 * k);
+    float *own_sums = m.sums + 2 * (w.mine - w.first), *sums = own_sums + 2 * w.g;
+    flash_deltas<E, D, M, S::pitch>(f, w, m.rows(1, w), own_sums);
     auto step = [&](int inner, const element *k, const element *v) {
         if (flash_skips<false>(f, w, S::warp_rows, inner, S::part))
             return;
