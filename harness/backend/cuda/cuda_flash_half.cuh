@@ -46,8 +46,8 @@ struct flash_half_sizes {
     template <int D> static constexpr int key_rows_of = D > 64 ? 1 : 2;
     template <int D, enum flash_kind KIND>
     struct blocks {
-        static constexpr int forward = 2, keys = 2;
-        static constexpr int queries = D == 64 && KIND == FLASH_PLAIN ? 3 : 2;
+        static constexpr int forward = D == 64 && KIND == FLASH_PLAIN ? 3 : 2;
+        static constexpr int queries = forward, keys = 2;
     };
     static constexpr int part = 32;
     static constexpr bool has_kinds = true;
