@@ -88,6 +88,7 @@ static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call
     case OP_AMP_WIDEST:
         return widest(c);
     case OP_AMP_FIRST:
+    case OP_AMP_LOSS:
         return c->in[0] && det__same_shape(c->in[i], c->in[0]) ? c->in[0]->dtype : DET_F32;
     default:
         return DET_F32;
@@ -99,6 +100,7 @@ int autocast_inputs(struct det_engine *e, struct op_call *c)
     enum det_dtype to[DET_CALL_IN_MAX];
     if (e->autocast.n == 0 || op_table[c->op].amp == OP_AMP_AS_IS)
         return 0;
+    c->wide = op_table[c->op].amp == OP_AMP_LOSS;
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
         to[i] = castable(c->in[i]) ? dtype_for(e, c, i) : DET_F32;
     for (int i = 0; i < op_table[c->op].inputs_max; i++)

@@ -32,7 +32,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 3
+#define DET_BACKEND_VERSION 4
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -129,14 +129,14 @@ struct det_event;
  * MATMUL        in: x1 [..,M,K] x2 [..,K,N]  out: y [..,M,N]   equal ndim; each batch dimension is
  *                    equal or 1 (used for all); where y has 1 and an operand more, the products are
  *                    summed in order; a.trans_a: x1 is [..,K,M], a.trans_b: x2 is [..,N,K]
- * CROSS_ENTROPY in: x [M,N] logits, target i64 [M], w [N]|NULL  out: y, sum [M], count (a scalar)
+ * CROSS_ENTROPY in: x [M,N] logits, target i64 [M], w [N]|NULL  out: y, sums [2,M], count, a scalar
  *                    row loss = sum_c q_c w_c (max + sum - x_c), max the row's greatest and sum the
- *                    logarithm of sum_c exp(x_c - max), kept by itself: beside a large max it would
- *                    lose its digits; q = (1 - a.smoothing) onehot(target) + a.smoothing / N; 0
- *                    where target is a.skip; count = sum of w[target] over the rest; a.mode (enum
+ *                    logarithm of sum_c exp(x_c - max); sums has the max of all rows, then the sum
+ *                    of all, which within a large max would lose its digits; q = (1 - a.smoothing)
+ *                    onehot(target) + a.smoothing / N; 0 where target is a.skip; count = sum of w[target] over the rest; a.mode (enum
  *                    det_reduction): y [M], or the sum, or the sum over count; a.log_probs: x is
  *                    log-probabilities already, max and sum count as 0
- * CROSS_ENTROPY_BWD  in: dy x target w|NULL sum count  out: dx
+ * CROSS_ENTROPY_BWD  in: dy x target w|NULL sums count  out: dx
  * LSTM          in: gx [T,B,4H], w [4H,H], h0 [B,H], c0 [B,H], b [4H]|NULL  out: y [T+1,B,H],
  *                    gates [T,B,4H], cells [T,B,H]
  *                    Hochreiter & Schmidhuber 1997 with forget gates, order i f g o: z = gx[t] +

@@ -127,6 +127,7 @@ enum op_amp {
     OP_AMP_LOW,  /* the low dtype: matrix products, convolutions, attention */
     OP_AMP_AS_IS,
     OP_AMP_FIRST,  /* those of the first one's shape as it is, the others f32: batch norm */
+    OP_AMP_LOSS,   /* likewise, and the result f32: cross-entropy */
     OP_AMP_WIDEST, /* all as the widest of them; f32 where they differ and none is f64 */
 };
 
@@ -143,6 +144,7 @@ struct op_call {
     struct det_tensor *in[DET_CALL_IN_MAX];
     struct det_attrs a;
     enum det_dtype dtype;   /* of OP_CAST */
+    bool wide;              /* an OP_AMP_LOSS of halves gives f32: autocast is on */
     enum det_layout layout; /* of OP_LAYOUT */
     enum det_kernel kernel;
     struct op_out spec[DET_CALL_OUT_MAX];

@@ -99,11 +99,12 @@ int shape_cross_entropy(struct op_call *c, struct det_err *err)
 {
     int64_t rows = c->in[0]->dims[0];
     bool each = c->a.mode == DET_REDUCE_NONE;
-    enum det_dtype dtype = c->in[0]->dtype, wide = op_wide(c->in[0]);
+    enum det_dtype wide = op_wide(c->in[0]), dtype = c->wide ? wide : c->in[0]->dtype;
     c->spec[0] = (struct op_out){.dtype = dtype, .ndim = each ? 1 : 0, .dims = {each ? rows : 0}};
-    c->spec[1] = (struct op_out){.dtype = wide, .ndim = 1, .dims = {rows}};
+    c->spec[1] = (struct op_out){.dtype = wide, .ndim = 2, .dims = {2, rows}};
     c->spec[2] = (struct op_out){.dtype = wide};
     c->outs = 3;
     int rc = check_classes(c, err);
-    return rc < 0 ? rc : op_need_float(c, 2, err);
+    bool is_wide = c->wide && c->in[2] && c->in[2]->dtype == wide;
+    return rc < 0 || is_wide ? rc : op_need_float(c, 2, err);
 }

@@ -63,7 +63,7 @@ const struct op_def op_table[OP_COUNT] = {
                         grad_scatter_add, 1e-6},
     [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5, 0, OP_AMP_LOW},
     [OP_CROSS_ENTROPY] = {"cross_entropy", 2, 3, OP_PLAIN, shape_cross_entropy, K(CROSS_ENTROPY),
-                          grad_cross_entropy, 1e-5},
+                          grad_cross_entropy, 1e-5, 0, OP_AMP_LOSS},
     [OP_LSTM] = {"lstm", 4, 5, OP_PLAIN, shape_lstm, K(LSTM), grad_lstm, 1e-5},
     [OP_GRU] = {"gru", 3, 4, OP_PLAIN, shape_gru, K(GRU), grad_gru, 1e-5},
     [OP_ATTENTION] = {"attention", 1, 4, OP_PLAIN, shape_attention, K(ATTENTION), grad_attention,

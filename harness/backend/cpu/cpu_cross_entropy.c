@@ -45,16 +45,18 @@ static void log_sums(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = c->in[0]->dims[1];
-    real max;
-    for (int64_t i = from; i < to; i++)
-        out_real(c, 1)[i] = c->a.log_probs ? 0 : CPU(row_log_sum)(in_real(c, 0) + i * n, n, &max);
+    real *max = out_real(c, 1), *sum = max + c->in[0]->dims[0];
+    for (int64_t i = from; i < to; i++) {
+        max[i] = 0;
+        sum[i] = c->a.log_probs ? 0 : CPU(row_log_sum)(in_real(c, 0) + i * n, n, &max[i]);
+    }
 }
 
 static double row_loss(const struct det_call *c, int64_t i)
 {
-    int64_t n = c->in[0]->dims[1], t = in_i64(c, 1)[i];
+    int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], t = in_i64(c, 1)[i];
     const real *x = in_real(c, 0) + i * n, *w = in_real(c, 2);
-    double lse = (c->a.log_probs ? 0 : (double)row_max(x, n)) + out_real(c, 1)[i];
+    double lse = (double)out_real(c, 1)[i] + out_real(c, 1)[m + i];
     double smooth = c->a.smoothing, all = 0;
     double loss = (1 - smooth) * (w ? w[t] : 1) * (lse - x[t]);
     for (int64_t j = 0; smooth > 0 && j < n; j++)
@@ -86,9 +88,9 @@ int CPU(cross_entropy)(struct det_stream *s, const struct det_call *c, struct de
 }
 
 /* dx = dy (softmax(x) - onehot(t)): the case without weights and smoothing. */
-CPU_CLONES static void backward_row(const real *x, int64_t n, real sum, real dy, real *dx)
+CPU_CLONES static void backward_row(const real *x, int64_t n, real max, real sum, real dy,
+                                    real *dx)
 {
-    real max = row_max(x, n);
     for (int64_t j = 0; j < n; j++)
         dx[j] = dy * vm_exp(x[j] - max - sum);
 }
@@ -97,6 +99,7 @@ static void backward_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = c->in[1]->dims[1];
+    const real *max = in_real(c, 4), *sum = max + c->in[1]->dims[0];
     const int64_t *target = (const int64_t *)(const void *)c->in[2]->data;
     for (int64_t i = from; i < to; i++) {
         real dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0], *dx = out_real(c, 0) + i * n;
@@ -105,7 +108,7 @@ static void backward_rows(const void *arg, int64_t from, int64_t to)
             memset(dx, 0, (size_t)n * sizeof *dx);
             continue;
         }
-        backward_row(in_real(c, 1) + i * n, n, in_real(c, 4)[i], dy, dx);
+        backward_row(in_real(c, 1) + i * n, n, max[i], sum[i], dy, dx);
         dx[target[i]] -= dy;
     }
 }

@@ -352,6 +352,8 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_AVG_POOL2D_BWD:
     case DET_KERNEL_DROPOUT:
     case DET_KERNEL_DROPOUT_BWD:
+    case DET_KERNEL_CROSS_ENTROPY:
+    case DET_KERNEL_CROSS_ENTROPY_BWD:
         return true;
     default:
         return false;

@@ -61,33 +61,34 @@ static int mse_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 CUDA_REAL(mse_bwd)
 
 /* The loss of a row, and what it counts. */
-template <typename T>
+template <typename X>
 struct cross {
+    typedef typename X::real real;
+    X x;
     int64_t n, skip;
     double smoothing;
     bool log_probs;
-    const T *x, *w;
+    cuda_any<real> w;
     const int64_t *target;
     int *bad;
 };
 
-template <typename T>
-static cross<T> cross_of(struct det_stream *s, const struct det_call *c, int first)
+template <typename X>
+static cross<X> cross_of(struct det_stream *s, const struct det_call *c, int first)
 {
-    return {c->in[first]->dims[1], c->a.skip,                c->a.smoothing,
-            c->a.log_probs,        in_real<T>(c, first),     in_real<T>(c, first + 2),
-            in_i64(c, first + 1),  s->bad};
-}
-
-template <typename T>
-__device__ static T weight(const cross<T> &k, int64_t j)
-{
-    return k.w ? k.w[j] : 1;
+    return {X::of(c->in[first]),
+            c->in[first]->dims[1],
+            c->a.skip,
+            c->a.smoothing,
+            c->a.log_probs,
+            cuda_any<typename X::real>::of(c->in[first + 2]),
+            in_i64(c, first + 1),
+            s->bad};
 }
 
 /* The row's class, or -1 where it is left out. */
-template <typename T>
-__device__ static int64_t class_of(const cross<T> &k, int64_t row)
+template <typename X>
+__device__ static int64_t class_of(const cross<X> &k, int64_t row)
 {
     int64_t t = k.target[row];
     if (t == k.skip)
@@ -105,106 +106,210 @@ __device__ static double surprise(T x, T top, double log_sum)
     return log_sum - (double)(x - top); /* top + log_sum first would lose digits */
 }
 
-/* The sum of w times their surprise over classes, by the whole block; 0: nothing is smoothed. */
-template <typename T>
-__device__ static double smoothed(const cross<T> &k, const T *x, T top, double log_sum)
+/* The sum of w times their surprise over classes, by the whole team; 0: nothing is smoothed. */
+template <typename X, typename TEAM>
+__device__ static double smoothed(const cross<X> &k, int64_t row, typename X::real top,
+                                  double log_sum, TEAM team)
 {
     double all = 0;
     if (k.smoothing == 0)
         return 0;
-    for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x)
-        all += weight(k, j) * surprise(x[j], top, log_sum);
-    return cuda_combine(all, cuda_plus());
+    for (int64_t j = team.first(); j < k.n; j += team.step())
+        all += (double)k.w.at(j, 1) * surprise(cuda_one(k.x, row * k.n + j), top, log_sum);
+    return team.combine(all, cuda_plus());
 }
 
-/* Row losses go to rows[0..m), what they count to rows[m..2m). */
+/* Where the rows' results go: losses to rows[0..m), what they count to rows[m..2m). */
 template <typename T>
-static int row_losses(struct det_stream *s, const struct det_call *c, double *rows,
-                      struct det_err *err)
+struct kept {
+    double *rows;
+    int64_t m;
+    T *sums; /* the greatest of each row; behind them the logarithms */
+    cuda_any<T> each;
+    bool gives_each;
+};
+
+template <typename X>
+__device__ static void keep_row(const cross<X> &k, const kept<typename X::real> &to, int64_t row,
+                                typename X::real top, typename X::real log_sum, double all)
 {
-    cross<T> k = cross_of<T>(s, c, 0);
-    int64_t m = c->in[0]->dims[0];
-    T *sums = out_real<T>(c, 1);
-    return cuda_blocks(
-        s, c, m,
-        DEVICE(int64_t row) {
-            const T *x = k.x + row * k.n;
-            T top = k.log_probs ? 0 : cuda_row_max(x, k.n);
-            double sum = k.log_probs ? 0 : cuda_row_log_sum(x, k.n, top);
-            double all = smoothed(k, x, top, sum);
-            if (threadIdx.x != 0)
-                return;
-            int64_t t = class_of(k, row);
-            double w = t < 0 ? 0 : weight(k, t);
-            double loss = t < 0 ? 0 : (1 - k.smoothing) * w * surprise(x[t], top, sum);
-            rows[row] = t < 0 ? 0 : loss + k.smoothing / (double)k.n * all;
-            rows[m + row] = w;
-            sums[row] = (T)sum;
+    typedef typename X::real real;
+    int64_t t = class_of(k, row);
+    double w = t < 0 ? 0 : (double)k.w.at(t, 1), loss = 0;
+    if (t >= 0)
+        loss = (1 - k.smoothing) * w * surprise(cuda_one(k.x, row * k.n + t), top, log_sum) +
+               k.smoothing / (double)k.n * all;
+    to.rows[row] = loss;
+    to.rows[to.m + row] = w;
+    to.sums[row] = top;
+    to.sums[to.m + row] = log_sum;
+    real y = (real)loss;
+    if (to.gives_each)
+        to.each.store(row, &y);
+}
+
+template <typename X>
+static int row_losses(struct det_stream *s, const struct det_call *c,
+                      const kept<typename X::real> &to, struct det_err *err)
+{
+    typedef typename X::real real;
+    cross<X> k = cross_of<X>(s, c, 0);
+    return cuda_teams(
+        s, c, to.m, k.n, cuda_row_most<X>(),
+        [=] __device__(int64_t row, auto team) {
+            cuda_exps<real> e = {0, 1};
+            if (!k.log_probs)
+                e = cuda_row_exps(cuda_span<X>(k.x, row * k.n, k.n), team);
+            real log_sum = log(e.sum);
+            double all = smoothed(k, row, e.top, log_sum, team);
+            if (team.leader())
+                keep_row(k, to, row, e.top, log_sum, all);
         },
         err);
 }
 
+/* The losses of all rows as one. */
 template <typename T>
-static int cross_entropy(struct det_stream *s, const struct det_call *c, struct det_err *err)
+static int whole_loss(struct det_stream *s, const struct det_call *c, const kept<T> &k,
+                      struct det_err *err)
 {
-    int64_t m = c->in[0]->dims[0];
-    int mode = c->a.mode;
-    T *y = out_real<T>(c, 0), *count = out_real<T>(c, 2);
-    void *work = NULL;
-    int rc = cuda_workspace(s->device, 2 * (size_t)m * sizeof(double) + 8, &work, err);
-    double *rows = (double *)work;
-    if (rc == 0)
-        rc = row_losses<T>(s, c, rows, err);
-    if (rc < 0)
-        return rc;
+    cuda_any<T> y = k.each, count = cuda_any<T>::of(c->out[2]);
+    int64_t m = k.m;
+    const double *rows = k.rows;
+    bool is_mean = c->a.mode == DET_REDUCE_MEAN, is_one = !k.gives_each;
     return cuda_blocks(
         s, c, 1,
         DEVICE(int64_t) {
-            double total = 0, counted = 0;
-            for (int64_t i = threadIdx.x; i < m; i += blockDim.x) {
-                total += rows[i];
-                counted += rows[m + i];
-                if (mode == DET_REDUCE_NONE)
-                    y[i] = (T)rows[i];
-            }
-            total = cuda_combine(total, cuda_plus());
-            counted = cuda_combine(counted, cuda_plus());
+            cuda_two<double> sum = {0, 0};
+            for (int64_t i = threadIdx.x; i < m; i += blockDim.x)
+                sum = {sum.a + rows[i], sum.b + rows[m + i]};
+            sum = cuda_combine(sum, cuda_plus_two());
+            T total = (T)(is_mean ? sum.a / sum.b : sum.a), counted = (T)sum.b;
             if (threadIdx.x != 0)
                 return;
-            *count = (T)counted;
-            if (mode != DET_REDUCE_NONE)
-                *y = (T)(mode == DET_REDUCE_MEAN ? total / counted : total);
+            count.store(0, &counted);
+            if (is_one)
+                y.store(0, &total);
         },
         err);
 }
-CUDA_REAL(cross_entropy)
 
-/* d loss / dx_j = sum_c q_c w_c (p_j - [c = j]). */
+struct cross_entropy {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef typename X::real real;
+        int64_t m = c->in[0]->dims[0];
+        void *work = NULL;
+        int rc = cuda_workspace(s->device, 2 * (size_t)m * sizeof(double) + 8, &work, err);
+        kept<real> to = {(double *)work, m, out_real<real>(c, 1), cuda_any<real>::of(c->out[0]),
+                         c->a.mode == DET_REDUCE_NONE};
+        if (rc == 0)
+            rc = row_losses<X>(s, c, to, err);
+        return rc < 0 ? rc : whole_loss(s, c, to, err);
+    }
+};
+
+/* d loss / dx_j = dy (p_j whole - smooth w_j - [j = t] hit). */
 template <typename T>
-static int cross_entropy_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
+struct slopes {
+    cuda_any<T> w;
+    int64_t t; /* -1: the row is left out */
+    T top, log_sum, dy, whole, smooth, hit;
+    bool log_probs;
+
+    template <int N>
+    __device__ void operator()(T (&v)[N], int64_t j) const
+    {
+        CUDA_UNROLL
+        for (int i = 0; i < N; i++)
+            v[i] = log_probs ? 0 : cuda_exp(v[i] - top - log_sum) * whole;
+        if (smooth > 0)
+            CUDA_UNROLL
+            for (int i = 0; i < N; i++)
+                v[i] -= smooth * w.at(j + i, 1);
+        if ((uint64_t)(t - j) < N)
+            CUDA_UNROLL
+            for (int i = 0; i < N; i++)
+                v[i] -= j + i == t ? hit : 0;
+        CUDA_UNROLL
+        for (int i = 0; i < N; i++)
+            v[i] = t < 0 ? 0 : v[i] * dy;
+    }
+};
+
+/* The sum of the weights, by the whole team. */
+template <typename X, typename TEAM>
+__device__ static double sum_of_weights(const cross<X> &k, TEAM team)
 {
-    cross<T> k = cross_of<T>(s, c, 1);
-    const T *dys = in_real<T>(c, 0), *sums = in_real<T>(c, 4), *count = in_real<T>(c, 5);
-    T *dx = out_real<T>(c, 0);
-    int mode = c->a.mode;
-    return cuda_blocks(
-        s, c, c->in[1]->dims[0],
-        DEVICE(int64_t row) {
-            int64_t t = class_of(k, row);
-            double smooth = k.smoothing / (double)k.n, sum_w = 0;
-            for (int64_t j = threadIdx.x; smooth > 0 && j < k.n; j += blockDim.x)
-                sum_w += weight(k, j);
-            sum_w = cuda_combine(sum_w, cuda_plus());
-            double dy = dys[mode == DET_REDUCE_NONE ? row : 0];
-            T top = cuda_row_max(k.x + row * k.n, k.n);
-            double hit = t < 0 ? 0 : (1 - k.smoothing) * weight(k, t);
-            dy = mode == DET_REDUCE_MEAN ? dy / *count : dy;
-            for (int64_t j = threadIdx.x; j < k.n; j += blockDim.x) {
-                double p = k.log_probs ? 0 : exp((T)-surprise(k.x[row * k.n + j], top, sums[row]));
-                double g = p * (hit + smooth * sum_w) - smooth * weight(k, j) - (j == t ? hit : 0);
-                dx[row * k.n + j] = t < 0 ? 0 : (T)(dy * g);
-            }
-        },
-        err);
+    double sum = 0;
+    if (!k.w.p || k.smoothing == 0)
+        return (double)k.n;
+    for (int64_t j = team.first(); j < k.n; j += team.step())
+        sum += k.w.load(j);
+    return team.combine(sum, cuda_plus());
 }
-CUDA_REAL(cross_entropy_bwd)
+
+/* What forward kept, and the gradient of its result. */
+template <typename T>
+struct known {
+    cuda_any<T> dy, count;
+    const T *sums;
+    int64_t m;
+    int mode;
+};
+
+template <typename X, typename TEAM>
+__device__ static slopes<typename X::real> slopes_of(const cross<X> &k,
+                                                     const known<typename X::real> &f, int64_t row,
+                                                     TEAM team)
+{
+    typedef typename X::real real;
+    int64_t t = class_of(k, row);
+    double smooth = k.smoothing / (double)k.n, sum_w = sum_of_weights(k, team);
+    double hit = t < 0 ? 0 : (1 - k.smoothing) * (double)k.w.at(t, 1);
+    double dy = f.dy.load(f.mode == DET_REDUCE_NONE ? row : 0);
+    dy = f.mode == DET_REDUCE_MEAN ? dy / f.count.load(0) : dy;
+    return {k.w,
+            t,
+            f.sums[row],
+            f.sums[f.m + row],
+            (real)dy,
+            (real)(hit + smooth * sum_w),
+            (real)smooth,
+            (real)hit,
+            k.log_probs};
+}
+
+struct cross_entropy_bwd {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef typename X::real real;
+        cross<X> k = cross_of<X>(s, c, 1);
+        X dx = X::of(c->out[0]);
+        int64_t m = c->in[1]->dims[0];
+        known<real> f = {cuda_any<real>::of(c->in[0]), cuda_any<real>::of(c->in[5]),
+                         in_real<real>(c, 4), m, c->a.mode};
+        return cuda_teams(
+            s, c, m, k.n, cuda_row_most<X>(),
+            [=] __device__(int64_t row, auto team) {
+                slopes<real> g = slopes_of(k, f, row, team);
+                if (!team.more)
+                    cuda_span_map(cuda_span<X>(k.x, row * k.n, k.n), dx, team, g);
+            },
+            err);
+    }
+};
+
+#define ROWS(name, x, dx)                                                                          \
+    int cuda_##name(struct det_stream *s, const struct det_call *c, struct det_err *err)           \
+    {                                                                                              \
+        return cuda_run_packed<name>(cuda_alike(x, dx), s, c, err);                                \
+    }                                                                                              \
+    int cuda_##name##_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)     \
+    {                                                                                              \
+        return name::run<cuda_any<double>>(s, c, err);                                             \
+    }
+ROWS(cross_entropy, c->in[0], c->in[0])
+ROWS(cross_entropy_bwd, c->in[1], c->out[0])

@@ -3,7 +3,8 @@
 #ifndef CUDA_ROW_CUH
 #define CUDA_ROW_CUH
 
-#include "cuda_pack.cuh"
+#include "cuda_span.cuh"
+#include "cuda_warp.cuh"
 
 /* Rows of up to so many elements are a warp's. */
 template <typename X>
@@ -25,6 +26,16 @@ struct cuda_plus_two {
     }
 };
 
+/* e^x, in f32 by way of 2^x: good to 2^-22 of it near 0, to |x| 2^-23 of it far from 0. */
+__device__ inline float cuda_exp(float x)
+{
+    return cuda_exp2(x * 1.44269504f);
+}
+__device__ inline double cuda_exp(double x)
+{
+    return exp(x);
+}
+
 /* Of numbers: the greatest, and the sum of exp(v - top). */
 template <typename T>
 struct cuda_exps {
@@ -33,11 +44,25 @@ struct cuda_exps {
     __device__ void grow(T higher)
     {
         if (higher > top) {
-            sum *= exp(top - higher); /* top may be -inf: then the sum is 0, or NaN */
+            sum *= cuda_exp(top - higher); /* top may be -inf: then the sum is 0, or NaN */
             top = higher;
         }
     }
-    __device__ void add(T v) { sum += v == -(T)INFINITY ? 0 : exp(v - top); }
+    /* N numbers more. */
+    template <int N>
+    __device__ void operator()(const T (&v)[N])
+    {
+        T most = v[0], more = 0;
+        CUDA_UNROLL
+        for (int i = 1; i < N; i++)
+            most = v[i] > most ? v[i] : most;
+        grow(most);
+        T base = top == -(T)INFINITY ? 0 : top; /* of nothing but -inf: e^-inf, not NaN */
+        CUDA_UNROLL
+        for (int i = 0; i < N; i++)
+            more += cuda_exp(v[i] - base);
+        sum += more;
+    }
 };
 struct cuda_plus_exps {
     template <typename T>
@@ -50,46 +75,13 @@ struct cuda_plus_exps {
     }
 };
 
-/* Those of the row of n elements from element `at` on, in one pass. */
+/* Those of a row, in one pass. */
 template <typename X, typename TEAM>
-__device__ inline cuda_exps<typename X::real> cuda_row_exps(X x, int64_t at, int64_t n, TEAM team)
+__device__ inline cuda_exps<typename X::real> cuda_row_exps(const cuda_span<X> &x, TEAM team)
 {
     cuda_exps<typename X::real> r;
-    for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
-        typename X::real v[X::width], most;
-        X::open(x.load(at + j), v);
-        most = v[0];
-        CUDA_UNROLL
-        for (int i = 1; i < X::width; i++)
-            most = v[i] > most ? v[i] : most;
-        r.grow(most);
-        CUDA_UNROLL
-        for (int i = 0; i < X::width; i++)
-            r.add(v[i]);
-    }
+    cuda_span_each(x, team, r);
     return team.combine(r, cuda_plus_exps());
-}
-
-/* ---- by a whole block, of elements ---- */
-
-/* The greatest of x[j], j in 0..n-1, known to all threads of the block. */
-template <typename T>
-__device__ inline T cuda_row_max(const T *x, int64_t n)
-{
-    T top = -INFINITY;
-    for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-        top = x[j] > top ? x[j] : top;
-    return cuda_combine(top, cuda_greater());
-}
-
-/* log(sum of exp(x[j] - top)), likewise. */
-template <typename T>
-__device__ inline double cuda_row_log_sum(const T *x, int64_t n, T top)
-{
-    double sum = 0;
-    for (int64_t j = threadIdx.x; j < n; j += blockDim.x)
-        sum += exp(x[j] - top);
-    return log(cuda_combine(sum, cuda_plus()));
 }
 
 #endif

@@ -10,7 +10,7 @@ static int forward(struct det_stream *s, const struct det_call *c, bool log, str
     return cuda_teams(
         s, c, n > 0 ? m : 0, n, cuda_row_most<X>(),
         [=] __device__(int64_t row, auto team) {
-            cuda_exps<real> r = cuda_row_exps(x, row * n, n, team);
+            cuda_exps<real> r = cuda_row_exps(cuda_span<X>(x, row * n, n), team);
             real log_sum = (real)::log(r.sum);
             if (team.more)
                 return;

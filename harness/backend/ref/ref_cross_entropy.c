@@ -47,7 +47,8 @@ REF_KERNEL(cross_entropy)
         double loss = t == c->a.skip ? 0 : row_loss(c, i, max + sum);
         count += t == c->a.skip ? 0 : w ? w[t] : 1;
         total += loss;
-        out_real(c, 1)[i] = (real)sum;
+        out_real(c, 1)[i] = (real)max;
+        out_real(c, 1)[m + i] = (real)sum;
         if (c->a.mode == DET_REDUCE_NONE)
             out_real(c, 0)[i] = (real)loss;
     }
@@ -71,7 +72,7 @@ REF_KERNEL(cross_entropy_bwd)
         int64_t t = ((const int64_t *)(const void *)c->in[2]->data)[i];
         bool skip = t == c->a.skip;
         double dy = in_real(c, 0)[c->a.mode == DET_REDUCE_NONE ? i : 0];
-        double lse = row_max(x, n) + in_real(c, 4)[i];
+        double lse = in_real(c, 4)[i] + (double)in_real(c, 4)[m + i];
         double hit = skip ? 0 : (1 - c->a.smoothing) * (w ? w[t] : 1);
         dy = c->a.mode == DET_REDUCE_MEAN ? dy / in_real(c, 5)[0] : dy;
         for (int64_t j = 0; j < n; j++) {
