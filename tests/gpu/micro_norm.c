@@ -100,7 +100,8 @@ static void time_rows(struct det_engine *e, struct det_tensor *x, const char *dt
 static void time_loss(struct det_engine *e, struct det_tensor *x, const char *dtype)
 {
     int64_t rows = x->dims[0];
-    struct det_tensor *dx = like(e, x), *sums = det_tensor_ref(ones(e, rows));
+    struct det_tensor *one = det_tensor_ref(ones(e, 1));
+    struct det_tensor *dx = like(e, x), *sums = det_tensor_ref(ones(e, 2 * rows));
     struct det_tensor *target = det_tensor_ref(det_full(e, DET_I64, 1, &rows, 3));
     struct det_tensor *y = det_tensor_ref(det_scalar(e, x->dtype, 1));
     struct det_tensor *count = det_tensor_ref(det_scalar(e, DET_F32, 1));
@@ -110,9 +111,14 @@ static void time_loss(struct det_engine *e, struct det_tensor *x, const char *dt
         {"cross entropy back",
          {DET_KERNEL_CROSS_ENTROPY_BWD, {y, x, target, NULL, sums, count}, {dx}, a},
          2},
+        {"sum", {DET_KERNEL_SUM, {x}, {one}, {.scale = 1}}, 1},
+        {"sum of squares", {DET_KERNEL_SQNORM, {x}, {one}}, 1},
+        {"greatest size", {DET_KERNEL_ABSMAX, {x}, {one}}, 1},
+        {"mean squared error", {DET_KERNEL_MSE, {x, dx}, {one}}, 2},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
         time_call(e, &t[i], x, dtype);
+    det_tensor_unref(one);
     det_tensor_unref(dx);
     det_tensor_unref(sums);
     det_tensor_unref(target);

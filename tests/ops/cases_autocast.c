@@ -44,6 +44,8 @@ static struct det_tensor *normed(struct det_engine *e, struct det_tensor **in)
 CAST(matmul, det_matmul(e, in[0], in[1]))
 CAST(mixed, det_add(e, in[0], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
+CAST(loss_all, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2], .weight = in[3],
+                                 .label_smoothing = 0.1, .reduction = DET_REDUCE_SUM))
 CAST(softmax, det_softmax(e, det_linear(e, in[0], in[1], NULL)))
 CAST(attention, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3]))
 CAST(given, det_relu(e, in[0]))
@@ -100,6 +102,12 @@ const struct op_case cases_autocast[] = {
     {"add", "bf16 and f32", {IN(5, 7), IN(7, 7)}, mixed, "x0 + F.linear(" B("x0") ", " B("x1") ")"},
     {"cross_entropy", "after bf16", {IN(5, 7), IN(9, 7), CLASSES(8, 5)}, loss,
      "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2)"},
+    {"cross_entropy", "after bf16, of f32 weights",
+     {IN(5, 7), IN(9, 7), CLASSES(8, 5), FIXED(9)}, loss_all,
+     "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2, x3, label_smoothing=0.1, "
+     "reduction='sum')"},
+    {"linear", "large bf16, odd", {IN(70, 131), IN(1101, 131), IN(1101)}, linear,
+     "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
     {"softmax", "after bf16", {IN(5, 7), IN(9, 7)}, softmax,
      "F.softmax(F.linear(" B("x0") ", " B("x1") ").float(), -1)"},
     {"relu", "as it is given", {IN(5, 7)}, given, "F.relu(x0)"},

@@ -15,6 +15,12 @@ BUILD(ce_all, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight
                                 .ignore = true, .ignore_index = 4))
 BUILD(ce_all_none, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight = in[2],
                                      .reduction = DET_REDUCE_NONE))
+/* -inf where x is not above 0; or everywhere. */
+BUILD(ce_nothing, det_cross_entropy(e, det_log(e, det_relu(e, in[0])), in[1],
+                                    .reduction = DET_REDUCE_NONE))
+BUILD(ce_never, det_cross_entropy(e, det_log(e, det_scale(e, det_relu(e, in[0]), 0)), in[1],
+                                  .reduction = DET_REDUCE_NONE))
+BUILD(ce_rows, det_cross_entropy(e, det_narrow(e, in[0], 0, 1, 6), in[1]))
 
 BUILD(mse, det_mse_loss(e, in[0], in[1]))
 BUILD(mse_none, det_mse_loss(e, in[0], in[1], .reduction = DET_REDUCE_NONE))
@@ -70,6 +76,29 @@ const struct op_case cases_loss[] = {
      "F.cross_entropy(x0, x1, x2, ignore_index=4, label_smoothing=0.2)"},
     {"cross_entropy", "all, none", {WIDE(3, 9, 7), CLASSES(6, 9), WEIGHTS(7)}, ce_all_none,
      "F.cross_entropy(x0, x1, x2, reduction='none', label_smoothing=0.2)"},
+    {"cross_entropy", "large, spoilt", {SPOILT(5, 37), CLASSES(36, 5)}, ce_none, NULL},
+    {"cross_entropy", "large, -inf", {IN(7, 301), CLASSES(300, 7)}, ce_nothing,
+     "F.cross_entropy(torch.log(F.relu(x0)), x1, reduction='none')"},
+    {"cross_entropy", "large, all -inf", {IN(3, 19), CLASSES(18, 3)}, ce_never, NULL},
+    {"cross_entropy", "one class", {IN(7, 1), CLASSES(0, 7)}, cross_entropy,
+     "F.cross_entropy(x0, x1)"},
+    {"cross_entropy", "rows from the second on", {WIDE(8, 7, 43), CLASSES(42, 6)}, ce_rows,
+     "F.cross_entropy(x0[1:], x1)"},
+    {"cross_entropy", "bf16", {OF(DET_BF16, 6, 9, 75), CLASSES(74, 9)}, cross_entropy,
+     "F.cross_entropy(x0.float(), x1).bfloat16()"},
+    {"cross_entropy", "bf16, none", {OF(DET_BF16, 6, 9, 75), CLASSES(74, 9)}, ce_none,
+     "F.cross_entropy(x0.float(), x1, reduction='none', ignore_index=1).bfloat16()"},
+    {"cross_entropy", "large bf16", {OF(DET_BF16, 8, 13, 2503), CLASSES(2502, 13)}, ce_sum,
+     "F.cross_entropy(x0.float(), x1, reduction='sum').bfloat16()"},
+    {"cross_entropy", "bf16, label smoothing",
+     {OF(DET_BF16, 3, 9, 17), CLASSES(16, 9)}, ce_smooth,
+     "F.cross_entropy(x0.float(), x1, label_smoothing=0.1).bfloat16()"},
+    {"cross_entropy", "f16", {OF(DET_F16, 6, 9, 75), CLASSES(74, 9)}, cross_entropy,
+     "F.cross_entropy(x0.float(), x1).half()"},
+    {"cross_entropy", "f16, rows of packs", {OF(DET_F16, 6, 9, 64), CLASSES(63, 9)}, ce_ignore,
+     "F.cross_entropy(x0.float(), x1, ignore_index=3).half()"},
+    {"mse_loss", "bf16", {OF(DET_BF16, 2, 9, 75), OF(DET_BF16, 1, 9, 75)}, mse,
+     "F.mse_loss(x0.float(), x1.float()).bfloat16()"},
     {"mse_loss", "4x6", {IN(4, 6), IN(4, 6)}, mse, "F.mse_loss(x0, x1)"},
     {"mse_loss", "empty", {IN(0, 6), IN(0, 6)}, mse, "F.mse_loss(x0, x1)"},
     {"point_loss", "l1, empty sum", {IN(4, 0), IN(4, 0)}, l1_sum,

@@ -88,8 +88,7 @@ int CPU(cross_entropy)(struct det_stream *s, const struct det_call *c, struct de
 }
 
 /* dx = dy (softmax(x) - onehot(t)): the case without weights and smoothing. */
-CPU_CLONES static void backward_row(const real *x, int64_t n, real max, real sum, real dy,
-                                    real *dx)
+CPU_CLONES static void backward_row(const real *x, int64_t n, real max, real sum, real dy, real *dx)
 {
     for (int64_t j = 0; j < n; j++)
         dx[j] = dy * vm_exp(x[j] - max - sum);

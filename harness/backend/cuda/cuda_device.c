@@ -352,6 +352,10 @@ static bool computes(struct det_device *d, const struct det_call *c, enum det_dt
     case DET_KERNEL_AVG_POOL2D_BWD:
     case DET_KERNEL_DROPOUT:
     case DET_KERNEL_DROPOUT_BWD:
+    case DET_KERNEL_SUM:
+    case DET_KERNEL_SQNORM:
+    case DET_KERNEL_ABSMAX:
+    case DET_KERNEL_MSE:
     case DET_KERNEL_CROSS_ENTROPY:
     case DET_KERNEL_CROSS_ENTROPY_BWD:
         return true;

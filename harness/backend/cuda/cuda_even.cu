@@ -4,13 +4,14 @@
  * made on copies of multiples of 16 bytes, zeros behind what is there, a piece of C's rows at a
  * time.
  */
-#include "cuda_kernel.cuh"
+#include "cuda_row.cuh"
 
 #ifndef CUDA_EVEN_MIN
 #define CUDA_EVEN_MIN   (1LL << 30) /* multiplications that are worth the copies */
 #define CUDA_EVEN_BYTES (1LL << 28) /* of all copies */
 #endif
-#define STEP 8 /* elements of 16 bytes */
+#define STEP 8   /* elements of 16 bytes */
+#define TILE 256 /* rows that cuBLAS's kernels compute together, at most */
 
 typedef uint16_t element;
 
@@ -25,16 +26,64 @@ struct even_rows {
     int64_t n, wide, ld;
 };
 
+/* The STEP elements at p, which lies `past` bytes behind a multiple of 16. The second load is what
+ * another thread's first is. */
+__device__ static cuda_quad eight(const element *p, int past)
+{
+    const cuda_quad *at = (const cuda_quad *)(p - past / (int)sizeof(element));
+    cuda_quad a = at[0];
+    if (past == 0)
+        return a;
+    cuda_quad b = at[1];
+    uint32_t w[8] = {a.w[0], a.w[1], a.w[2], a.w[3], b.w[0], b.w[1], b.w[2], b.w[3]};
+    CUDA_UNROLL
+    for (int i = 0; i < 6; i++)
+        w[i] = past & 8 ? w[i + 2] : w[i];
+    CUDA_UNROLL
+    for (int i = 0; i < 5; i++)
+        w[i] = past & 4 ? w[i + 1] : w[i];
+    CUDA_UNROLL
+    for (int i = 0; i < 4; i++)
+        a.w[i] = past & 2 ? w[i] >> 16 | w[i + 1] << 16 : w[i];
+    return a;
+}
+
+/* A row of `from`, of which `have` elements count, to one of `to`, by packs as that one lies. */
+template <typename TEAM>
+__device__ static void move_row(const element *x, int64_t have,
+                                const cuda_span<cuda_packs<cuda_bf16>> &to, TEAM team)
+{
+    element *y = (element *)(to.x.p + to.at);
+    int past = (int)((uintptr_t)(x + to.head) % sizeof(cuda_quad));
+    int64_t q = team.first(), step = team.step();
+    int64_t whole = have > to.head ? (have - to.head) / STEP : 0;
+    for (; q + step < whole; q += 2 * step) {
+        cuda_quad a = eight(x + to.pack(q), past), b = eight(x + to.pack(q + step), past);
+        *(cuda_quad *)(y + to.pack(q)) = a;
+        *(cuda_quad *)(y + to.pack(q + step)) = b;
+    }
+    if (q < whole)
+        *(cuda_quad *)(y + to.pack(q)) = eight(x + to.pack(q), past);
+    for (q = to.head + whole * STEP + team.first(); q < to.pack(to.packs); q += step)
+        y[q] = q < have ? x[q] : (element)0;
+    for (int64_t i = team.first(), j; i < to.singles; i += step) {
+        j = to.single(i);
+        y[j] = j < have ? x[j] : (element)0;
+    }
+}
+
 /* What `from` has, zeros where it ends before `to`. */
 static int move(struct det_stream *s, const struct det_call *c, struct even_rows from,
                 struct even_rows to, struct det_err *err)
 {
-    return cuda_blocks(
-        s, c, to.n,
-        DEVICE(int64_t row) {
-            for (int64_t j = threadIdx.x; j < to.wide; j += blockDim.x)
-                to.p[row * to.ld + j] =
-                    row < from.n && j < from.wide ? from.p[row * from.ld + j] : (element)0;
+    typedef cuda_packs<cuda_bf16> X;
+    int64_t wide = from.wide < to.wide ? from.wide : to.wide;
+    return cuda_teams(
+        s, c, to.n, to.wide, cuda_row_most<X>(),
+        [=] __device__(int64_t row, auto team) {
+            cuda_span<X> y({(cuda_bf16 *)to.p}, row * to.ld, to.wide);
+            if (!team.more)
+                move_row(from.p + row * from.ld, row < from.n ? wide : 0, y, team);
         },
         err);
 }
@@ -82,6 +131,14 @@ static int64_t bytes_of_row(const struct product *p)
     return (a + c) * (int64_t)sizeof(element);
 }
 
+/* Rows of a piece where there are to be no more than `most`: pieces alike, of whole tiles. */
+static int64_t evenly(int64_t all, int64_t most)
+{
+    int64_t pieces = most > 0 ? (all + most - 1) / most : 1, each = (all + pieces - 1) / pieces;
+    each = (each + TILE - 1) / TILE * TILE;
+    return each < most ? each : most;
+}
+
 static bool plan(const struct cuda_gemm *g, struct product *p)
 {
     bool half = g->dtype == DET_BF16 || g->dtype == DET_F16;
@@ -90,7 +147,7 @@ static bool plan(const struct cuda_gemm *g, struct product *p)
     *p = product_of(g);
     int64_t left = CUDA_EVEN_BYTES - bytes_of_b(p), each = bytes_of_row(p), all = even(g->m);
     p->piece = left <= 0 ? 0 : each > 0 ? left / each / STEP * STEP : all;
-    p->piece = p->piece < all ? p->piece : all;
+    p->piece = p->piece >= all ? all : g->ta ? p->piece : evenly(all, p->piece);
     return p->piece > 0 && (p->copies_a || p->copies_b || p->copies_c);
 }
 

@@ -38,16 +38,33 @@ static int nll_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 }
 CUDA_REAL(nll_bwd)
 
-template <typename T>
-static int mse(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    const T *x = in_real<T>(c, 0), *t = in_real<T>(c, 1);
-    int64_t n = (int64_t)c->in[0]->numel;
-    return cuda_sum_of(
-        s, c, n, DEVICE(int64_t i) { return ((double)x[i] - t[i]) * ((double)x[i] - t[i]); },
-        1 / (double)n, out_real<T>(c, 0), err);
-}
-CUDA_REAL(mse)
+template <typename X>
+struct squares_apart {
+    struct raw {
+        typename X::raw x, t;
+    };
+    typedef double total;
+    typedef cuda_plus op;
+    static constexpr int width = X::width;
+    X x, t;
+
+    static squares_apart of(const struct det_call *c)
+    {
+        return {X::of(c->in[0]), X::of(c->in[1])};
+    }
+    static double scale(const struct det_call *c) { return 1 / (double)c->in[0]->numel; }
+    __device__ raw load(int64_t i) const { return {x.load(i), t.load(i)}; }
+    __device__ void open(const raw &r, double *v) const
+    {
+        typename X::real a[X::width], b[X::width];
+        X::open(r.x, a);
+        X::open(r.t, b);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            v[i] = ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+    }
+};
+CUDA_TOTAL(mse, squares_apart)
 
 template <typename T>
 static int mse_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)

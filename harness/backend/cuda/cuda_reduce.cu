@@ -1,16 +1,33 @@
 /* Reductions to one number, over rows, and over the middle dimension of [A, N, B]. */
-#include "cuda_dtype.cuh"
 #include "cuda_total.cuh"
 
-template <typename T>
-static int sum(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    const T *x = in_real<T>(c, 0);
-    return cuda_sum_of(
-        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i]; }, c->a.scale,
-        out_real<T>(c, 0), err);
-}
-CUDA_REAL(sum)
+/* What all totals of x have. */
+template <typename X, typename T, typename OP>
+struct map_of_x {
+    typedef typename X::raw raw;
+    typedef T total;
+    typedef OP op;
+    static constexpr int width = X::width;
+    X x;
+
+    static double scale(const struct det_call *) { return 1; }
+    __device__ raw load(int64_t i) const { return x.load(i); }
+};
+
+template <typename X>
+struct values : map_of_x<X, double, cuda_plus> {
+    static values of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
+    static double scale(const struct det_call *c) { return c->a.scale; }
+    __device__ void open(const typename X::raw &r, double *v) const
+    {
+        typename X::real x[X::width];
+        X::open(r, x);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            v[i] = x[i];
+    }
+};
+CUDA_TOTAL(sum, values)
 
 template <typename T>
 static int sum_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -22,15 +39,19 @@ static int sum_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 }
 CUDA_REAL(sum_bwd)
 
-template <typename T>
-static int sqnorm(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    const T *x = in_real<T>(c, 0);
-    return cuda_sum_of(
-        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return (double)x[i] * x[i]; }, 1,
-        out_real<T>(c, 0), err);
-}
-CUDA_REAL(sqnorm)
+template <typename X>
+struct squares : map_of_x<X, double, cuda_plus> {
+    static squares of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
+    __device__ void open(const typename X::raw &r, double *v) const
+    {
+        typename X::real x[X::width];
+        X::open(r, x);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            v[i] = (double)x[i] * x[i];
+    }
+};
+CUDA_TOTAL(sqnorm, squares)
 
 struct greater_or_nan {
     template <typename T>
@@ -40,16 +61,18 @@ struct greater_or_nan {
     }
 };
 
-template <typename T>
-static int absmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    const T *x = in_real<T>(c, 0);
-    T *y = out_real<T>(c, 0);
-    return cuda_total(
-        s, c, (int64_t)c->in[0]->numel, DEVICE(int64_t i) { return fabs(x[i]); }, (T)0,
-        greater_or_nan(), DEVICE(T most) { *y = most; }, err);
-}
-CUDA_REAL(absmax)
+template <typename X>
+struct sizes : map_of_x<X, typename X::real, greater_or_nan> {
+    static sizes of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
+    __device__ void open(const typename X::raw &r, typename X::real *v) const
+    {
+        X::open(r, v);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            v[i] = fabs(v[i]);
+    }
+};
+CUDA_TOTAL(absmax, sizes)
 
 /* By their bits, as the other backends. */
 template <typename T>
