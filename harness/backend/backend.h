@@ -133,9 +133,9 @@ struct det_event;
  *                    row loss = sum_c q_c w_c (max + sum - x_c), max the row's greatest and sum the
  *                    logarithm of sum_c exp(x_c - max); sums has the max of all rows, then the sum
  *                    of all, which within a large max would lose its digits; q = (1 - a.smoothing)
- *                    onehot(target) + a.smoothing / N; 0 where target is a.skip; count = sum of w[target] over the rest; a.mode (enum
- *                    det_reduction): y [M], or the sum, or the sum over count; a.log_probs: x is
- *                    log-probabilities already, max and sum count as 0
+ *                    onehot(target) + a.smoothing / N; 0 where target is a.skip; count = sum of
+ *                    w[target] over the rest; a.mode (enum det_reduction): y [M], or the sum, or
+ *                    sum over count; a.log_probs: x is log-probabilities already, max and sum are 0
  * CROSS_ENTROPY_BWD  in: dy x target w|NULL sums count  out: dx
  * LSTM          in: gx [T,B,4H], w [4H,H], h0 [B,H], c0 [B,H], b [4H]|NULL  out: y [T+1,B,H],
  *                    gates [T,B,4H], cells [T,B,H]

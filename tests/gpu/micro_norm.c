@@ -105,16 +105,16 @@ static void time_loss(struct det_engine *e, struct det_tensor *x, const char *dt
     struct det_tensor *target = det_tensor_ref(det_full(e, DET_I64, 1, &rows, 3));
     struct det_tensor *y = det_tensor_ref(det_scalar(e, x->dtype, 1));
     struct det_tensor *count = det_tensor_ref(det_scalar(e, DET_F32, 1));
-    const struct det_attrs a = {.mode = DET_REDUCE_MEAN, .skip = -100};
+    const struct det_attrs a = {.mode = DET_REDUCE_MEAN, .skip = -100, .scale = 1};
     const struct timed t[] = {
         {"cross entropy", {DET_KERNEL_CROSS_ENTROPY, {x, target}, {y, sums, count}, a}, 1},
         {"cross entropy back",
          {DET_KERNEL_CROSS_ENTROPY_BWD, {y, x, target, NULL, sums, count}, {dx}, a},
          2},
-        {"sum", {DET_KERNEL_SUM, {x}, {one}, {.scale = 1}}, 1},
-        {"sum of squares", {DET_KERNEL_SQNORM, {x}, {one}}, 1},
-        {"greatest size", {DET_KERNEL_ABSMAX, {x}, {one}}, 1},
-        {"mean squared error", {DET_KERNEL_MSE, {x, dx}, {one}}, 2},
+        {"sum", {DET_KERNEL_SUM, {x}, {one}, a}, 1},
+        {"sum of squares", {DET_KERNEL_SQNORM, {x}, {one}, a}, 1},
+        {"greatest size", {DET_KERNEL_ABSMAX, {x}, {one}, a}, 1},
+        {"mean squared error", {DET_KERNEL_MSE, {x, dx}, {one}, a}, 2},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
         time_call(e, &t[i], x, dtype);
