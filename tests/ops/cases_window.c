@@ -47,6 +47,13 @@ BUILD(max_ceil_pad, MAX(.kernel = 2, .stride = 3, .padding = 1, .ceil_mode = tru
 BUILD(max_ceil_small, MAX(.kernel_hw = {3, 4}, .stride = 2, .ceil_mode = true))
 BUILD(max_long, MAX(.kernel_hw = {1, 40}, .stride_hw = {1, 3}))
 BUILD(max_signal, MAX(.kernel = 3, .stride = 2, .padding = 1))
+BUILD(max_deep, MAX(.kernel = 5, .stride = 2, .padding = 2))
+BUILD(max_pad, MAX(.kernel = 4, .stride = 2, .padding = 2, .ceil_mode = true))
+BUILD(max_gaps, MAX(.kernel_hw = {2, 1}, .stride_hw = {3, 2}))
+BUILD(max_wide, MAX(.kernel = 9, .stride = 9))
+BUILD(avg_deep, AVG(.kernel_hw = {5, 3}, .stride = 2, .padding = 1))
+BUILD(avg_pad, AVG(.kernel = 4, .stride = 2, .padding = 2, .ceil_mode = true))
+BUILD(avg_gaps, AVG(.kernel = 2, .stride = 3, .padding = 1))
 BUILD(avg_ceil, AVG(.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true))
 BUILD(avg_ceil_small, AVG(.kernel_hw = {5, 4}, .stride = 3, .padding = 1, .ceil_mode = true))
 BUILD(avg_exclude, AVG(.kernel = 3, .stride = 2, .padding = 1, .exclude_pad = true))
@@ -56,6 +63,8 @@ BUILD(avg_signal, AVG(.kernel = 3, .padding = 1))
 BUILD(adaptive_avg, det_adaptive_avg_pool2d(e, in[0], 3, 4))
 BUILD(adaptive_wide, det_adaptive_avg_pool2d(e, in[0], 9, 2))
 BUILD(adaptive_max, det_adaptive_max_pool2d(e, in[0], 3, 0))
+BUILD(adaptive_avg_even, det_adaptive_avg_pool2d(e, in[0], 3, 2))
+BUILD(adaptive_max_even, det_adaptive_max_pool2d(e, in[0], 3, 2))
 BUILD(adaptive_avg1, det_adaptive_avg_pool1d(e, in[0], 4))
 BUILD(adaptive_max1, det_adaptive_max_pool1d(e, in[0], 3))
 BUILD(pad_constant, PAD(DET_PAD_ZEROS, 1, 2, 0, 3, 1, 0))
@@ -133,6 +142,20 @@ const struct op_case cases_window[] = {
     {"max_pool2d", "adaptive", {IN(2, 3, 7, 5)},
      adaptive_max, "F.adaptive_max_pool2d(x0, (3, None))"},
     {"max_pool2d", "adaptive signal", {IN(2, 3, 7)}, adaptive_max1, "F.adaptive_max_pool1d(x0, 3)"},
+    {"max_pool2d", "windows three deep", {IN(2, 8, 7, 8)}, max_deep, "F.max_pool2d(x0, 5, 2, 2)"},
+    {"max_pool2d", "padding as wide as a step", {IN(2, 8, 6, 7)},
+     max_pad, "F.max_pool2d(x0, 4, 2, 2, ceil_mode=True)"},
+    {"max_pool2d", "gaps, by packs", {IN(2, 8, 7, 8)}, max_gaps, "F.max_pool2d(x0, (2, 1), (3, 2))"},
+    {"max_pool2d", "81 taps, by packs", {IN(1, 8, 9, 18)}, max_wide, "F.max_pool2d(x0, 9)"},
+    {"max_pool2d", "adaptive, even", {IN(2, 8, 6, 4)},
+     adaptive_max_even, "F.adaptive_max_pool2d(x0, (3, 2))"},
+    {"avg_pool2d", "windows three deep", {IN(2, 8, 7, 8)},
+     avg_deep, "F.avg_pool2d(x0, (5, 3), 2, 1)"},
+    {"avg_pool2d", "padding as wide as a step", {IN(2, 8, 6, 7)},
+     avg_pad, "F.avg_pool2d(x0, 4, 2, 2, ceil_mode=True)"},
+    {"avg_pool2d", "gaps, by packs", {IN(2, 8, 7, 8)}, avg_gaps, "F.avg_pool2d(x0, 2, 3, 1)"},
+    {"avg_pool2d", "adaptive, even", {IN(2, 8, 6, 4)},
+     adaptive_avg_even, "F.adaptive_avg_pool2d(x0, (3, 2))"},
     {"avg_pool2d", "ceil", {IN(2, 3, 6, 8)},
      avg_ceil, "F.avg_pool2d(x0, 3, 2, 1, ceil_mode=True)"},
     {"avg_pool2d", "ceil, larger than the image", {IN(2, 3, 2, 1)},

@@ -3,6 +3,8 @@
  * adds the windows that it lies in, in their order, so nothing adds atomically.
  */
 #define WINDOW_FN __host__ __device__ static inline
+#include <limits.h>
+
 #include "cuda_pack.cuh"
 #include "cuda_spot.cuh"
 #include "window.h"
@@ -13,10 +15,18 @@ struct pool {
     int kernel_w;
 };
 
+/* Adaptive windows that all are of one size are windows as any. */
+static struct window_line plain(struct window_line l)
+{
+    if (!l.adaptive || l.out <= 0 || l.in % l.out != 0)
+        return l;
+    return {l.in, l.out, (int)(l.in / l.out), (int)(l.in / l.out), 0, false, l.include_pad};
+}
+
 static struct pool pool_of(const struct det_call *c, const struct det_tensor *x,
                            const struct det_tensor *y)
 {
-    return {window_rows(&c->a, x, y), window_columns(&c->a, x, y), x->dims[1],
+    return {plain(window_rows(&c->a, x, y)), plain(window_columns(&c->a, x, y)), x->dims[1],
             c->a.kernel_w};
 }
 
@@ -34,16 +44,28 @@ __device__ static int64_t output_at(const struct pool &p, int64_t n, int64_t h, 
 
 /* ---- forward ---- */
 
+#define TAPS 4 /* of a row of a window, which are loaded before the first is used */
+
 /* f(raw of the input, tap) for each pixel of output element i's window. */
 template <typename X, typename F>
 __device__ struct window over_window(const struct pool &p, const X &x, int64_t i, F f)
 {
     struct cuda_spot at = cuda_spot_of(i, p.rows.out, p.columns.out, p.channels);
     struct window h = window_at(p.rows, at.h), w = window_at(p.columns, at.w);
-    for (int64_t a = h.from; a < h.to; a++)
-        for (int64_t b = w.from; b < w.to; b++)
-            f(x.load(input_at(p, at.n, h.origin + a, w.origin + b, at.channel)),
-              a * p.kernel_w + b);
+    int down = (int)h.to, across = (int)w.to;
+    for (int a = (int)h.from; a < down; a++)
+        for (int b = (int)w.from; b < across; b += TAPS) {
+            int64_t from = input_at(p, at.n, h.origin + a, w.origin + b, at.channel);
+            typename X::raw r[TAPS];
+            CUDA_UNROLL
+            for (int k = 0; k < TAPS; k++)
+                if (b + k < across)
+                    r[k] = x.load(from + k * p.channels);
+            CUDA_UNROLL
+            for (int k = 0; k < TAPS; k++)
+                if (b + k < across)
+                    f(r[k], a * p.kernel_w + b + k);
+        }
     h.size *= w.size;
     return h;
 }
@@ -71,7 +93,7 @@ struct max_pool {
                 for (int k = 0; k < X::width; k++)
                     best[k] = -INFINITY, from.at[k] = 255;
                 bool first = true;
-                over_window(p, x, i * X::width, [&](const typename X::raw &r, int64_t tap) {
+                over_window(p, x, i * X::width, [&](const typename X::raw &r, int tap) {
                     real v[X::width];
                     X::open(r, v);
                     CUDA_UNROLL
@@ -101,7 +123,7 @@ struct avg_pool {
             s, c, (int64_t)c->out[0]->numel / X::width,
             DEVICE(int64_t i) {
                 double sum[X::width] = {};
-                auto add = [&](const typename X::raw &r, int64_t) {
+                auto add = [&](const typename X::raw &r, int) {
                     real v[X::width];
                     X::open(r, v);
                     CUDA_UNROLL
@@ -120,6 +142,102 @@ struct avg_pool {
 };
 
 /* ---- backward ---- */
+
+/*
+ * Where no pixel lies in more than two windows of a line, the pixels from c * stride - pad on,
+ * `stride` of them, are cell c, and they lie in windows c - 1 and c alone. A thread takes a cell of
+ * both lines: it loads what its four windows have once, for all of its pixels.
+ */
+struct cells {
+    int in, out, kernel, stride, pad, first, count;
+};
+
+#define CELL_PIXELS 64 /* more are too much for a thread */
+
+/* False where the windows are not such. */
+static bool has_cells(const struct window_line &l, struct cells *ret)
+{
+    if (l.adaptive || l.kernel > 2 * l.stride || l.in + l.pad > INT_MAX / 2 || l.in <= 0)
+        return false;
+    int first = l.pad / l.stride, last = (int)((l.in - 1 + l.pad) / l.stride);
+    *ret = {(int)l.in, (int)l.out, l.kernel, l.stride, l.pad, first, last - first + 1};
+    return true;
+}
+
+struct cell_pool {
+    struct cells h, w;
+    uint32_t packs; /* of a pixel */
+    int64_t n;      /* threads; 0: not by cells */
+};
+
+static struct cell_pool cell_pool_of(const struct pool &p, int64_t elements, int width)
+{
+    struct cell_pool k = {};
+    if (!has_cells(p.rows, &k.h) || !has_cells(p.columns, &k.w) || elements <= 0 ||
+        (int64_t)k.h.stride * k.w.stride > CELL_PIXELS)
+        return k;
+    k.packs = (uint32_t)(p.channels / width);
+    int64_t images = elements / (p.rows.in * p.columns.in * p.channels);
+    int64_t n = images * k.h.count * k.w.count * (p.channels / width);
+    k.n = n <= UINT32_MAX ? n : 0;
+    return k;
+}
+
+/* The cell of a thread, and where in the tensors its image and its channels begin. */
+struct cell {
+    int h, w;
+    int64_t in, out;
+};
+
+__device__ static struct cell cell_of(const struct cell_pool &k, uint32_t i, int width)
+{
+    uint32_t spot = i / k.packs, row = spot / (uint32_t)k.w.count, n = row / (uint32_t)k.h.count;
+    int64_t wide = (int64_t)k.packs * width, channel = (int64_t)(i - spot * k.packs) * width;
+    return {(int)(row - n * (uint32_t)k.h.count) + k.h.first,
+            (int)(spot - row * (uint32_t)k.w.count) + k.w.first,
+            n * ((int64_t)k.h.in * k.w.in) * wide + channel,
+            n * ((int64_t)k.h.out * k.w.out) * wide + channel};
+}
+
+/* Whether window c - 1 + o of cell c is one that a pixel of it may lie in. */
+__device__ static bool has_window(const struct cells &l, int c, int o)
+{
+    int at = c - 1 + o;
+    return at >= 0 && at < l.out && (o == 1 || l.kernel > l.stride);
+}
+
+/* load(i, j, element, row, column) of the cell's windows; then for each pixel open(), add(i, j,
+ * tap) of each window that it lies in, and close(element). */
+template <typename LOAD, typename OPEN, typename ADD, typename CLOSE>
+__device__ void over_cell(const struct cell_pool &k, const struct cell &at, int width, int kernel_w,
+                          LOAD load, OPEN open, ADD add, CLOSE close)
+{
+    int64_t wide = (int64_t)k.packs * width;
+    CUDA_UNROLL
+    for (int i = 0; i < 2; i++)
+        CUDA_UNROLL
+        for (int j = 0; j < 2; j++)
+            if (has_window(k.h, at.h, i) && has_window(k.w, at.w, j)) {
+                int h = at.h - 1 + i, w = at.w - 1 + j;
+                load(i, j, at.out + ((int64_t)h * k.w.out + w) * wide, h, w);
+            }
+    for (int a = 0; a < k.h.stride; a++)
+        for (int b = 0; b < k.w.stride; b++) {
+            int h = at.h * k.h.stride - k.h.pad + a, w = at.w * k.w.stride - k.w.pad + b;
+            if (h < 0 || h >= k.h.in || w < 0 || w >= k.w.in)
+                continue;
+            open();
+            CUDA_UNROLL
+            for (int i = 0; i < 2; i++)
+                CUDA_UNROLL
+                for (int j = 0; j < 2; j++) {
+                    int y = a + (1 - i) * k.h.stride, x = b + (1 - j) * k.w.stride;
+                    if (y < k.h.kernel && x < k.w.kernel)
+                        add(i, j, y * kernel_w + x);
+                }
+            close(at.in + ((int64_t)h * k.w.in + w) * wide);
+        }
+}
 
 /* The windows [from, to) that pixel i of a line may lie in. */
 struct range {
@@ -155,54 +273,150 @@ template <typename F> __device__ void gather(const struct pool &p, int64_t i, F 
         }
 }
 
+/* The gradients of the windows whose index is the pixel. */
+template <typename X>
+static int max_pool_cells(struct det_stream *s, const struct det_call *c, const struct cell_pool &k,
+                          struct det_err *err)
+{
+    typedef typename X::real real;
+    typedef taps<X::width> indices;
+    X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
+    const indices *index = (const indices *)c->in[1]->data;
+    int kernel_w = c->a.kernel_w;
+    return cuda_each(
+        s, c, k.n,
+        DEVICE(int64_t thread) {
+            typename X::raw slope[2][2];
+            indices from[2][2];
+            real total[X::width];
+            bool there[2][2] = {};
+            over_cell(
+                k, cell_of(k, (uint32_t)thread, X::width), X::width, kernel_w,
+                [&](int i, int j, int64_t o, int, int) {
+                    there[i][j] = true;
+                    slope[i][j] = dy.load(o);
+                    from[i][j] = index[o / X::width];
+                },
+                [&] {
+                    CUDA_UNROLL
+                    for (int n = 0; n < X::width; n++)
+                        total[n] = 0;
+                },
+                [&](int i, int j, int tap) {
+                    real v[X::width];
+                    if (!there[i][j])
+                        return;
+                    X::open(slope[i][j], v);
+                    CUDA_UNROLL
+                    for (int n = 0; n < X::width; n++)
+                        total[n] += from[i][j].at[n] == tap ? v[n] : 0;
+                },
+                [&](int64_t o) { dx.store(o, total); });
+        },
+        err);
+}
+
+template <typename X>
+static int max_pool_gather(struct det_stream *s, const struct det_call *c, const struct pool &p,
+                           struct det_err *err)
+{
+    typedef typename X::real real;
+    typedef taps<X::width> indices;
+    X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
+    const indices *index = (const indices *)c->in[1]->data;
+    return cuda_each(
+        s, c, (int64_t)c->out[0]->numel / X::width,
+        DEVICE(int64_t i) {
+            real total[X::width] = {};
+            gather(p, i * X::width, [&](int64_t o, int64_t, int64_t tap) {
+                real v[X::width];
+                indices from = index[o / X::width];
+                X::open(dy.load(o), v);
+                CUDA_UNROLL
+                for (int k = 0; k < X::width; k++)
+                    total[k] += from.at[k] == tap ? v[k] : 0;
+            });
+            dx.store(i * X::width, total);
+        },
+        err);
+}
+
 struct max_pool_bwd {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
-        typedef typename X::real real;
-        typedef taps<X::width> indices;
         struct pool p = pool_of(c, c->out[0], c->in[0]);
-        X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
-        const indices *index = (const indices *)c->in[1]->data;
-        return cuda_each(
-            s, c, (int64_t)c->out[0]->numel / X::width,
-            DEVICE(int64_t i) {
-                real total[X::width] = {};
-                gather(p, i * X::width, [&](int64_t o, int64_t, int64_t tap) {
-                    real v[X::width];
-                    indices from = index[cuda_div(o, X::width)];
-                    X::open(dy.load(o), v);
-                    CUDA_UNROLL
-                    for (int k = 0; k < X::width; k++)
-                        total[k] += from.at[k] == tap ? v[k] : 0;
-                });
-                dx.store(i * X::width, total);
-            },
-            err);
+        struct cell_pool k = cell_pool_of(p, (int64_t)c->out[0]->numel, X::width);
+        return k.n > 0 ? max_pool_cells<X>(s, c, k, err) : max_pool_gather<X>(s, c, p, err);
     }
 };
+
+/* The gradients of a pixel's windows, over their sizes. */
+template <typename X>
+static int avg_pool_cells(struct det_stream *s, const struct det_call *c, const struct pool &p,
+                          const struct cell_pool &k, struct det_err *err)
+{
+    typedef typename X::real real;
+    X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
+    return cuda_each(
+        s, c, k.n,
+        DEVICE(int64_t thread) {
+            real slope[2][2][X::width], total[X::width];
+            bool there[2][2] = {};
+            over_cell(
+                k, cell_of(k, (uint32_t)thread, X::width), X::width, 0,
+                [&](int i, int j, int64_t o, int h, int w) {
+                    real size = (real)(window_at(p.rows, h).size * window_at(p.columns, w).size);
+                    there[i][j] = true;
+                    X::open(dy.load(o), slope[i][j]);
+                    CUDA_UNROLL
+                    for (int n = 0; n < X::width; n++)
+                        slope[i][j][n] /= size;
+                },
+                [&] {
+                    CUDA_UNROLL
+                    for (int n = 0; n < X::width; n++)
+                        total[n] = 0;
+                },
+                [&](int i, int j, int) {
+                    CUDA_UNROLL
+                    for (int n = 0; n < X::width; n++)
+                        total[n] += there[i][j] ? slope[i][j][n] : 0;
+                },
+                [&](int64_t o) { dx.store(o, total); });
+        },
+        err);
+}
+
+template <typename X>
+static int avg_pool_gather(struct det_stream *s, const struct det_call *c, const struct pool &p,
+                           struct det_err *err)
+{
+    typedef typename X::real real;
+    X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
+    return cuda_each(
+        s, c, (int64_t)c->out[0]->numel / X::width,
+        DEVICE(int64_t i) {
+            real total[X::width] = {};
+            gather(p, i * X::width, [&](int64_t o, int64_t size, int64_t) {
+                real v[X::width];
+                X::open(dy.load(o), v);
+                CUDA_UNROLL
+                for (int k = 0; k < X::width; k++)
+                    total[k] += v[k] / (real)size;
+            });
+            dx.store(i * X::width, total);
+        },
+        err);
+}
 
 struct avg_pool_bwd {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
-        typedef typename X::real real;
         struct pool p = pool_of(c, c->out[0], c->in[0]);
-        X dy = X::of(c->in[0]), dx = X::of(c->out[0]);
-        return cuda_each(
-            s, c, (int64_t)c->out[0]->numel / X::width,
-            DEVICE(int64_t i) {
-                real total[X::width] = {};
-                gather(p, i * X::width, [&](int64_t o, int64_t size, int64_t) {
-                    real v[X::width];
-                    X::open(dy.load(o), v);
-                    CUDA_UNROLL
-                    for (int k = 0; k < X::width; k++)
-                        total[k] += v[k] / (real)size;
-                });
-                dx.store(i * X::width, total);
-            },
-            err);
+        struct cell_pool k = cell_pool_of(p, (int64_t)c->out[0]->numel, X::width);
+        return k.n > 0 ? avg_pool_cells<X>(s, c, p, k, err) : avg_pool_gather<X>(s, c, p, err);
     }
 };
 
