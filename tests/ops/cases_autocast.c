@@ -41,6 +41,8 @@ static struct det_tensor *normed(struct det_engine *e, struct det_tensor **in)
     det_autocast_end(e);
     return z;
 }
+CAST(max_pooled, det_max_pool2d(e, CONV(in[1], NULL), 3, 2, 1))
+CAST(avg_pooled, det_avg_pool2d(e, CONV(in[1], NULL), 3, 2, 1))
 CAST(matmul, det_matmul(e, in[0], in[1]))
 CAST(mixed, det_add(e, in[0], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
@@ -95,6 +97,10 @@ const struct op_case cases_autocast[] = {
      NORMED("F.conv2d(" B("x0") ", " B("x1") ", padding=1)")},
     {"batch_norm", "bf16, of f32 parameters, 6 channels", {IN(3, 5, 6, 7), IN(6, 5, 3, 3), IN(6), IN(6)},
      normed, NORMED("F.conv2d(" B("x0") ", " B("x1") ", padding=1)")},
+    {"max_pool2d", "after bf16", {IN(2, 3, 6, 5), IN(8, 3, 3, 3)}, max_pooled,
+     "F.max_pool2d(F.conv2d(" B("x0") ", " B("x1") ", padding=1).float(), 3, 2, 1).bfloat16()"},
+    {"avg_pool2d", "after bf16", {IN(2, 3, 6, 5), IN(8, 3, 3, 3)}, avg_pooled,
+     "F.avg_pool2d(F.conv2d(" B("x0") ", " B("x1") ", padding=1).float(), 3, 2, 1).bfloat16()"},
     {"matmul", "bf16", {IN(2, 5, 7), IN(7, 4)}, matmul, "torch.matmul(" B("x0") ", " B("x1") ")"},
     {"attention", "bf16", {IN(2, 3, 5, 8), IN(2, 3, 7, 8), IN(2, 3, 7, 8), FIXED(5, 7)}, attention,
      "(torch.softmax(x0.bfloat16().float() @ x1.bfloat16().float().transpose(-1, -2) * 8 ** -0.5 +"
