@@ -1,4 +1,6 @@
 /* Batch norm (Ioffe & Szegedy 2015) over rows of channels, in tiles (cuda_tile.cuh). */
+#include <type_traits>
+
 #include "cuda_tile.cuh"
 
 /* What belongs to a channel, of whatever dtypes. */
@@ -15,10 +17,15 @@ struct affine {
 
     __device__ void begin(const channels<typename X::real> &k, int64_t column)
     {
+        typename X::real w[X::width];
+        cuda_load_columns(k.mean, column, mean);
+        cuda_load_columns(k.invstd, column, scale);
+        cuda_load_columns(k.w, column, w);
+        if (k.b.p)
+            cuda_load_columns(k.b, column, offset);
         for (int i = 0; i < X::width; i++) {
-            mean[i] = k.mean.load(column + i);
-            scale[i] = k.invstd.load(column + i) * k.w.load(column + i);
-            offset[i] = k.b.at(column + i, 0);
+            scale[i] *= w[i];
+            offset[i] = k.b.p ? offset[i] : 0;
         }
     }
     __device__ typename X::real of(int i, typename X::real x) const
@@ -40,7 +47,7 @@ template <typename X>
 struct moments {
     typedef typename X::real real;
     typedef typename X::raw raw;
-    static constexpr int width = X::width, batch = 4, sums = 2;
+    static constexpr int width = X::width, batch = 6, blocks = 3, sums = 2;
     X x;
     cuda_any<real> any, mean, invstd, running_mean, running_var;
     int64_t rows, channels;
@@ -87,13 +94,18 @@ struct moments {
     }
 };
 
-template <typename X>
+/* MORE: there is something to be added. */
+template <typename X, bool MORE>
 struct normalised {
     typedef typename X::real real;
-    static constexpr int width = X::width, batch = 2;
-    struct raw {
+    static constexpr int width = X::width, batch = MORE ? 4 : 6, blocks = MORE ? 2 : 3;
+    struct alone {
+        typename X::raw x;
+    };
+    struct both {
         typename X::raw x, more;
     };
+    typedef std::conditional_t<MORE, both, alone> raw;
     X x, more, y;
     channels<real> k;
     bool relu;
@@ -102,16 +114,16 @@ struct normalised {
     __device__ void begin(int64_t, int64_t column) { a.begin(k, column); }
     __device__ raw load(int64_t at, int64_t) const
     {
-        raw r = {x.load(at)};
-        if (more.p)
-            r.more = more.load(at);
+        raw r = {cuda_load_last(x, at)};
+        if constexpr (MORE)
+            r.more = cuda_load_last(more, at);
         return r;
     }
     __device__ void use(const raw &r, int64_t at) const
     {
         real v[width], m[width] = {};
         X::open(r.x, v);
-        if (more.p)
+        if constexpr (MORE)
             X::open(r.more, m);
         CUDA_UNROLL
         for (int i = 0; i < width; i++) {
@@ -123,15 +135,21 @@ struct normalised {
 };
 
 /* y of the channels' mean and invstd, which are in out 1 and 2. */
-template <typename X>
-static int normalise(struct det_stream *s, const struct det_call *c, struct det_err *err)
+template <typename X, bool MORE>
+static int normalise_by(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     typedef cuda_any<typename X::real> any;
     const struct det_tensor *x = c->in[0];
-    normalised<X> f = {X::of(x), X::of(c->in[5]), X::of(c->out[0])};
+    normalised<X, MORE> f = {X::of(x), X::of(c->in[5]), X::of(c->out[0])};
     f.k = {any::of(c->in[1]), any::of(c->in[2]), any::of(c->out[1]), any::of(c->out[2])};
     f.relu = c->a.relu;
     return cuda_tile_each(s, c, rows_of(x), x->dims[1], f, err);
+}
+
+template <typename X>
+static int normalise(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    return c->in[5] ? normalise_by<X, true>(s, c, err) : normalise_by<X, false>(s, c, err);
 }
 
 struct train {
@@ -197,63 +215,69 @@ int cuda_batch_norm_eval_f64(struct det_stream *s, const struct det_call *c, str
 
 /* ---- backward ---- */
 
-/* What of the gradient passed the ReLU: by y where something was added to it, else by x. */
-template <typename X>
+/* What says which of the gradient passed the ReLU: none is there, the sign of x normalised, or that
+ * of y where something was added to it. */
+enum gate { OPEN, BY_X, BY_Y };
+
+template <typename X, enum gate GATE>
 struct passed {
     typedef typename X::real real;
-    struct raw {
+    struct two {
+        typename X::raw dy, x;
+    };
+    struct three {
         typename X::raw dy, x, y;
     };
-    X dy, x, y; /* y: NULL where it is not needed */
+    typedef std::conditional_t<GATE == BY_Y, three, two> raw;
+    X dy, x, y;
     channels<real> k;
-    bool relu;
     affine<X> a;
 
+    template <bool LAST>
     __device__ raw load(int64_t at) const
     {
-        raw r = {dy.load(at), x.load(at)};
-        if (y.p)
+        raw r = {LAST ? cuda_load_last(dy, at) : dy.load(at),
+                 LAST ? cuda_load_last(x, at) : x.load(at)};
+        if constexpr (GATE == BY_Y)
             r.y = y.load(at);
         return r;
     }
     __device__ void open(const raw &r, real *g, real *v) const
     {
-        real sign[X::width];
         X::open(r.dy, g);
         X::open(r.x, v);
-        if (y.p)
+        real sign[X::width];
+        if constexpr (GATE == BY_Y)
             X::open(r.y, sign);
-        CUDA_UNROLL
-        for (int i = 0; i < X::width; i++)
-            if (relu)
-                g[i] = (y.p ? sign[i] : a.of(i, v[i])) > 0 ? g[i] : 0;
+        if constexpr (GATE != OPEN)
+            CUDA_UNROLL
+            for (int i = 0; i < X::width; i++)
+                g[i] = (GATE == BY_Y ? sign[i] : a.of(i, v[i])) > 0 ? g[i] : 0;
     }
 };
 
-template <typename X>
-static passed<X> passed_of(const struct det_call *c)
+template <typename X, enum gate GATE>
+static passed<X, GATE> passed_of(const struct det_call *c)
 {
     typedef cuda_any<typename X::real> any;
-    bool by_y = c->a.relu && !c->in[6];
-    passed<X> p = {X::of(c->in[0]), X::of(c->in[1]), X::of(by_y ? c->in[2] : NULL)};
+    passed<X, GATE> p = {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])};
     p.k = {any::of(c->in[3]), any::of(c->in[6]), any::of(c->in[4]), any::of(c->in[5])};
-    p.relu = c->a.relu;
     return p;
 }
 
 /* The sums of g and of g (x - mean); g is kept where it is wanted. */
-template <typename X>
+template <typename X, enum gate GATE>
 struct slopes {
     typedef typename X::real real;
-    typedef typename passed<X>::raw raw;
-    static constexpr int width = X::width, batch = 2, sums = 2;
-    passed<X> g;
+    typedef typename passed<X, GATE>::raw raw;
+    static constexpr int width = X::width, batch = GATE == BY_Y ? 3 : 4, blocks = 2, sums = 2;
+    passed<X, GATE> g;
     X dr;
     cuda_any<real> dw, db;
     real sum[sums][width];
 
     __device__ void begin(int64_t, int64_t column) { g.a.begin(g.k, column); }
-    __device__ raw load(int64_t at, int64_t) const { return g.load(at); }
+    __device__ raw load(int64_t at, int64_t) const { return g.template load<false>(at); }
     __device__ void use(const raw &r, int64_t at)
     {
         real d[width], v[width];
@@ -275,12 +299,12 @@ struct slopes {
     }
 };
 
-template <typename X>
+template <typename X, enum gate GATE>
 struct through {
     typedef typename X::real real;
-    typedef typename passed<X>::raw raw;
-    static constexpr int width = X::width, batch = 2;
-    passed<X> g;
+    typedef typename passed<X, GATE>::raw raw;
+    static constexpr int width = X::width, batch = GATE == BY_Y ? 3 : 4, blocks = 2;
+    passed<X, GATE> g;
     X dx;
     cuda_any<real> dw, db;
     real n; /* of rows; 0: the statistics are constants */
@@ -288,13 +312,17 @@ struct through {
 
     __device__ void begin(int64_t, int64_t column)
     {
+        real invstd[width];
         g.a.begin(g.k, column);
+        cuda_load_columns(g.k.invstd, column, invstd);
+        cuda_load_columns(dw, column, slope);
+        cuda_load_columns(db, column, even);
         for (int i = 0; i < width; i++) {
-            even[i] = n > 0 ? db.load(column + i) / n : 0;
-            slope[i] = n > 0 ? dw.load(column + i) * g.k.invstd.load(column + i) / n : 0;
+            even[i] = n > 0 ? even[i] / n : 0;
+            slope[i] = n > 0 ? slope[i] * invstd[i] / n : 0;
         }
     }
-    __device__ raw load(int64_t at, int64_t) const { return g.load(at); }
+    __device__ raw load(int64_t at, int64_t) const { return g.template load<true>(at); }
     __device__ void use(const raw &r, int64_t at) const
     {
         real d[width], v[width];
@@ -306,25 +334,41 @@ struct through {
     }
 };
 
+template <typename X, enum gate GATE>
+static int pass_through(struct det_stream *s, const struct det_call *c, const passed<X, GATE> &g,
+                        struct det_err *err)
+{
+    typedef cuda_any<typename X::real> any;
+    int64_t rows = rows_of(c->in[1]);
+    through<X, GATE> f = {g, X::of(c->out[0]), any::of(c->out[1]), any::of(c->out[2])};
+    f.n = (typename X::real)(c->a.train ? rows : 0);
+    return cuda_tile_each(s, c, rows, c->in[1]->dims[1], f, err);
+}
+
+template <typename X, enum gate GATE>
+static int backward_by(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    typedef cuda_any<typename X::real> any;
+    int64_t rows = rows_of(c->in[1]), channels = c->in[1]->dims[1];
+    slopes<X, GATE> sums = {passed_of<X, GATE>(c), X::of(c->out[3]), any::of(c->out[1]),
+                            any::of(c->out[2])};
+    int rc = cuda_tile_sums(s, c, rows, channels, sums, err);
+    if (rc < 0 || !c->out[0])
+        return rc;
+    if (!c->out[3])
+        return pass_through<X, GATE>(s, c, sums.g, err);
+    passed<X, OPEN> rest = passed_of<X, OPEN>(c);
+    rest.dy = sums.dr; /* what passed is there now; dy may be it */
+    return pass_through<X, OPEN>(s, c, rest, err);
+}
+
 struct backward {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
-        typedef cuda_any<typename X::real> any;
-        int64_t rows = rows_of(c->in[1]), channels = c->in[1]->dims[1];
-        slopes<X> sums = {passed_of<X>(c), X::of(c->out[3]), any::of(c->out[1]),
-                          any::of(c->out[2])};
-        int rc = cuda_tile_sums(s, c, rows, channels, sums, err);
-        if (rc < 0 || !c->out[0])
-            return rc;
-        through<X> f = {sums.g, X::of(c->out[0]), sums.dw, sums.db};
-        f.n = (typename X::real)(c->a.train ? rows : 0);
-        if (c->out[3]) { /* what passed is there now; dy may be it */
-            f.g.dy = sums.dr;
-            f.g.y = X::of(NULL);
-            f.g.relu = false;
-        }
-        return cuda_tile_each(s, c, rows, channels, f, err);
+        if (!c->a.relu)
+            return backward_by<X, OPEN>(s, c, err);
+        return c->in[6] ? backward_by<X, BY_X>(s, c, err) : backward_by<X, BY_Y>(s, c, err);
     }
 };
 

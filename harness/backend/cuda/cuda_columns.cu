@@ -5,7 +5,7 @@ template <typename X>
 struct column_sums {
     typedef typename X::real real;
     typedef typename X::raw raw;
-    static constexpr int width = X::width, batch = 4, sums = 1;
+    static constexpr int width = X::width, batch = 8, blocks = 3, sums = 1;
     X x;
     void *y;
     int to;

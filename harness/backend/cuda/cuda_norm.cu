@@ -136,7 +136,7 @@ struct weight_slopes {
         typename X::raw dy, x;
         real mean, invstd;
     };
-    static constexpr int width = X::width, batch = 2, sums = 2;
+    static constexpr int width = X::width, batch = 4, blocks = 2, sums = 2;
     X dy, x;
     cuda_any<real> mean, invstd, dw, db;
     real sum[sums][width];
