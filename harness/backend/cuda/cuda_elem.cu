@@ -1,5 +1,7 @@
 /* The functions of elem.h, in f32, in double for f64, in int64 for whole numbers. */
+#include "cuda_pack.cuh"
 #include "cuda_walk.cuh"
+#include "cuda_warp.cuh"
 
 #define ELEM_T T
 
@@ -83,10 +85,28 @@ __device__ bool truth(int fn, T a, T b)
 #define OWN_UNARY_BWD(X) X(RELU) X(TANH) X(SIGMOID) X(GELU) X(GELU_TANH) X(SILU) X(LEAKY_RELU)
 #define OWN_BINARY(X)    X(ADD) X(SUB) X(MUL) X(DIV) X(RELU_BWD)
 
+/* (1 + GELU's tanh) / 2, as 1 / (1 + exp(-2 u)): tanh() costs more than the memory does. */
+__device__ static float gelu_gate(float x)
+{
+    float u = x * (0.7978845608028654f + 0.035677408136300125f * x * x);
+    float d = 1 + cuda_exp2(-2.8853900817779268f * u);
+#ifdef __CUDA_ARCH__
+    return __fdividef(1.0f, d);
+#else
+    return 1 / d;
+#endif
+}
+
 template <int FN>
 struct own_unary {
     float p, q;
-    __device__ float operator()(float x) const { return unary_value<float>(FN, x, p, q); }
+    __device__ float operator()(float x) const
+    {
+        if constexpr (FN == DET_UNARY_GELU_TANH)
+            return x * gelu_gate(x);
+        else
+            return unary_value<float>(FN, x, p, q);
+    }
 };
 
 template <int FN>
@@ -94,7 +114,12 @@ struct own_unary_bwd {
     float p, q;
     __device__ float operator()(float dy, float x, float y) const
     {
-        return unary_slope<float>(FN, dy, x, y, p, q);
+        if constexpr (FN == DET_UNARY_GELU_TANH) {
+            float s = gelu_gate(x), up = 0.7978845608028654f + 0.1070322244089004f * x * x;
+            return dy * (s + 2 * x * s * (1 - s) * up);
+        } else {
+            return unary_slope<float>(FN, dy, x, y, p, q);
+        }
     }
 };
 
@@ -102,6 +127,82 @@ template <int FN>
 struct own_binary {
     __device__ float operator()(float a, float b) const { return binary_value<float>(FN, a, b); }
 };
+
+/* ---- bf16 and f16 that lie alike: two packs a thread, all loaded before the first is used ---- */
+
+template <int N>
+struct halves {
+    const cuda_quad *in[N];
+    cuda_quad *out;
+    int64_t n; /* packs; 0: the tensors do not lie so */
+    bool bf16;
+};
+
+template <int N>
+static struct halves<N> halves_of(const struct det_call *c)
+{
+    struct cuda_walk k = cuda_walk_of(c, N + 1);
+    struct halves<N> h = {};
+    bool alike = k.w.ndim == 1 && k.w.numel % CUDA_PACK == 0;
+    for (int t = 0; t <= N; t++) {
+        alike = alike && k.dtype[t] == k.dtype[0] && k.w.strides[t][0] == 1 &&
+                (uintptr_t)k.p[t] % sizeof(cuda_quad) == 0;
+        if (t > 0)
+            h.in[t - 1] = (const cuda_quad *)k.p[t];
+    }
+    h.out = (cuda_quad *)k.p[0];
+    h.bf16 = k.dtype[0] == DET_BF16;
+    h.n = alike && (h.bf16 || k.dtype[0] == DET_F16) ? k.w.numel / CUDA_PACK : 0;
+    return h;
+}
+
+template <typename E, int N, typename F>
+__device__ static cuda_quad halves_apply(const cuda_quad (&in)[N], F f)
+{
+    cuda_quad out;
+    CUDA_UNROLL
+    for (int w = 0; w < 4; w++) {
+        float v[N][2], y[2];
+        CUDA_UNROLL
+        for (int t = 0; t < N; t++)
+            cuda_open_pair(E(), in[t].w[w], v[t]);
+        y[0] = cuda_apply<N>(v, 0, f);
+        y[1] = cuda_apply<N>(v, 1, f);
+        out.w[w] = cuda_close_pair(E(), y);
+    }
+    return out;
+}
+
+template <int N, typename F>
+static int map_halves(struct det_stream *s, const struct det_call *c, const struct halves<N> &h,
+                      F f, struct det_err *err)
+{
+    int64_t step = (h.n + 1) / 2;
+    return cuda_each(
+        s, c, step,
+        DEVICE(int64_t i) {
+            cuda_quad in[2][N];
+            CUDA_UNROLL
+            for (int u = 0; u < 2; u++)
+                CUDA_UNROLL
+                for (int t = 0; t < N; t++)
+                    if (i + u * step < h.n)
+                        in[u][t] = h.in[t][i + u * step];
+            CUDA_UNROLL
+            for (int u = 0; u < 2; u++)
+                if (i + u * step < h.n)
+                    h.out[i + u * step] = h.bf16 ? halves_apply<cuda_bf16>(in[u], f)
+                                                 : halves_apply<cuda_f16>(in[u], f);
+        },
+        err);
+}
+
+template <int N, typename F>
+static int map_own(struct det_stream *s, const struct det_call *c, F f, struct det_err *err)
+{
+    struct halves<N> h = halves_of<N>(c);
+    return h.n > 0 ? map_halves<N>(s, c, h, f, err) : cuda_map_packs<N>(s, c, f, err);
+}
 
 static bool in_packs(const struct det_call *c, int tensors)
 {
@@ -125,7 +226,7 @@ static int own_or_any_unary(struct det_stream *s, const struct det_call *c, stru
     switch (in_packs(c, 2) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
     case DET_UNARY_##NAME:                                                                         \
-        return cuda_map_packs<1>(s, c, own_unary<DET_UNARY_##NAME>{p, q}, err);
+        return map_own<1>(s, c, own_unary<DET_UNARY_##NAME>{p, q}, err);
         OWN_UNARY(X)
 #undef X
     }
@@ -152,7 +253,7 @@ static int own_or_any_unary_bwd(struct det_stream *s, const struct det_call *c, 
     switch (in_packs(c, 4) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
     case DET_UNARY_##NAME:                                                                         \
-        return cuda_map_packs<3>(s, c, own_unary_bwd<DET_UNARY_##NAME>{p, q}, err);
+        return map_own<3>(s, c, own_unary_bwd<DET_UNARY_##NAME>{p, q}, err);
         OWN_UNARY_BWD(X)
 #undef X
     }
@@ -177,7 +278,7 @@ static int own_or_any_binary(struct det_stream *s, const struct det_call *c, str
     switch (in_packs(c, 3) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
     case DET_BINARY_##NAME:                                                                        \
-        return cuda_map_packs<2>(s, c, own_binary<DET_BINARY_##NAME>{}, err);
+        return map_own<2>(s, c, own_binary<DET_BINARY_##NAME>{}, err);
         OWN_BINARY(X)
 #undef X
     }
@@ -208,7 +309,7 @@ static int product_bwd(struct det_stream *s, const struct det_call *c, struct de
 {
     struct det_call two = *c;
     two.in[1] = c->in[c->a.side ? 1 : 2];
-    return cuda_map_packs<2>(s, &two, own_product{}, err);
+    return map_own<2>(s, &two, own_product{}, err);
 }
 
 template <typename T>
