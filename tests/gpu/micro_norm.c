@@ -72,6 +72,30 @@ static void time_batch_norm(struct det_engine *e, struct det_tensor *x, const ch
     det_tensor_unref(dx);
 }
 
+/* Windows of 3 x 3 at every second pixel, as ResNets begin. */
+static void time_max_pool(struct det_engine *e, struct det_tensor *x, const char *dtype)
+{
+    struct det_tensor *y = det_tensor_ref(det_max_pool2d(e, x, 3, 2, 1)), *dx = like(e, x);
+    int64_t n = det_tensor_numel(y);
+    struct det_tensor *flat = det_full(e, DET_U8, 1, &n, 0);
+    const int64_t nhwc[] = {y->dims[0], y->dims[2], y->dims[3], y->dims[1]};
+    struct det_tensor *index =
+        det_tensor_ref(det_permute(e, det_reshape(e, flat, 4, nhwc), (const int[]){0, 3, 1, 2}));
+    const struct det_attrs a = {
+        .kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
+    double taps = (double)n / (double)det_tensor_bytes(x);
+    double moved = 1 + taps * (1 + (double)det_dtype_size(x->dtype));
+    const struct timed t[] = {
+        {"max pool", {DET_KERNEL_MAX_POOL2D, {x}, {y, index}, a}, moved},
+        {"max pool back", {DET_KERNEL_MAX_POOL2D_BWD, {y, index}, {dx}, a}, moved},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        time_call(e, &t[i], x, dtype);
+    det_tensor_unref(y);
+    det_tensor_unref(dx);
+    det_tensor_unref(index);
+}
+
 static void time_rows(struct det_engine *e, struct det_tensor *x, const char *dtype)
 {
     int64_t rows = x->dims[0], n = x->dims[1];
@@ -139,8 +163,16 @@ static const struct subject {
     int ndim;
     int64_t full[4], small[4];
 } subjects[] = {
-    {"64 channels", time_batch_norm, 4, {256, 64, 56, 56}, {3, 8, 5, 7}},
-    {"1024 channels", time_batch_norm, 4, {256, 1024, 14, 14}, {3, 16, 5, 7}},
+    {"64 x 112", time_batch_norm, 4, {256, 64, 112, 112}, {3, 8, 5, 7}},
+    {"64 x 112", time_max_pool, 4, {256, 64, 112, 112}, {3, 8, 6, 8}},
+    {"64 x 56", time_batch_norm, 4, {256, 64, 56, 56}, {3, 8, 5, 7}},
+    {"256 x 56", time_batch_norm, 4, {256, 256, 56, 56}, {3, 8, 5, 7}},
+    {"128 x 28", time_batch_norm, 4, {256, 128, 28, 28}, {3, 8, 5, 7}},
+    {"512 x 28", time_batch_norm, 4, {256, 512, 28, 28}, {3, 8, 5, 7}},
+    {"256 x 14", time_batch_norm, 4, {256, 256, 14, 14}, {3, 8, 5, 7}},
+    {"1024 x 14", time_batch_norm, 4, {256, 1024, 14, 14}, {3, 16, 5, 7}},
+    {"512 x 7", time_batch_norm, 4, {256, 512, 7, 7}, {3, 8, 5, 7}},
+    {"2048 x 7", time_batch_norm, 4, {256, 2048, 7, 7}, {3, 16, 5, 7}},
     {"rows of 768", time_rows, 2, {8192, 768}, {9, 24}},
     {"rows of 3072", time_rows, 2, {8192, 3072}, {9, 40}},
     {"rows of 50257", time_loss, 2, {8192, 50257}, {9, 77}},
