@@ -124,11 +124,11 @@ __device__ inline void flash_load(const cuda_flash &f, const cuda_flash_rows &r,
 
 /* fn(first row, its tile of a, its tile of b, stage) for the inner tiles from..to-1, whose rows are
  * those of a and b; also(first row, stage) loads what else belongs to one. With two stages one tile
- * is under way while another one is worked on. */
-template <typename S, typename F, typename L>
+ * is under way while another one is worked on, and the first while before() is. */
+template <typename S, typename B, typename F, typename L>
 __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
                                   const cuda_flash_rows &b, const flash_spot &w, int from, int to,
-                                  int total, typename S::element *tiles, F fn, L also)
+                                  int total, typename S::element *tiles, B before, F fn, L also)
 {
     auto load = [&](int j, int stage) {
         typename S::element *at = tiles + 2 * stage * S::inner_size;
@@ -138,6 +138,7 @@ __device__ inline void flash_walk(const cuda_flash &f, const cuda_flash_rows &a,
     };
     if (S::stages == 2 && from < to)
         load(from, 0);
+    before();
     for (int j = from; j < to; j++) {
         int stage = S::stages == 2 ? (j - from) & 1 : 0;
         if (S::stages == 1) {

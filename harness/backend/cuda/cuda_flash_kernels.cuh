@@ -108,8 +108,9 @@ __device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsign
         }
         E::template weighted<M, N, D, S::pitch>(o, s, v, f.width, m.scratch);
     };
-    flash_walk<S>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner, step,
-                  [](int, int) {});
+    flash_walk<S>(
+        f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner, [] {}, step,
+        [](int, int) {});
     CUDA_UNROLL
     for (int k = 0; k < M; k++)
         flash_finish<E, D>(f, w.at(k), sums[k], o[k]);
@@ -198,10 +199,12 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
     float o[M][D / 8][4] = {}, factor[2] = {f.scale, f.scale};
     flash_load<S, S::own>(f, f.q, w, w.first, f.time, m.own);
     flash_load<S, S::own>(f, f.dy, w, w.first, f.time, m.own + S::own_size);
-    cuda_copies_wait();
-    __syncthreads();
     float *own_sums = m.sums + 2 * (w.mine - w.first), *sums = own_sums + 2 * w.g;
-    flash_deltas<E, D, M, S::pitch>(f, w, m.rows(1, w), own_sums);
+    auto deltas = [&] {
+        cuda_copies_wait();
+        __syncthreads();
+        flash_deltas<E, D, M, S::pitch>(f, w, m.rows(1, w), own_sums);
+    };
     auto step = [&](int inner, const element *k, const element *v) {
         if (flash_skips<false>(f, w, S::warp_rows, inner, S::part))
             return;
@@ -226,7 +229,7 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
             step(inner + j, k + j * S::pitch, v + j * S::pitch);
     };
     flash_walk<S>(f, f.k, f.v, w, 0, flash_key_tiles(f, w, S::own, S::inner), f.keys, m.inner,
-                  parts, [](int, int) {});
+                  deltas, parts, [](int, int) {});
     CUDA_UNROLL
     for (int k = 0; k < M; k++)
         flash_write<E, D>(f, f.dq, w.at(k), f.time, o[k], factor);
@@ -281,9 +284,11 @@ __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned 
                  m.sums + 2 * (stage * S::inner + j));
     };
     int tiles = (f.time + S::inner - 1) / S::inner, from = f.causal ? w.first / S::inner : 0;
-    flash_walk<S>(f, f.q, f.dy, w, from, tiles, f.time, m.inner, parts, [&](int inner, int stage) {
-        flash_load_sums<S::inner>(f, w, inner, m.sums + 2 * stage * S::inner);
-    });
+    flash_walk<S>(
+        f, f.q, f.dy, w, from, tiles, f.time, m.inner, [] {}, parts,
+        [&](int inner, int stage) {
+            flash_load_sums<S::inner>(f, w, inner, m.sums + 2 * stage * S::inner);
+        });
     float one[2] = {1, 1}, factor[2] = {f.scale, f.scale};
     CUDA_UNROLL
     for (int k = 0; k < M; k++) {
