@@ -1,6 +1,6 @@
 /*
- * Convolution by cuDNN's v7 API, NHWC activations of f32, bf16 or f16, sums in f32. Only algorithms
- * that cuDNN calls deterministic are used: the same seed gives the same bytes. What it has none
+ * Convolution by cuDNN (cuda_plan.h), NHWC activations of f32, bf16 or f16, sums in f32. Only what
+ * cuDNN calls deterministic is used: the same seed gives the same bytes. What it has none
  * for, and all of f64, is cuda_conv_rows.cu's. Weights are plain (O, I, kH, kW) outside; cuDNN
  * wants them in the order of the activations, so each call reorders them, but for windows of 1 x 1,
  * where both orders are one. cuDNN pads both sides alike: what one side has more is padded (or cut

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cuda_graph.h"
 #include "map.h"
 #include "mem.h"
 
@@ -16,6 +17,7 @@
 
 static void plan_destroy(struct cuda_plan *p)
 {
+    cuda_graph_destroy(p->graph);
     if (p->x)
         cudnnDestroyTensorDescriptor(p->x);
     if (p->y)
@@ -64,13 +66,6 @@ void cuda_plan_widen(const struct det_tensor *x, const struct det_attrs *a, stru
     ret->numel = (size_t)(d[0] * d[1] * d[2] * d[3]);
 }
 
-static cudnnDataType_t type_of(const struct cuda_plan_key *k)
-{
-    return k->dtype == DET_BF16  ? CUDNN_DATA_BFLOAT16
-           : k->dtype == DET_F16 ? CUDNN_DATA_HALF
-                                 : CUDNN_DATA_FLOAT;
-}
-
 /* cuDNN counts in int. */
 static bool fits(const int64_t d[4])
 {
@@ -83,8 +78,8 @@ static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const int64_t d[4],
     cudnnStatus_t rc = fits(d) ? cudnnCreateTensorDescriptor(ret) : CUDNN_STATUS_NOT_SUPPORTED;
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
-    return cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, type_of(k), (int)d[0], (int)d[1],
-                                      (int)d[2], (int)d[3]);
+    return cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, cuda_plan_type(k), (int)d[0],
+                                      (int)d[1], (int)d[2], (int)d[3]);
 }
 
 static cudnnStatus_t describe_weights(struct cuda_plan *p)
@@ -93,7 +88,7 @@ static cudnnStatus_t describe_weights(struct cuda_plan *p)
     cudnnStatus_t rc = fits(d) ? cudnnCreateFilterDescriptor(&p->w) : CUDNN_STATUS_NOT_SUPPORTED;
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
-    return cudnnSetFilter4dDescriptor(p->w, type_of(&p->key), CUDNN_TENSOR_NHWC, (int)d[0],
+    return cudnnSetFilter4dDescriptor(p->w, cuda_plan_type(&p->key), CUDNN_TENSOR_NHWC, (int)d[0],
                                       (int)d[1], (int)d[2], (int)d[3]);
 }
 
@@ -165,9 +160,10 @@ static void pick_backward_weight(cudnnHandle_t dnn, struct cuda_plan *p, cudnnMa
         PICK(p, list, n, math);
 }
 
-/* rows stays where there is no algorithm. f32 keeps its own arithmetic: "default" would allow TF32.
+/* By the v7 API: rows stays where there is no algorithm. f32 keeps its own arithmetic: "default"
+ * would allow TF32.
  */
-static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
+static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
     static void (*const pick[])(cudnnHandle_t, struct cuda_plan *, cudnnMathType_t *) = {
         [CUDA_PLAN_FORWARD] = pick_forward,
@@ -186,6 +182,15 @@ static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err
         return 0;
     return cuda_check_dnn(cudnnSetConvolutionMathType(p->op, math),
                           "set a convolution's arithmetic", err);
+}
+
+/* Groups stay with v7. */
+static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
+{
+    if (p->key.groups == 1 && fits(p->key.x) && fits(p->key.w) && fits(p->key.y))
+        p->graph = cuda_graph_create(d->dnn, &p->key, WORK_MAX);
+    p->work_bytes = p->graph ? cuda_graph_bytes(p->graph) : 0;
+    return p->graph ? 0 : choose_algorithm(d, p, err);
 }
 
 static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attrs *a,
@@ -244,6 +249,8 @@ cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, voi
                             void *y, void *work)
 {
     static const float one = 1, zero = 0;
+    if (p->graph)
+        return cuda_graph_run(p->graph, d->dnn, x, w, y, work);
     switch (p->key.way) {
     case CUDA_PLAN_FORWARD:
         return cudnnConvolutionForward(d->dnn, &one, p->x, x, p->w, w, p->op,
@@ -262,7 +269,10 @@ cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, voi
 
 int cuda_plan_next(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
-    (void)d, (void)err;
-    p->rows = true;
-    return 0;
+    p->rows = !p->graph;
+    if (!p->graph)
+        return 0;
+    cuda_graph_destroy(p->graph);
+    p->graph = NULL;
+    return choose_algorithm(d, p, err);
 }

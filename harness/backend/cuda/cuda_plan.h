@@ -1,8 +1,8 @@
 /*
- * How a convolution of some shape is done: cuDNN's descriptors and the algorithm chosen, or that
- * cuDNN has none. Choosing costs about a millisecond of the host's time, so a plan is made once a
- * shape and kept with the device. The choice depends on the shape alone, never on what memory is
- * free: a resumed run computes the same bits.
+ * How a convolution of some shape is done: an engine of cuDNN's graph API, else descriptors and an
+ * algorithm of its v7 API, or that cuDNN has neither. Choosing costs about a millisecond of the
+ * host's time, so a plan is made once a shape and kept with the device. The choice depends on the
+ * shape alone, never on what memory is free: a resumed run computes the same bits.
  */
 #ifndef CUDA_PLAN_H
 #define CUDA_PLAN_H
@@ -20,8 +20,11 @@ struct cuda_plan_key {
     int32_t stride[2], dilation[2];
 };
 
+struct cuda_graph;
+
 struct cuda_plan {
     struct cuda_plan_key key;
+    struct cuda_graph *graph; /* cuda_graph.h; NULL: what follows is used */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t op;
@@ -44,6 +47,13 @@ cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, voi
 int cuda_plan_next(struct det_device *d, struct cuda_plan *p, struct det_err *err);
 /* All of a device's; it is about to close. */
 void cuda_plan_finish(struct det_device *d);
+
+static inline cudnnDataType_t cuda_plan_type(const struct cuda_plan_key *k)
+{
+    return k->dtype == DET_BF16  ? CUDNN_DATA_BFLOAT16
+           : k->dtype == DET_F16 ? CUDNN_DATA_HALF
+                                 : CUDNN_DATA_FLOAT;
+}
 
 static inline bool cuda_plan_refused(cudnnStatus_t rc)
 {

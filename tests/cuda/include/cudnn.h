@@ -3,13 +3,18 @@
  * tensors with (O, kH, kW, I) weights, directly, sums in double. Names and meanings are cuDNN's. As
  * it may, it has no deterministic algorithm for some convolutions (here: dilated ones), refuses
  * some only when they are run (here: strides of 3), wants a workspace that fits the arithmetic, and
- * tensors that begin at 16 bytes. The environment says what it lacks:
+ * tensors that begin at 16 bytes. The graph API has one convolution to a graph, and of its engines
+ * the third keeps what a caller may want; it refuses strides of 2 and 3 when they are run. The
+ * environment says what it lacks:
  *   EMULATED_ELEMENTS=N        the most that a tensor has; 2^31 - 1
  *   EMULATED_ALGO_BYTES=N      of the workspace that the one deterministic algorithm wants
  *   EMULATED_DNN_MEMORY=0      cuDNN's own memory
+ *   EMULATED_GRAPH=0           engines of the graph API
  */
 #ifndef EMULATED_CUDNN_H
 #define EMULATED_CUDNN_H
+
+#include <stdint.h>
 
 #include "cuda_runtime_api.h"
 
@@ -103,6 +108,99 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
                                              cudnnConvolutionDescriptor_t v, int algo, void *work,
                                              size_t work_bytes, const void *beta,
                                              cudnnFilterDescriptor_t dwd, void *dw);
+
+/* ---- the graph API ---- */
+
+typedef void *cudnnBackendDescriptor_t;
+typedef enum {
+    CUDNN_BACKEND_TENSOR_DESCRIPTOR,
+    CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+    CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+    CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
+    CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+    CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+    CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+    CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR
+} cudnnBackendDescriptorType_t;
+/* Numbered by descriptor: the emulation keeps what is set at the name's number % 16. */
+typedef enum {
+    CUDNN_ATTR_TENSOR_DATA_TYPE,
+    CUDNN_ATTR_TENSOR_DIMENSIONS,
+    CUDNN_ATTR_TENSOR_STRIDES,
+    CUDNN_ATTR_TENSOR_UNIQUE_ID,
+    CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+    CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS = 16,
+    CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
+    CUDNN_ATTR_CONVOLUTION_CONV_MODE,
+    CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
+    CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
+    CUDNN_ATTR_CONVOLUTION_DILATIONS,
+    CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X = 32,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX = 48,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X = 64,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+    CUDNN_ATTR_OPERATIONGRAPH_OPS = 80,
+    CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+    CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 96,
+    CUDNN_ATTR_ENGINEHEUR_MODE,
+    CUDNN_ATTR_ENGINEHEUR_RESULTS,
+    CUDNN_ATTR_ENGINECFG_ENGINE = 112,
+    CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 128,
+    CUDNN_ATTR_EXECUTION_PLAN_HANDLE = 144,
+    CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+    CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+    CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 160,
+    CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+    CUDNN_ATTR_VARIANT_PACK_WORKSPACE
+} cudnnBackendAttributeName_t;
+typedef enum {
+    CUDNN_TYPE_HANDLE,
+    CUDNN_TYPE_DATA_TYPE,
+    CUDNN_TYPE_INT64,
+    CUDNN_TYPE_FLOAT,
+    CUDNN_TYPE_VOID_PTR,
+    CUDNN_TYPE_CONVOLUTION_MODE,
+    CUDNN_TYPE_HEUR_MODE,
+    CUDNN_TYPE_NUMERICAL_NOTE,
+    CUDNN_TYPE_BACKEND_DESCRIPTOR
+} cudnnBackendAttributeType_t;
+typedef enum {
+    CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
+    CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+    CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4
+} cudnnBackendNumericalNote_t;
+typedef enum { CUDNN_HEUR_MODE_B = 1, CUDNN_HEUR_MODE_A = 3 } cudnnBackendHeurMode_t;
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *ret);
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d);
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t n, const void *v);
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t most,
+                                       int64_t *ret_n, void *ret);
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d);
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,286 @@
+#include "cuda_graph.h"
+
+#include "mem.h"
+
+#define CONFIGS_MAX 24 /* of an answer that are looked at */
+#define NOTES_MAX   32
+
+enum part {
+    PART_X,
+    PART_W,
+    PART_Y,
+    PART_WINDOW,
+    PART_STEP,
+    PART_GRAPH,
+    PART_CONFIG,
+    PART_PLAN,
+    PARTS
+};
+
+/* All that the plan was made of lives as long as it. */
+struct cuda_graph {
+    cudnnBackendDescriptor_t part[PARTS];
+    int64_t work_bytes;
+    cudnnStatus_t rc; /* of what it is made of: the first that failed */
+};
+
+static void create(struct cuda_graph *g, enum part part, cudnnBackendDescriptorType_t type)
+{
+    if (g->rc == CUDNN_STATUS_SUCCESS)
+        g->rc = cudnnBackendCreateDescriptor(type, &g->part[part]);
+}
+
+static void set(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_t name,
+                cudnnBackendAttributeType_t type, int64_t n, const void *v)
+{
+    if (g->rc == CUDNN_STATUS_SUCCESS)
+        g->rc = cudnnBackendSetAttribute(g->part[part], name, type, n, v);
+}
+
+static void set_part(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_t name,
+                     enum part value)
+{
+    set(g, part, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->part[value]);
+}
+
+static void finish(struct cuda_graph *g, enum part part)
+{
+    if (g->rc == CUDNN_STATUS_SUCCESS)
+        g->rc = cudnnBackendFinalize(g->part[part]);
+}
+
+/* The dimensions as N C H W, the elements as NHWC. */
+static void describe(struct cuda_graph *g, enum part part, const int64_t d[4], cudnnDataType_t type)
+{
+    const int64_t strides[4] = {d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]};
+    const int64_t id = part + 1, alignment = 16;
+    create(g, part, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    set(g, part, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    set(g, part, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, d);
+    set(g, part, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    set(g, part, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+    set(g, part, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    finish(g, part);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void describe_window(struct cuda_graph *g, const struct cuda_plan_key *k)
+{
+    const int64_t dims = 2;
+    const int64_t pad[2] = {least(k->pad[0], k->pad[1]), least(k->pad[2], k->pad[3])};
+    const int64_t strides[2] = {k->stride[0], k->stride[1]};
+    const int64_t dilations[2] = {k->dilation[0], k->dilation[1]};
+    const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    enum part p = PART_WINDOW;
+    create(g, p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dims);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
+    set(g, p, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    finish(g, p);
+}
+
+/* What the three ways call what they have alike. */
+struct names {
+    cudnnBackendDescriptorType_t step;
+    cudnnBackendAttributeName_t x, w, y, window, alpha, beta;
+};
+
+static const struct names names[] = {
+    [CUDA_PLAN_FORWARD] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    [CUDA_PLAN_BACKWARD_DATA] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                                 CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    [CUDA_PLAN_BACKWARD_WEIGHT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+static void describe_step(struct cuda_graph *g, const struct names *n)
+{
+    const float one = 1, zero = 0;
+    create(g, PART_STEP, n->step);
+    set_part(g, PART_STEP, n->x, PART_X);
+    set_part(g, PART_STEP, n->w, PART_W);
+    set_part(g, PART_STEP, n->y, PART_Y);
+    set_part(g, PART_STEP, n->window, PART_WINDOW);
+    set(g, PART_STEP, n->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    set(g, PART_STEP, n->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    finish(g, PART_STEP);
+}
+
+static void describe_graph(struct cuda_graph *g, cudnnHandle_t dnn, const struct cuda_plan_key *k)
+{
+    cudnnDataType_t type = cuda_plan_type(k);
+    describe(g, PART_X, k->x, type);
+    describe(g, PART_W, k->w, type);
+    describe(g, PART_Y, k->y, type);
+    describe_window(g, k);
+    describe_step(g, &names[k->way]);
+    create(g, PART_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    set_part(g, PART_GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, PART_STEP);
+    set(g, PART_GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
+    finish(g, PART_GRAPH);
+}
+
+/* Whether an engine keeps what we promise. A list that cannot be read promises nothing. */
+static bool keeps(cudnnBackendDescriptor_t config, bool is_f32)
+{
+    cudnnBackendDescriptor_t engine = NULL;
+    cudnnBackendNumericalNote_t notes[NOTES_MAX];
+    int64_t n = 0;
+    cudnnStatus_t rc = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return false;
+    rc = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                      CUDNN_TYPE_NUMERICAL_NOTE, NOTES_MAX, &n, notes);
+    bool ret = rc == CUDNN_STATUS_SUCCESS && n <= NOTES_MAX;
+    for (int64_t i = 0; ret && i < n; i++)
+        ret = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
+              notes[i] != CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS &&
+              notes[i] != CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION &&
+              !(is_f32 && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    cudnnBackendDestroyDescriptor(engine);
+    return ret;
+}
+
+/* Makes the plan of a configuration, which is g's from then on; false where it cannot be had. */
+static bool take(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor_t config,
+                 int64_t most_bytes)
+{
+    int64_t n = 0;
+    g->rc = CUDNN_STATUS_SUCCESS;
+    g->part[PART_CONFIG] = config;
+    create(g, PART_PLAN, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    set(g, PART_PLAN, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
+    set_part(g, PART_PLAN, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, PART_CONFIG);
+    finish(g, PART_PLAN);
+    if (g->rc == CUDNN_STATUS_SUCCESS)
+        g->rc =
+            cudnnBackendGetAttribute(g->part[PART_PLAN], CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                     CUDNN_TYPE_INT64, 1, &n, &g->work_bytes);
+    if (g->rc == CUDNN_STATUS_SUCCESS && g->work_bytes <= most_bytes)
+        return true;
+    if (g->part[PART_PLAN])
+        cudnnBackendDestroyDescriptor(g->part[PART_PLAN]);
+    g->part[PART_PLAN] = g->part[PART_CONFIG] = NULL;
+    return false;
+}
+
+/* Up to CONFIGS_MAX configurations, best first; returns how many. The caller destroys all. */
+static int64_t ask(const struct cuda_graph *g, bool is_f32,
+                   cudnnBackendDescriptor_t configs[CONFIGS_MAX])
+{
+    cudnnBackendDescriptor_t heuristic = NULL;
+    /* For f32, A names engines first that take 3 to 7 times as long for weights' gradients. */
+    const cudnnBackendHeurMode_t mode = is_f32 ? CUDNN_HEUR_MODE_B : CUDNN_HEUR_MODE_A;
+    int64_t n = 0;
+    cudnnStatus_t rc =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return 0;
+    rc = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->part[PART_GRAPH]);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
+                                      1, &mode);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendFinalize(heuristic);
+    for (int i = 0; rc == CUDNN_STATUS_SUCCESS && i < CONFIGS_MAX; i++)
+        rc = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i]);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, &n, configs);
+    cudnnBackendDestroyDescriptor(heuristic);
+    return rc != CUDNN_STATUS_SUCCESS ? 0 : least(n, CONFIGS_MAX);
+}
+
+static bool plan(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t most_bytes)
+{
+    cudnnBackendDescriptor_t configs[CONFIGS_MAX] = {NULL};
+    int64_t n = ask(g, is_f32, configs);
+    bool done = false;
+    for (int64_t i = 0; i < n && !done; i++)
+        if (keeps(configs[i], is_f32) && take(g, dnn, configs[i], (int64_t)most_bytes)) {
+            configs[i] = NULL;
+            done = true;
+        }
+    for (int i = 0; i < CONFIGS_MAX; i++)
+        if (configs[i])
+            cudnnBackendDestroyDescriptor(configs[i]);
+    return done;
+}
+
+struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k,
+                                     size_t most_bytes)
+{
+    struct cuda_graph *g = det_zalloc(sizeof *g);
+    describe_graph(g, dnn, k);
+    if (g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes))
+        return g;
+    cuda_graph_destroy(g);
+    return NULL;
+}
+
+void cuda_graph_destroy(struct cuda_graph *g)
+{
+    for (int i = PARTS - 1; g && i >= 0; i--)
+        if (g->part[i])
+            cudnnBackendDestroyDescriptor(g->part[i]);
+    free(g);
+}
+
+size_t cuda_graph_bytes(const struct cuda_graph *g)
+{
+    return (size_t)g->work_bytes;
+}
+
+cudnnStatus_t cuda_graph_run(const struct cuda_graph *g, cudnnHandle_t dnn, void *x, void *w,
+                             void *y, void *work)
+{
+    const int64_t ids[3] = {PART_X + 1, PART_W + 1, PART_Y + 1};
+    void *tensors[3] = {x, w, y};
+    cudnnBackendDescriptor_t pack = NULL;
+    cudnnStatus_t rc = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        return rc;
+    rc = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3,
+                                  ids);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                      CUDNN_TYPE_VOID_PTR, 3, tensors);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
+                                      1, &work);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendFinalize(pack);
+    if (rc == CUDNN_STATUS_SUCCESS)
+        rc = cudnnBackendExecute(dnn, g->part[PART_PLAN], pack);
+    cudnnBackendDestroyDescriptor(pack);
+    return rc;
+}
