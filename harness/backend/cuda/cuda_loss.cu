@@ -123,17 +123,38 @@ __device__ static double surprise(T x, T top, double log_sum)
     return log_sum - (double)(x - top); /* top + log_sum first would lose digits */
 }
 
+/* The sum of the surprise of all elements that it is given. */
+template <typename T>
+struct surprises {
+    T top, log_sum;
+    double all;
+
+    template <int N>
+    __device__ void operator()(const T (&v)[N])
+    {
+        T some = 0;
+        CUDA_UNROLL
+        for (int i = 0; i < N; i++)
+            some += log_sum - (v[i] - top);
+        all += some;
+    }
+};
+
 /* The sum of w times their surprise over classes, by the whole team; 0: nothing is smoothed. */
 template <typename X, typename TEAM>
 __device__ static double smoothed(const cross<X> &k, int64_t row, typename X::real top,
-                                  double log_sum, TEAM team)
+                                  typename X::real log_sum, TEAM team)
 {
-    double all = 0;
+    surprises<typename X::real> sum = {top, log_sum, 0};
     if (k.smoothing == 0)
         return 0;
-    for (int64_t j = team.first(); j < k.n; j += team.step())
-        all += (double)k.w.at(j, 1) * surprise(cuda_one(k.x, row * k.n + j), top, log_sum);
-    return team.combine(all, cuda_plus());
+    if (!k.w.p)
+        cuda_span_each(cuda_span<X>(k.x, row * k.n, k.n), team, sum);
+    else
+        for (int64_t j = team.first(); j < k.n; j += team.step())
+            sum.all +=
+                (double)k.w.load(j) * surprise(cuda_one(k.x, row * k.n + j), top, log_sum);
+    return team.combine(sum.all, cuda_plus());
 }
 
 /* Where the rows' results go: losses to rows[0..m), what they count to rows[m..2m). */
