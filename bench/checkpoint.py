@@ -1,6 +1,7 @@
 """checkpoint: what a save of 100 MiB of state costs a trial of a cluster that goes on training meanwhile.
 
 usage: bench/run checkpoint [DIR]     DIR: on the disk to be measured (default: the build directory)
+BENCH_MIB: so much state. BENCH_DEVICE=cuda: on a slot that is a GPU, whose work is waited for before and after; no memcpy then.
 stall: what a save adds between two batches, beside one memcpy of that size. write: from the end of the batch to the commit of
 the checkpoint's row in PostgreSQL (pg_xact_commit_timestamp), when it counts for everybody, beside dd conv=fsync of that size
 between two saves. Means of DET_BENCH_ROUNDS (10) saves, the first among them. peak_memory: the process's resident set at its
@@ -20,7 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
 from cluster import Cluster, wait_until  # noqa: E402
 
-MIB, ROUNDS, EVERY, BATCH_MS = 100, int(os.environ.get("DET_BENCH_ROUNDS", "10")), 600, 5
+MIB = int(os.environ.get("BENCH_MIB", "100"))
+SLOTS = "auto" if os.environ.get("BENCH_DEVICE") == "cuda" else 2
+ROUNDS, EVERY, BATCH_MS = int(os.environ.get("DET_BENCH_ROUNDS", "10")), 600, 5
 CONFIG = {
     "name": "checkpoint", "entrypoint": "model_def:SaverTrial", "max_restarts": 0, "scheduling_unit": EVERY,
     "hyperparameters": {"global_batch_size": 8, "mib": MIB, "every": EVERY, "batch_ms": BATCH_MS},
@@ -64,7 +67,7 @@ def main():
     where = tempfile.mkdtemp(prefix="bench-checkpoint-", dir=sys.argv[1] if len(sys.argv) > 1 else os.environ["DET_BUILD"])
     try:
         os.chmod(where, 0o755)
-        with Cluster(keep=where, pg_args=["track_commit_timestamp=on"]) as c:
+        with Cluster(slots=SLOTS, keep=where, pg_args=["track_commit_timestamp=on"]) as c:
             saves, commits, dd = run(c, where)
     finally:
         shutil.rmtree(where)
@@ -76,7 +79,7 @@ def main():
               f"dd {d:.3f} s, peak {kib / 1024:.0f} MiB", file=sys.stderr)
     stall, copy = (statistics.mean(saves[s][i] for s in commits) for i in (0, 1))
     write, d, megabytes = statistics.mean(writes), statistics.mean(dd), MIB * 1.048576
-    tell("stall", stall * 1e3, "ms", "memcpy", copy * 1e3, copy / stall)
+    tell("stall", stall * 1e3, "ms", *(("memcpy", copy * 1e3, copy / stall) if copy else ()))
     tell("write", megabytes / write, "MB/s", "dd conv=fsync", megabytes / d, d / write)
     tell("peak_memory", (max(saves[s][2] for s in commits) / 1024 - MIB) * 1.048576, "MB")
 

@@ -5,6 +5,7 @@
  * is in it.
  *
  * usage: bench-loop [ROUNDS [BATCHES]]   (25, 20,000)   one line a round: "<loop us> <bare us>"
+ * DET_DEVICE names another device than the CPU.
  */
 #include "clk.h"
 #include "fsx.h"
@@ -156,7 +157,7 @@ static int pick(void *arg, int64_t k, struct data_pick *ret, struct det_err *err
 static int bare(double *ret_us, struct det_err *err)
 {
     struct det_engine *e = NULL;
-    struct det_engine_options o = {.device = "cpu", .seed = 1};
+    struct det_engine_options o = {.device = getenv("DET_DEVICE"), .seed = 1};
     struct model m;
     double sum = 0;
     int rc = det_engine_create(&o, &e, err);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device_reads.h"
 #include "dtype.h"
 #include "mem.h"
 #include "run_cast.h"
@@ -66,6 +67,8 @@ int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout 
         return (int)numel;
     size_t bytes = (size_t)numel * det_dtype_size(dtype);
     int rc = mem_pool_alloc(e->pool, bytes, &data, err);
+    if (rc == DET_ENOMEM && device_reads_yield(e))
+        rc = mem_pool_alloc(e->pool, bytes, &data, err);
     if (rc < 0)
         return rc;
     struct det_storage *s = det_zalloc(sizeof *s);
@@ -108,7 +111,7 @@ int det__run(struct det_engine *e, const struct det_call *c, struct det_err *err
     if (run_needs_cast(e, c, &dtype))
         return run_cast(e, c, dtype, err);
     int rc = run_kernel(e, fn, c, err);
-    if (rc == DET_ENOMEM && mem_pool_trim(e->pool) > 0)
+    if (rc == DET_ENOMEM && (device_reads_yield(e) | (mem_pool_trim(e->pool) > 0)))
         rc = run_kernel(e, fn, c, err); /* it wanted scratch memory, before it did anything */
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "vec.h"
 
 struct tape;
+struct device_reads;
 
 /* A weight as autocast gave it to operations. */
 struct autocast_entry {
@@ -33,6 +34,7 @@ struct det_engine {
     struct det_rng_state rng;
     VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
     VEC(struct autocast_entry) casts;
+    struct device_reads *reads; /* under way (device_reads.h); borrowed */
 };
 
 /* A new tensor on the device, not cleared; the caller owns it. */

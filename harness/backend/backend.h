@@ -23,7 +23,8 @@
  *   says so.
  * - Sums over many elements have a fixed partition: equal bits at every run with equal threads.
  * - 0 or a negative DET_E* with the vendor's text. A NULL entry means the backend lacks the kernel.
- * - One thread uses a device at a time.
+ * - One thread uses a device at a time; but another one may copy to the host and wait on a stream
+ *   that nobody else uses.
  */
 #ifndef BACKEND_H
 #define BACKEND_H

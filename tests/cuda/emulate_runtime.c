@@ -1,5 +1,6 @@
 /* The CUDA runtime's memory, copies, streams and events on the host. */
 #include <assert.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 #define REGION_BYTES ((size_t)8 << 30)
 /* Closing is slow: so many calls are guarded, and after them the region stays open. */
 #define GUARDED_MAX 4000
+
+/* Of all that is here: the device does one thing at a time, whoever asks. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static struct {
     char *base;
@@ -96,11 +100,12 @@ static void protect(int how)
 
 void emulated_open(void)
 {
+    pthread_mutex_lock(&lock);
     if (region.open++ == 0 && region.used > 0)
         protect(PROT_READ | PROT_WRITE);
 }
 
-void emulated_close(void)
+static void close_region(void)
 {
     if (--region.open > 0 || region.used == 0)
         return;
@@ -110,6 +115,12 @@ void emulated_close(void)
         assert(rc == 0);
         (void)rc;
     }
+}
+
+void emulated_close(void)
+{
+    close_region();
+    pthread_mutex_unlock(&lock);
 }
 
 const char *cudaGetErrorString(cudaError_t e)
@@ -162,6 +173,7 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+/* Under the lock. */
 static void account(const void *p, size_t bytes)
 {
     struct block *b = malloc(sizeof *b);
@@ -171,7 +183,7 @@ static void account(const void *p, size_t bytes)
     allocated += bytes;
 }
 
-cudaError_t cudaMalloc(void **ret, size_t bytes)
+static cudaError_t take(void **ret, size_t bytes)
 {
     size_t page = 4096, rounded = (bytes + page - 1) & ~(page - 1);
     if (!region.base) {
@@ -196,8 +208,17 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     return cudaSuccess;
 }
 
+cudaError_t cudaMalloc(void **ret, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    cudaError_t rc = take(ret, bytes);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
 cudaError_t cudaFree(void *p)
 {
+    pthread_mutex_lock(&lock);
     for (struct block **b = &blocks; p && *b; b = &(*b)->next)
         if ((*b)->at == p) {
             struct block *gone = *b;
@@ -206,6 +227,7 @@ cudaError_t cudaFree(void *p)
             free(gone);
             break;
         }
+    pthread_mutex_unlock(&lock);
     return cudaSuccess;
 }
 
@@ -223,6 +245,7 @@ cudaError_t cudaFreeHost(void *p)
 
 static void do_uploads(void)
 {
+    pthread_mutex_lock(&lock);
     for (struct upload *u = uploads, *next; u; u = next) {
         next = u->next;
         emulated_open();
@@ -231,16 +254,19 @@ static void do_uploads(void)
         free(u);
     }
     uploads = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 static void upload_later(void *to, const void *from, size_t bytes)
 {
     struct upload *u = malloc(sizeof *u), **end = &uploads;
     assert(u);
+    pthread_mutex_lock(&lock);
     while (*end)
         end = &(*end)->next;
     *u = (struct upload){NULL, to, from, bytes};
     *end = u;
+    pthread_mutex_unlock(&lock);
 }
 
 void emulated_catch_up(void)
@@ -289,16 +315,16 @@ static int on_device(const void *p)
  */
 static void copy_later(void *dst, const void *src, size_t n)
 {
-    struct copy *c = malloc(sizeof *c), **end = &copies;
     char *bytes = malloc(n);
-    assert(c && bytes);
     emulated_open();
+    struct copy *c = malloc(sizeof *c), **end = &copies;
+    assert(c && bytes);
     memcpy(bytes, src, n);
-    emulated_close();
     while (*end)
         end = &(*end)->next;
     *c = (struct copy){NULL, dst, bytes, n};
     *end = c;
+    emulated_close();
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
@@ -349,6 +375,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     (void)s;
     emulated_count(EMULATED_WAIT, 0);
     do_uploads();
+    pthread_mutex_lock(&lock);
     for (struct copy *c = copies, *next; c; c = next) {
         next = c->next;
         memcpy(c->to, c->bytes, c->n);
@@ -356,6 +383,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
         free(c);
     }
     copies = NULL;
+    pthread_mutex_unlock(&lock);
     return work_on_device();
 }
 

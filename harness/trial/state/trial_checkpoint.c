@@ -1,6 +1,7 @@
 /* A checkpoint's dictionary in the hands of a callback, and metadata. */
 #include "trial_checkpoint.h"
 
+#include "device_reads.h"
 #include "trial_crash.h"
 #include "trial_state_impl.h"
 
@@ -126,6 +127,7 @@ static struct det_tensor *lend(struct det_checkpoint *c, const struct pth_value 
     struct det_err err = {0};
     if (pth_kind(v) != PTH_TENSOR)
         return NULL;
+    device_reads_yield(c->ctx->engine); /* else it may not be there yet */
     struct det_tensor *t = state_tensor(v, pth_to_dtype(pth_tensor_dtype(v)), &err);
     if (t)
         vec_push(&c->lent, t);

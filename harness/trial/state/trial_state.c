@@ -1,4 +1,5 @@
 /* state_dict.pth and trial_state.pkl: what of a trial is saved, and in which shape (PyTorch's). */
+#include "device_reads.h"
 #include "hash.h"
 #include "trial_checkpoint.h"
 #include "trial_state_impl.h"
@@ -82,6 +83,7 @@ struct trial_snapshot {
     struct pth_doc *doc;
     struct pth_value *root;
     struct comm_blobs grads; /* which the document borrows */
+    struct device_reads *reads; /* what the writing waits for */
     struct state_staging *staging;
     void *room; /* to write from: the next snapshot may have another */
 };
@@ -91,13 +93,14 @@ static int take_tensors(struct det_trial_context *ctx, struct trial_snapshot *s,
 {
     det_cleanup(state_copies_finish) struct state_copies copies = {0};
     struct state_writer w = {
-        .doc = s->doc, .copies = &copies, .staging = s->staging, .err = err};
+        .doc = s->doc, .copies = &copies, .reads = s->reads, .staging = s->staging, .err = err};
     int rc = models_state(ctx, &w, s->root);
     if (rc == 0)
         rc = optims_state(ctx, &w, s->root);
-    if (rc == 0)
-        state_copies_run(&copies, det_engine_threads(ctx->engine));
-    return rc;
+    if (rc < 0)
+        return rc;
+    state_copies_run(&copies, det_engine_threads(ctx->engine));
+    return device_reads_begin(s->reads, err);
 }
 
 static int take_all(struct det_trial_context *ctx, struct trial_snapshot *s, struct det_err *err)
@@ -142,6 +145,7 @@ int trial_snapshot(struct det_trial_context *ctx, struct trial_snapshot **ret, s
 {
     struct trial_snapshot *s = det_zalloc(sizeof *s);
     s->doc = pth_doc_create();
+    s->reads = device_reads_create(ctx->engine);
     s->staging = &ctx->staging;
     if (!s->staging->room && s->staging->wanted == 0)
         make_room(ctx);
@@ -160,7 +164,9 @@ int trial_snapshot_write(const struct trial_snapshot *s, const char *dir, json_t
 {
     char hex[HASH_HEX_MAX];
     det_cleanup(freep) char *path = det_asprintf("%s/" STATE_FILE, dir);
-    int rc = pth_save_hashed(path, s->root, s->room, hex, err);
+    int rc = device_reads_fetch(s->reads, err);
+    if (rc == 0)
+        rc = pth_save_hashed(path, s->root, s->room, hex, err);
     if (rc == 0)
         json_set(hashes, STATE_FILE, json_string(hex));
     return rc;
@@ -170,6 +176,7 @@ void trial_snapshot_destroy(struct trial_snapshot *s)
 {
     if (!s)
         return;
+    device_reads_destroy(s->reads);
     pth_doc_destroy(s->doc);
     comm_blobs_finish(&s->grads);
     free(s);

@@ -23,6 +23,7 @@ struct state_copies {
 struct state_writer {
     struct pth_doc *doc;
     struct state_copies *copies;   /* where those of host memory are noted; NULL: made at once */
+    struct device_reads *reads;    /* where those of a device's are; NULL: read at once */
     struct state_staging *staging; /* where tensors are copied to while there is room; NULL */
     bool measures;                 /* nothing is copied: only what `staging` is asked for counts */
     struct det_err *err;

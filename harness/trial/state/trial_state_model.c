@@ -1,10 +1,25 @@
 /* Models: OrderedDict of name to tensor. */
+#include "device_reads.h"
 #include "engine.h"
 #include "mem.h"
 #include "trial_state_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Now or, where that can be, with all the others. */
+static bool copy_of_tensor(struct state_writer *w, const struct det_tensor *t, void *copy,
+                           size_t bytes)
+{
+    const void *host = w->copies ? det__host_bytes(t) : NULL;
+    if (host)
+        state_copies_add(w->copies, copy, host, bytes);
+    else if (w->reads && device_reads_takes(w->reads, t))
+        device_reads_add(w->reads, t, copy);
+    else
+        return det_tensor_read(t, copy, bytes, w->err) == 0;
+    return true;
+}
 
 struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tensor *t)
 {
@@ -18,10 +33,7 @@ struct pth_value *state_of_tensor(struct state_writer *w, const struct det_tenso
         det_fail(w->err, DET_ENOMEM, "a copy of %zu bytes of state", bytes);
         return NULL;
     }
-    const void *host = w->copies ? det__host_bytes(t) : NULL;
-    if (host)
-        state_copies_add(w->copies, copy, host, bytes);
-    else if (det_tensor_read(t, copy, bytes, w->err) < 0)
+    if (!copy_of_tensor(w, t, copy, bytes))
         return NULL;
     return pth_tensor(w->doc, pth_of_dtype(det_tensor_dtype(t)), det_tensor_ndim(t),
                       det_tensor_dims(t), copy);
