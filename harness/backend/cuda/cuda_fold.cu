@@ -9,7 +9,7 @@
 #define CUDA_FOLD_MIN (1LL << 28) /* multiplications that are worth the copies */
 #endif
 #define STEP         8  /* channels that a pack has */
-#define CHANNELS_MAX 32 /* that a step's pixels may become */
+#define CHANNELS_MAX 64 /* that pixels may become */
 
 typedef uint16_t element;
 
@@ -47,43 +47,24 @@ bool cuda_fold_init(struct cuda_fold *f, const struct det_attrs *a, const struct
     if (!pays(a, x, w, y))
         return false;
     const int64_t *out = y->dims + 2, *window = w->dims + 2;
-    int64_t channels = x->dims[1], step = (int64_t)a->stride_h * a->stride_w;
-    bool steps = channels * step <= CHANNELS_MAX && a->dilation_h == 1 && a->dilation_w == 1 &&
-                 a->stride_h <= window[0] && a->stride_w <= window[1];
+    int64_t channels = x->dims[1];
+    bool steps = channels * a->stride_h * window[1] <= CHANNELS_MAX && a->dilation_h == 1 &&
+                 a->dilation_w == 1 && a->stride_h <= window[0];
     f->step_h = steps ? a->stride_h : 1;
-    f->step_w = steps ? a->stride_w : 1;
+    f->move_w = steps ? a->stride_w : 1;
+    f->span_w = steps ? (int)window[1] : 1;
     f->pad_h = a->pad_h, f->pad_w = a->pad_w;
     f->end_h = (int)met(out[0], a->stride_h, window[0], a->dilation_h) - a->pad_h;
     f->end_w = (int)met(out[1], a->stride_w, window[1], a->dilation_w) - a->pad_w;
     f->a = *a;
     f->a.pad_h = f->a.end_h = f->a.pad_w = f->a.end_w = 0;
-    f->a.stride_h /= f->step_h, f->a.stride_w /= f->step_w;
-    channels = over(channels * f->step_h * f->step_w, STEP) * STEP;
+    f->a.stride_h /= f->step_h, f->a.stride_w /= f->move_w;
+    channels = over(channels * f->step_h * f->span_w, STEP) * STEP;
     f->w = *w, f->x = *x;
-    set_dims(&f->w, w->dims[0], channels, over(window[0], f->step_h), over(window[1], f->step_w));
+    set_dims(&f->w, w->dims[0], channels, over(window[0], f->step_h), over(window[1], f->span_w));
     set_dims(&f->x, x->dims[0], channels, met(out[0], f->a.stride_h, f->w.dims[2], a->dilation_h),
              met(out[1], f->a.stride_w, f->w.dims[3], a->dilation_w));
-    return f->x.numel <= INT_MAX;
-}
-
-/* A pixel of a step, and x's channel of it. */
-struct part {
-    int h, w, channel;
-};
-
-__device__ static struct part part_of(int folded, int channels, int step_w)
-{
-    int pixel = folded / channels, h = pixel / step_w;
-    return {h, pixel - h * step_w, folded - pixel * channels};
-}
-
-__device__ static void go_on(struct part *p, int channels, int step_w)
-{
-    if (++p->channel < channels)
-        return;
-    p->channel = 0;
-    if (++p->w == step_w)
-        p->w = 0, p->h++;
+    return f->x.numel <= INT_MAX && x->numel <= INT_MAX;
 }
 
 int cuda_fold_x(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
@@ -91,23 +72,29 @@ int cuda_fold_x(struct det_stream *s, const struct det_call *c, const struct cud
 {
     int h = (int)x->dims[2], w = (int)x->dims[3], channels = (int)x->dims[1];
     int to_h = (int)f->x.dims[2], to_w = (int)f->x.dims[3], packs = (int)f->x.dims[1] / STEP;
-    int step_h = f->step_h, step_w = f->step_w, pad_h = f->pad_h, pad_w = f->pad_w;
+    int step_h = f->step_h, move = f->move_w, pad_h = f->pad_h, pad_w = f->pad_w;
     int end_h = f->end_h < h ? f->end_h : h, end_w = f->end_w < w ? f->end_w : w;
+    int line = w * channels, end = end_w * channels, run = f->span_w * channels;
     const element *from = (const element *)x->data;
     cuda_quad *to = (cuda_quad *)f->x.data;
     return cuda_each(
         s, c, (int64_t)f->x.numel / STEP,
         DEVICE(int64_t i) {
             struct cuda_spot at = cuda_spot_of(i, to_h, to_w, packs);
-            struct part p = part_of((int)at.channel * STEP, channels, step_w);
-            const element *image = from + at.n * h * w * channels;
-            int top = (int)at.h * step_h - pad_h, left = (int)at.w * step_w - pad_w;
+            const element *image = from + at.n * h * line;
+            int left = ((int)at.w * move - pad_w) * channels; /* a row of a pixel is one run */
+            int row = (int)at.channel * STEP / run, j = (int)at.channel * STEP - row * run;
+            int y = (int)at.h * step_h - pad_h + row;
             uint32_t v[STEP];
             CUDA_UNROLL
-            for (int k = 0; k < STEP; k++, go_on(&p, channels, step_w)) {
-                int y = top + p.h, x = left + p.w;
-                bool inside = p.h < step_h && y >= 0 && y < end_h && x >= 0 && x < end_w;
-                v[k] = inside ? image[((int64_t)y * w + x) * channels + p.channel] : 0;
+            for (int k = 0; k < STEP; k++) {
+                int x = left + j;
+                bool inside = row < step_h && y >= 0 && y < end_h && x >= 0 && x < end;
+                v[k] = inside ? image[y * line + x] : 0;
+                bool last = ++j == run;
+                j = last ? 0 : j;
+                y += last;
+                row += last;
             }
             cuda_quad q;
             CUDA_UNROLL
@@ -123,17 +110,17 @@ int cuda_fold_weights(struct det_stream *s, const struct det_call *c, const stru
 {
     int kernel_h = (int)w->dims[2], kernel_w = (int)w->dims[3], channels = (int)w->dims[1];
     int64_t to_h = f->w.dims[2], to_w = f->w.dims[3], folded = f->w.dims[1];
-    int step_h = f->step_h, step_w = f->step_w;
+    int step_h = f->step_h, span = f->span_w;
     const element *from = (const element *)w->data;
     element *to = (element *)f->w.data;
     return cuda_each(
         s, c, (int64_t)f->w.numel,
         DEVICE(int64_t i) {
             struct cuda_spot at = cuda_spot_of(i, to_h, to_w, folded);
-            struct part p = part_of((int)at.channel, channels, step_w);
-            int h = (int)at.h * step_h + p.h, w = (int)at.w * step_w + p.w;
-            bool inside = p.h < step_h && h < kernel_h && w < kernel_w;
-            int64_t plane = at.n * channels + p.channel;
+            int pixel = (int)at.channel / channels, row = pixel / span;
+            int h = (int)at.h * step_h + row, w = (int)at.w * span + pixel - row * span;
+            bool inside = row < step_h && h < kernel_h && w < kernel_w;
+            int64_t plane = at.n * channels + (at.channel - (int64_t)pixel * channels);
             to[i] = inside ? from[(plane * kernel_h + h) * kernel_w + w] : (element)0;
         },
         err);
@@ -144,7 +131,7 @@ int cuda_unfold_weights(struct det_stream *s, const struct det_call *c, const st
 {
     int64_t kernel_h = w->dims[2], kernel_w = w->dims[3], channels = w->dims[1];
     int64_t from_h = f->w.dims[2], from_w = f->w.dims[3], folded = f->w.dims[1];
-    int step_h = f->step_h, step_w = f->step_w;
+    int step_h = f->step_h, span = f->span_w;
     const element *from = (const element *)f->w.data;
     element *to = (element *)w->data;
     return cuda_each(
@@ -153,8 +140,8 @@ int cuda_unfold_weights(struct det_stream *s, const struct det_call *c, const st
             int64_t row = cuda_div(i, kernel_w), plane = cuda_div(row, kernel_h);
             int64_t o = cuda_div(plane, channels), channel = plane - o * channels;
             int h = (int)(row - plane * kernel_h), w = (int)(i - row * kernel_w);
-            int64_t tap = (o * from_h + h / step_h) * from_w + w / step_w;
-            int64_t part = (int64_t)(h % step_h) * step_w + w % step_w;
+            int64_t tap = (o * from_h + h / step_h) * from_w + w / span;
+            int64_t part = (int64_t)(h % step_h) * span + w % span;
             to[i] = from[tap * folded + part * channels + channel];
         },
         err);
