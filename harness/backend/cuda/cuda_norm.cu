@@ -1,29 +1,75 @@
 /* Layer norm (Ba et al. 2016) and RMS norm (Zhang & Sennrich 2019): a team for a row, tiles for the
  * gradients of the weights. */
+#include <type_traits>
+
 #include "cuda_row.cuh"
 #include "cuda_tile.cuh"
 
+#define KEPT 8 /* packs of a lane: as many as a warp's row has (cuda_row_most()) */
+
+/* A team's row of n elements: load(j) gives what belongs to the pack at j, which a warp keeps, all
+ * loaded before the first is used; a block, whose rows are long, loads it again for each pass. */
+template <typename X, typename RAW, typename TEAM, typename LOAD>
+struct row_of {
+    static constexpr bool keeps = std::is_same_v<TEAM, cuda_team<CUDA_BY_WARP>>;
+    int64_t n;
+    TEAM team;
+    LOAD load;
+    RAW kept[keeps ? KEPT : 1];
+
+    __device__ row_of(int64_t n, TEAM team, LOAD load) : n(n), team(team), load(load)
+    {
+        if constexpr (keeps)
+            CUDA_UNROLL
+            for (int r = 0; r < KEPT; r++)
+                if (at(r) < n)
+                    kept[r] = load(at(r));
+    }
+    __device__ int64_t at(int64_t r) const { return (team.first() + r * team.step()) * X::width; }
+    /* f(RAW, j) for the thread's packs. */
+    template <typename F>
+    __device__ void each(F f) const
+    {
+        if constexpr (keeps) {
+            CUDA_UNROLL
+            for (int r = 0; r < KEPT; r++)
+                if (at(r) < n)
+                    f(kept[r], at(r));
+        } else {
+            for (int64_t r = 0; at(r) < n; r++)
+                f(load(at(r)), at(r));
+        }
+    }
+};
+
+template <typename X, typename RAW, typename TEAM, typename LOAD>
+__device__ static row_of<X, RAW, TEAM, LOAD> row_by(int64_t n, TEAM team, LOAD load)
+{
+    return {n, team, load};
+}
+
 /* A row's mean (0 where `rms`) and the mean square about it, in one pass, about its first element,
  * and in double: no digits are lost where the mean is large, or the first element. */
-template <typename X, typename TEAM>
-__device__ static cuda_two<double> moments_of(X x, int64_t at, int64_t n, bool rms, TEAM team)
+template <typename X, typename ROW>
+__device__ static cuda_two<double> moments_of(const ROW &row, X x, int64_t at, bool rms)
 {
     typedef typename X::real real;
-    real v[X::width], shift;
-    X::open(x.load(at), v);
-    shift = rms ? 0 : v[0];
+    real first[X::width];
+    X::open(x.load(at), first);
+    real shift = rms ? 0 : first[0];
     cuda_two<double> r = {0, 0};
-    for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
-        X::open(x.load(at + j), v);
+    row.each([&](const typename X::raw &raw, int64_t) {
+        real v[X::width];
+        X::open(raw, v);
         CUDA_UNROLL
         for (int i = 0; i < X::width; i++) {
             double d = (double)(v[i] - shift);
             r.a += d;
             r.b += d * d;
         }
-    }
-    r = team.combine(r, cuda_plus_two());
-    double up = rms ? 0 : (double)r.a / (double)n, square = (double)r.b / (double)n - up * up;
+    });
+    r = row.team.combine(r, cuda_plus_two());
+    double n = (double)row.n, up = rms ? 0 : r.a / n, square = r.b / n - up * up;
     return {(double)shift + up, square < 0 ? 0 : square};
 }
 
@@ -40,18 +86,20 @@ struct layer_norm {
         bool rms = c->a.rms;
         return cuda_teams(
             s, c, n > 0 ? c->in[0]->dims[0] : 0, n, cuda_row_most<X>(),
-            [=] __device__(int64_t row, auto team) {
-                cuda_two<double> k = moments_of(x, row * n, n, rms, team);
+            [=] __device__(int64_t index, auto team) {
+                auto row = row_by<X, typename X::raw>(
+                    n, team, [&](int64_t j) { return x.load(index * n + j); });
+                cuda_two<double> k = moments_of(row, x, index * n, rms);
                 real mean = (real)k.a, invstd = (real)(1 / sqrt(k.b + eps));
                 if (team.more)
                     return;
                 if (team.leader()) {
-                    means.store(row, &mean);
-                    invstds.store(row, &invstd);
+                    means.store(index, &mean);
+                    invstds.store(index, &invstd);
                 }
-                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
-                    real v[X::width], scale[X::width], offset[X::width];
-                    X::open(x.load(row * n + j), v);
+                row.each([&](const typename X::raw &raw, int64_t j) {
+                    real v[X::width], scale[X::width] = {}, offset[X::width] = {};
+                    X::open(raw, v);
                     if (w.p)
                         X::open(w.load(j), scale);
                     if (b.p)
@@ -60,8 +108,8 @@ struct layer_norm {
                     for (int i = 0; i < X::width; i++)
                         v[i] = (v[i] - mean) * invstd * (w.p ? scale[i] : 1) +
                                (b.p ? offset[i] : 0);
-                    y.store(row * n + j, v);
-                }
+                    y.store(index * n + j, v);
+                });
             },
             err);
     }
@@ -71,12 +119,17 @@ struct layer_norm {
 template <typename X>
 struct slopes {
     typedef typename X::real real;
+    struct raw {
+        typename X::raw dy, x;
+    };
     X dy, x, w;
-    __device__ void open(int64_t at, int64_t j, real mean, real invstd, real *g, real *xhat) const
+    __device__ raw load(int64_t at) const { return {dy.load(at), x.load(at)}; }
+    __device__ void open(const raw &r, int64_t j, real mean, real invstd, real *g,
+                         real *xhat) const
     {
-        real scale[X::width];
-        X::open(dy.load(at + j), g);
-        X::open(x.load(at + j), xhat);
+        real scale[X::width] = {};
+        X::open(r.dy, g);
+        X::open(r.x, xhat);
         if (w.p)
             X::open(w.load(j), scale);
         CUDA_UNROLL
@@ -92,6 +145,7 @@ struct layer_norm_dx {
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
         typedef typename X::real real;
+        typedef typename slopes<X>::raw raw;
         int64_t n = c->in[1]->dims[1];
         slopes<X> k = {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])};
         cuda_any<real> means = cuda_any<real>::of(c->in[3]);
@@ -100,29 +154,31 @@ struct layer_norm_dx {
         bool rms = c->a.rms;
         return cuda_teams(
             s, c, n > 0 ? c->in[1]->dims[0] : 0, n, cuda_row_most<X>(),
-            [=] __device__(int64_t row, auto team) {
-                real mean = means.load(row), invstd = invstds.load(row);
+            [=] __device__(int64_t index, auto team) {
+                auto row = row_by<X, raw>(
+                    n, team, [&](int64_t j) { return k.load(index * n + j); });
+                real mean = means.load(index), invstd = invstds.load(index);
                 real g[X::width], xhat[X::width];
                 cuda_two<real> r = {0, 0};
-                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
-                    k.open(row * n, j, mean, invstd, g, xhat);
+                row.each([&](const raw &at, int64_t j) {
+                    k.open(at, j, mean, invstd, g, xhat);
                     CUDA_UNROLL
                     for (int i = 0; i < X::width; i++) {
                         r.a += g[i];
                         r.b += g[i] * xhat[i];
                     }
-                }
+                });
                 r = team.combine(r, cuda_plus_two());
                 real even = rms ? 0 : r.a / (real)n, dot = r.b / (real)n;
                 if (team.more)
                     return;
-                for (int64_t j = team.first() * X::width; j < n; j += team.step() * X::width) {
-                    k.open(row * n, j, mean, invstd, g, xhat);
+                row.each([&](const raw &at, int64_t j) {
+                    k.open(at, j, mean, invstd, g, xhat);
                     CUDA_UNROLL
                     for (int i = 0; i < X::width; i++)
                         g[i] = invstd * (g[i] - even - xhat[i] * dot);
-                    dx.store(row * n + j, g);
-                }
+                    dx.store(index * n + j, g);
+                });
             },
             err);
     }
