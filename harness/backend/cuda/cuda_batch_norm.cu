@@ -74,8 +74,7 @@ struct moments {
     __device__ void of_part(int64_t ch, int64_t first, int64_t n, double *v) const
     {
         double up = (double)any.load(first * channels + ch) - (double)any.load(ch);
-        double mine = v[0] / (double)n;
-        v[1] += (double)n * up * (up + 2 * mine);
+        v[1] += up * ((double)n * up + 2 * v[0]);
         v[0] += (double)n * up;
     }
     __device__ void put(int64_t ch, const double *v) const
@@ -98,7 +97,7 @@ struct moments {
 template <typename X, bool MORE>
 struct normalised {
     typedef typename X::real real;
-    static constexpr int width = X::width, batch = MORE ? 4 : 6, blocks = MORE ? 2 : 3;
+    static constexpr int width = X::width, batch = MORE ? 2 : 3, blocks = 4;
     struct alone {
         typename X::raw x;
     };

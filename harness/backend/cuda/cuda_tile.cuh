@@ -27,7 +27,7 @@
 #define CUDA_SMS           132 /* of an H200 */
 #define CUDA_TILE_ROWS     8   /* that a thread is worth */
 #define CUDA_TILE_MANY     64  /* more rows of a thread are divided once more, into up to .. */
-#define CUDA_TILE_ROUNDS   4   /* tiles for each block that the device holds at once */
+#define CUDA_TILE_ROUNDS   2   /* tiles for each block that the device holds at once */
 #define CUDA_PARTS_OF_WARP 128 /* that a warp adds up; more are a block's */
 
 struct cuda_tiling {
@@ -164,28 +164,29 @@ int cuda_tile_each(struct det_stream *s, const struct det_call *c, int64_t rows,
 }
 
 /* Sum number k of a part of a column. */
-template <typename F>
-__device__ inline typename F::real *cuda_part(const struct cuda_tiling &t, void *work, int k,
-                                              int64_t column, int64_t part)
+__device__ inline double *cuda_part(const struct cuda_tiling &t, void *work, int k, int64_t column,
+                                    int64_t part)
 {
-    return (typename F::real *)work + (k * t.columns + column) * t.parts + part;
+    return (double *)work + (k * t.columns + column) * t.parts + part;
 }
 
 /* What comes of a column's sums, which lie so far apart, in a tile. ONE: there is no other part. */
 template <bool ONE, typename F>
-__device__ inline void cuda_tile_done(const struct cuda_tiling &t, const F &f, int64_t part,
-                                      int64_t column, const typename F::real *sum, int apart,
-                                      void *work)
+__device__ inline void cuda_tile_done(const struct cuda_tiling &t, const F &f,
+                                      const cuda_spot_of_tile &k, int64_t column,
+                                      const typename F::real *sum, int apart, void *work)
 {
+    double v[F::sums];
+    CUDA_UNROLL
+    for (int n = 0; n < F::sums; n++)
+        v[n] = (double)sum[n * apart];
+    f.of_part(column, k.first, k.end - k.first, v);
     if constexpr (ONE) {
-        double v[F::sums];
-        for (int n = 0; n < F::sums; n++)
-            v[n] = (double)sum[n * apart];
-        f.of_part(column, 0, t.rows, v);
         f.put(column, v);
     } else {
+        CUDA_UNROLL
         for (int n = 0; n < F::sums; n++)
-            *cuda_part<F>(t, work, n, column, part) = sum[n * apart];
+            *cuda_part(t, work, n, column, k.part) = v[n];
     }
 }
 
@@ -213,7 +214,7 @@ __device__ inline void cuda_tile_meet(const struct cuda_tiling &t, const cuda_sp
     for (int i = (int)threadIdx.x; i < wide; i += apart) {
         int64_t column = k.strip * wide + i;
         if (column < t.columns)
-            cuda_tile_done<ONE>(t, f, k.part, column, all + i % F::width * apart + i / F::width,
+            cuda_tile_done<ONE>(t, f, k, column, all + i % F::width * apart + i / F::width,
                                 F::width * apart, work);
     }
 }
@@ -224,15 +225,9 @@ __device__ inline void cuda_parts_done(const struct cuda_tiling &t, F &f, void *
                                        int64_t column, TEAM team)
 {
     double total[F::sums] = {};
-    for (int64_t p = team.first(); p < t.parts; p += team.step()) {
-        int64_t first = p * t.part_rows, left = t.rows - first;
-        double v[F::sums];
+    for (int64_t p = team.first(); p < t.parts; p += team.step())
         for (int n = 0; n < F::sums; n++)
-            v[n] = (double)*cuda_part<F>(t, work, n, column, p);
-        f.of_part(column, first, left < t.part_rows ? left : t.part_rows, v);
-        for (int n = 0; n < F::sums; n++)
-            total[n] += v[n];
-    }
+            total[n] += *cuda_part(t, work, n, column, p);
     for (int n = 0; n < F::sums; n++)
         total[n] = team.combine(total[n], cuda_plus());
     if (team.leader())
@@ -258,7 +253,7 @@ int cuda_tile_sums(struct det_stream *s, const struct det_call *c, int64_t rows,
 {
     struct cuda_tiling t = cuda_tiling_of<F>(rows, columns);
     void *work = NULL;
-    size_t bytes = F::sums * (size_t)(columns * t.parts) * sizeof(typename F::real);
+    size_t bytes = F::sums * (size_t)(columns * t.parts) * sizeof(double);
     int rc = cuda_use(s->device, err);
     if (rc < 0 || columns <= 0)
         return rc;
