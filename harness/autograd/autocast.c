@@ -1,14 +1,43 @@
 #include "autocast.h"
 
 #include "dtype.h"
+#include "tape.h"
 
+void autocast_forget(struct det_engine *e)
+{
+    for (size_t i = 0; i < e->cast_before.n; i++)
+        det_tensor_unref(e->cast_before.v[i]);
+    e->cast_before.n = 0;
+}
+
+/* What was used is what the next stretch is likely to use. */
 void autocast_clear(struct det_engine *e)
 {
+    if (e->casts.n == 0)
+        return;
+    autocast_forget(e);
     for (size_t i = 0; i < e->casts.n; i++) {
-        det_tensor_unref(e->casts.v[i].from);
-        det_tensor_unref(e->casts.v[i].to);
+        struct autocast_entry *c = &e->casts.v[i];
+        det_tensor_unref(c->to);
+        if (c->used)
+            vec_push(&e->cast_before, c->from);
+        else
+            det_tensor_unref(c->from);
     }
     e->casts.n = 0;
+}
+
+void autocast_prune(struct det_engine *e)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < e->cast_before.n; i++) {
+        struct det_tensor *t = e->cast_before.v[i];
+        if (t->refs > 1)
+            e->cast_before.v[kept++] = t;
+        else if (det__tensor_end(t))
+            vec_push(&e->dead, t);
+    }
+    e->cast_before.n = kept;
 }
 
 int det_autocast_begin(struct det_engine *e, enum det_dtype dtype)
@@ -35,28 +64,105 @@ enum det_dtype det_autocast_dtype(const struct det_engine *e)
     return e->autocast.n > 0 ? e->autocast.v[e->autocast.n - 1] : DET_F32;
 }
 
-static struct det_tensor *known_cast(const struct det_engine *e, const struct det_tensor *from,
-                                     enum det_dtype dtype)
+static struct autocast_entry *known_cast(const struct det_engine *e, const struct det_tensor *from,
+                                         enum det_dtype dtype)
 {
     for (size_t i = 0; i < e->casts.n; i++) {
-        const struct autocast_entry *c = &e->casts.v[i];
+        struct autocast_entry *c = &e->casts.v[i];
         if (c->from == from && c->to->dtype == dtype && c->grad == (e->no_grad == 0))
-            return c->to;
+            return c;
     }
     return NULL;
+}
+
+static bool is_weight(const struct det_tensor *x)
+{
+    return x->requires_grad && !x->node;
+}
+
+/* Whether x may be one of many that are cast together. */
+static bool goes_together(const struct det_engine *e, const struct det_tensor *x)
+{
+    return is_weight(x) && x->engine == e && x->dtype == DET_F32 && x->numel > 0 &&
+           x->layout == DET_LAYOUT_PLAIN;
+}
+
+/* The call that casts x, as the tape would have it. */
+static int cast_call(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype,
+                     struct op_call *ret, struct det_err *err)
+{
+    *ret = (struct op_call){.op = OP_CAST, .in = {x}, .dtype = dtype, .outs = 1};
+    return det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, x->ndim, x->dims, &ret->out[0], err);
+}
+
+/* Gives a finished cast to the tape and to the known ones, which take its tensor. */
+static void know(struct det_engine *e, const struct op_call *c)
+{
+    if (e->no_grad == 0)
+        tape_record(e->tape, c);
+    vec_push(&e->casts,
+             ((struct autocast_entry){
+                 .from = det_tensor_ref(c->in[0]), .to = c->out[0], .grad = e->no_grad == 0}));
+}
+
+/* Casts all weights that were cast in the last stretch. */
+static int cast_together(struct det_engine *e, enum det_dtype dtype, struct det_err *err)
+{
+    VEC(struct op_call) all = {0};
+    VEC(struct det_call) calls = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < e->cast_before.n; i++) {
+        struct op_call c;
+        if (!goes_together(e, e->cast_before.v[i]))
+            continue;
+        if ((rc = cast_call(e, e->cast_before.v[i], dtype, &c, err)) < 0)
+            break;
+        vec_push(&all, c);
+        vec_push(&calls, ((struct det_call){
+                             .kernel = DET_KERNEL_COPY, .in = {c.in[0]}, .out = {c.out[0]}}));
+    }
+    if (rc == 0)
+        rc = det__run_steps(e, calls.v, calls.n, err);
+    for (size_t i = 0; i < all.n; i++)
+        if (rc == 0)
+            know(e, &all.v[i]);
+        else
+            det_tensor_unref(all.v[i].out[0]);
+    vec_free(&all);
+    vec_free(&calls);
+    return rc;
+}
+
+/* The known cast of a weight, after all have been cast where this one was the first of the last
+ * stretch's. */
+static struct autocast_entry *cast_of_weight(struct det_engine *e, struct det_tensor *x,
+                                             enum det_dtype dtype)
+{
+    struct det_err err;
+    struct autocast_entry *c = known_cast(e, x, dtype);
+    bool again = e->casts.n == 0 && e->cast_before.n > 1 && e->cast_before.v[0] == x;
+    if (c || !again || !e->backend->steps || dtype == DET_F32)
+        return c;
+    int rc = cast_together(e, dtype, &err);
+    if (rc < 0)
+        det__keep_error(e, &err);
+    return rc < 0 ? NULL : known_cast(e, x, dtype);
 }
 
 /* x in another dtype; a weight is cast once until autocast ends. */
 static struct det_tensor *cast(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype)
 {
-    bool weight = x->requires_grad && !x->node;
-    struct det_tensor *y = weight ? known_cast(e, x, dtype) : NULL;
-    if (y)
-        return y;
-    y = det_cast(e, x, dtype);
-    if (y && weight)
-        vec_push(&e->casts,
-                 ((struct autocast_entry){det_tensor_ref(x), det_tensor_ref(y), e->no_grad == 0}));
+    struct autocast_entry *c = is_weight(x) ? cast_of_weight(e, x, dtype) : NULL;
+    if (c) {
+        c->used = true;
+        return c->to;
+    }
+    struct det_tensor *y = det_cast(e, x, dtype);
+    if (y && is_weight(x))
+        vec_push(&e->casts, ((struct autocast_entry){.from = det_tensor_ref(x),
+                                                     .to = det_tensor_ref(y),
+                                                     .grad = e->no_grad == 0,
+                                                     .used = true}));
     return y;
 }
 
@@ -65,18 +171,26 @@ static bool castable(const struct det_tensor *x)
     return x && det__is_float(x->dtype) && x->dtype != DET_F64;
 }
 
-/* The common dtype of inputs that must not differ. */
-static enum det_dtype widest(const struct op_call *c)
+/* Whether castable inputs differ. */
+static bool differ(const struct op_call *c, enum det_dtype *ret_first)
 {
-    int first = -1;
+    const struct det_tensor *first = NULL;
     for (int i = 0; i < op_table[c->op].inputs_max; i++) {
         if (!castable(c->in[i]))
             continue;
-        if (first >= 0 && c->in[i]->dtype != c->in[first]->dtype)
-            return DET_F32;
-        first = i;
+        if (first && c->in[i]->dtype != first->dtype)
+            return true;
+        first = c->in[i];
     }
-    return first >= 0 ? c->in[first]->dtype : DET_F32;
+    *ret_first = first ? first->dtype : DET_F32;
+    return false;
+}
+
+/* The common dtype of inputs that must not differ. */
+static enum det_dtype widest(const struct op_call *c)
+{
+    enum det_dtype first;
+    return differ(c, &first) ? DET_F32 : first;
 }
 
 /* What input i is cast to. */
@@ -98,9 +212,14 @@ static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call
 int autocast_inputs(struct det_engine *e, struct op_call *c)
 {
     enum det_dtype to[DET_CALL_IN_MAX];
+    enum det_dtype first;
     if (e->autocast.n == 0 || op_table[c->op].amp == OP_AMP_AS_IS)
         return 0;
     c->wide = op_table[c->op].amp == OP_AMP_LOSS;
+    if (op_table[c->op].amp == OP_AMP_MIXED) {
+        c->mixed = differ(c, &first);
+        return 0;
+    }
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
         to[i] = castable(c->in[i]) ? dtype_for(e, c, i) : DET_F32;
     for (int i = 0; i < op_table[c->op].inputs_max; i++)

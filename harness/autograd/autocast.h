@@ -1,4 +1,8 @@
-/* Mixed precision: the inputs of operations cast as the table says, weights once a step. */
+/*
+ * Mixed precision: the inputs of operations cast as the table says, weights once until autocast
+ * ends. Where a device takes many casts in one launch, the weights that were cast in the last
+ * stretch of autocast are cast together as soon as the first of them is needed again.
+ */
 #ifndef AUTOCAST_H
 #define AUTOCAST_H
 
@@ -6,7 +10,11 @@
 
 /* Casts the floating inputs of c, where autocast is on. 0, or the engine's error. */
 int autocast_inputs(struct det_engine *e, struct op_call *c);
-/* Forgets the cast weights: they may change now. */
+/* Forgets the casts of weights: these may change now. */
 void autocast_clear(struct det_engine *e);
+/* Lets go of weights that nobody else has. */
+void autocast_prune(struct det_engine *e);
+/* Lets go of all. */
+void autocast_forget(struct det_engine *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "autocast.h"
 #include "device_reads.h"
 #include "dtype.h"
 #include "mem.h"
@@ -39,6 +40,8 @@ static int write_device(struct det_tensor *t, const void *host, struct det_err *
     struct det_engine *e = t->engine;
     TENSOR_OWN plain = NULL;
     int rc = 0;
+    if (t->requires_grad)
+        autocast_clear(e);
     if (t->layout != DET_LAYOUT_PLAIN)
         rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &plain, err);
     if (rc == 0)
@@ -186,6 +189,8 @@ int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *d
     TENSOR_OWN from = NULL;
     if (!det__same_shape(src, dst))
         return det_fail(err, DET_EINVAL, "copy between tensors of different shapes");
+    if (dst->requires_grad)
+        autocast_clear(e);
     int rc = det__on_device(e, src, &from, err);
     if (rc < 0)
         return rc;

@@ -99,10 +99,12 @@ void det_engine_destroy(struct det_engine *e)
     if (e->stream)
         e->backend->stream_sync(e->stream, NULL);
     det_engine_step_end(e);
+    autocast_forget(e);
     bury(e);
     vec_free(&e->step);
     vec_free(&e->dead);
     vec_free(&e->casts);
+    vec_free(&e->cast_before);
     vec_free(&e->autocast);
     tape_destroy(e->tape);
     if (e->stream)
@@ -121,6 +123,7 @@ void det_engine_step_end(struct det_engine *e)
         if (det__tensor_end(e->step.v[i]))
             vec_push(&e->dead, e->step.v[i]);
     e->step.n = 0;
+    autocast_prune(e);
 }
 
 struct det_tensor *det__keep(struct det_engine *e, struct det_tensor *t)

@@ -18,6 +18,7 @@ struct device_reads;
 struct autocast_entry {
     struct det_tensor *from, *to; /* references */
     bool grad;                    /* made while gradients were recorded */
+    bool used;
 };
 
 struct det_engine {
@@ -35,6 +36,7 @@ struct det_engine {
     VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
     VEC(struct autocast_entry) casts;
     struct device_reads *reads; /* under way (device_reads.h); borrowed */
+    VEC(struct det_tensor *) cast_before; /* the weights of the last casts, in order; references */
 };
 
 /* A new tensor on the device, not cleared; the caller owns it. */

@@ -70,6 +70,12 @@ bool run_needs_cast(struct det_engine *e, const struct det_call *c, enum det_dty
                      !e->backend->computes(e->device, c, first->dtype));
 }
 
+bool run_as_it_is(struct det_engine *e, const struct det_call *c)
+{
+    enum det_dtype dtype;
+    return !run_needs_cast(e, c, &dtype);
+}
+
 /* A copy of t in another dtype. */
 static int cast(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
                 struct det_tensor **ret, struct det_err *err)

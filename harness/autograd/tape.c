@@ -219,8 +219,11 @@ static int seed_loss(struct det_engine *e, struct det_tensor *loss, struct det_t
 /* Gives a node's gradient to its inputs, then forgets it. */
 static int node_backward(struct det_engine *e, struct det_node *n, bool retain, struct det_err *err)
 {
-    if (!n->grad)
+    if (!n->grad) {
+        if (n->out[0] && n->out[0]->refs == 1) /* nobody is left to give it one */
+            node_release(n);
         return 0;
+    }
     if (n->done)
         return det_fail(err, DET_ESTATE, "backward: a part of this graph was gone through already");
     TENSOR_OWN dy = det_take(n->grad);

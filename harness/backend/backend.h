@@ -45,7 +45,7 @@ struct det_event;
  *
  * FILL          out: y, any dtype               y = a.scale
  * COPY *        in: x  out: y                   same dims: y = x, converted (tensor/dtype.h)
- * ADD SUB MUL * in: x1 x2  out: y               y may be x1 or x2
+ * ADD SUB MUL * in: x1 x2  out: y               y may be x1 or x2; f32, f16 and bf16 may mix
  * UNARY *       in: x  out: y                   y = f(x), a.fn of enum det_unary (elem.h);
  *                                               floating; y may be x
  * UNARY_BWD *   in: dy x y  out: dx             dx may be dy
@@ -73,6 +73,8 @@ struct det_event;
  * LINEAR        in: x [M,K], w [N,K], b [N]|NULL  out: y [M,N]          y = x w^T + b
  * LINEAR_BWD_DATA    in: dy w  out: dx                                  dx = dy w
  * LINEAR_BWD_WEIGHT  in: x dy  out: dw, db|NULL     dw = dy^T x, db = column sums of dy
+ *                    of these two gradients the outputs may be f32 where the inputs are not, if
+ *                    computes() says so
  * CONV2D        in: x w b|NULL  out: y          the window's attributes; w is (O, I / a.groups, kH,
  *                    kW), output channel o sees the input channels of group o / (O / a.groups);
  *                    a.relu: y = max(0, y)
@@ -388,7 +390,8 @@ struct det_backend {
     bool (*computes)(struct det_device *d, const struct det_call *c, enum det_dtype dtype);
 
     /* n > 0 calls of one optimizer's kernel on different parameters, none empty, all f32 or all
-     * f64, in as few launches as it likes. NULL: the kernel is called for each. */
+     * f64, or of COPY from dense f32 to f16 or bf16, in as few launches as it likes. NULL: the
+     * kernel is called for each. */
     int (*steps)(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
 
     det_kernel_fn *kernels[DET_KERNEL_COUNT];

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "autocast.h"
 #include "mem.h"
 
 struct det_module *module_new(struct det_engine *e, const struct module_type *type)
@@ -208,6 +209,7 @@ void det_module_destroy(struct det_module *m)
     module_lists_finish(m);
     det_tensor_unref(m->grads);
     det_tensor_unref(m->grads_marked);
+    autocast_prune(m->engine);
     free(m);
 }
 

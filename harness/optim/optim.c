@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "autocast.h"
 #include "log.h"
 #include "mem.h"
 #include "optim_impl.h"
@@ -142,6 +143,7 @@ static int step_all(struct det_optim *o, struct det_err *err)
         rc = prepare(o, &o->slots.v[i], &c, err);
         vec_push(&calls, c);
     }
+    autocast_clear(o->engine);
     if (rc == 0)
         rc = det__run_steps(o->engine, calls.v, calls.n, err);
     for (size_t i = 0; rc == 0 && i < o->slots.n; i++)

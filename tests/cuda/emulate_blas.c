@@ -86,6 +86,12 @@ static double factor(const void *p, bool wide)
     return wide ? *(const double *)p : (double)*(const float *)p;
 }
 
+/* Products of halves may be given as f32. */
+static bool fits(cudaDataType c, cudaDataType a)
+{
+    return c == a || (c == CUDA_R_32F && (a == CUDA_R_16BF || a == CUDA_R_16F));
+}
+
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
     const void *alpha, const void *a, cudaDataType type_a, int lda, long long a_step, const void *b,
@@ -96,17 +102,18 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     bool wide = compute == CUBLAS_COMPUTE_64F;
     /* What cuBLAS refuses: another type than is computed in, leading dimensions too small for the
      * matrices. */
-    if (wide != (type_a == CUDA_R_64F) || type_b != type_a || type_c != type_a ||
+    if (wide != (type_a == CUDA_R_64F) || type_b != type_a || !fits(type_c, type_a) ||
         factor(alpha, wide) != 1 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m ||
         lda < 1 || ldb < 1 || m < 1 || n < 1 || k < 1 || count < 1)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    size_t size = det_dtype_size(dtype_of(type_a));
+    size_t size = det_dtype_size(dtype_of(type_a)), size_c = det_dtype_size(dtype_of(type_c));
     if (!emulated_is_array(a, size, end_of(ta ? k : m, ta ? m : k, lda, a_step, count)) ||
         !emulated_is_array(b, size, end_of(tb ? n : k, tb ? k : n, ldb, b_step, count)) ||
-        !emulated_is_array(c, size, end_of(m, n, ldc, c_step, count)))
+        !emulated_is_array(c, size_c, end_of(m, n, ldc, c_step, count)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    emulated_count(EMULATED_GEMM, ((long long)m * k + (long long)k * n + (long long)m * n) * count *
-                                      (long long)size);
+    emulated_count(EMULATED_GEMM, (((long long)m * k + (long long)k * n) * (long long)size +
+                                   (long long)m * n * (long long)size_c) *
+                                      count);
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
     emulated_catch_up();

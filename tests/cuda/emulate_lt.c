@@ -212,9 +212,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!emulated_takes(s))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    emulated_count(EMULATED_GEMM,
-                   (ld->rows * k + k * ld->columns + ld->rows * ld->columns + vector) *
-                       (long long)size_of(ld));
+    emulated_count(EMULATED_GEMM, (ld->rows * k + k * ld->columns) * (long long)size_of(la) +
+                                      (ld->rows * ld->columns + vector) * (long long)size_of(ld));
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
     emulated_open();

@@ -45,6 +45,8 @@ CAST(max_pooled, det_max_pool2d(e, CONV(in[1], NULL), 3, 2, 1))
 CAST(avg_pooled, det_avg_pool2d(e, CONV(in[1], NULL), 3, 2, 1))
 CAST(matmul, det_matmul(e, in[0], in[1]))
 CAST(mixed, det_add(e, in[0], det_linear(e, in[0], in[1], NULL)))
+CAST(mixed_sub, det_sub(e, det_linear(e, in[0], in[1], NULL), in[2]))
+CAST(mixed_mul, det_mul(e, in[2], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
 CAST(loss_all, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2], .weight = in[3],
                                  .label_smoothing = 0.1, .reduction = DET_REDUCE_SUM))
@@ -106,6 +108,14 @@ const struct op_case cases_autocast[] = {
      "(torch.softmax(x0.bfloat16().float() @ x1.bfloat16().float().transpose(-1, -2) * 8 ** -0.5 +"
      " x3.bfloat16().float(), -1) @ x2.bfloat16().float()).bfloat16()"},
     {"add", "bf16 and f32", {IN(5, 7), IN(7, 7)}, mixed, "x0 + F.linear(" B("x0") ", " B("x1") ")"},
+    {"sub", "bf16 and f32, repeated", {IN(5, 16), IN(8, 16), IN(8)}, mixed_sub,
+     "F.linear(" B("x0") ", " B("x1") ") - x2"},
+    {"sub", "bf16, repeated, and f32", {IN(1, 16), IN(8, 16), IN(3, 1, 8)}, mixed_sub,
+     "F.linear(" B("x0") ", " B("x1") ") - x2"},
+    {"mul", "f32 and bf16", {IN(5, 7), IN(9, 7), IN(5, 9)}, mixed_mul,
+     "x2 * F.linear(" B("x0") ", " B("x1") ")"},
+    {"mul", "f32, repeated, and bf16", {IN(5, 7), IN(9, 7), IN(5, 1)}, mixed_mul,
+     "x2 * F.linear(" B("x0") ", " B("x1") ")"},
     {"cross_entropy", "after bf16", {IN(5, 7), IN(9, 7), CLASSES(8, 5)}, loss,
      "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2)"},
     {"cross_entropy", "after bf16, of f32 weights",

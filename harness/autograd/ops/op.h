@@ -129,6 +129,7 @@ enum op_amp {
     OP_AMP_FIRST,  /* those of the first one's shape as it is, the others f32: batch norm */
     OP_AMP_LOSS,   /* likewise, and the result f32: cross-entropy */
     OP_AMP_WIDEST, /* all as the widest of them; f32 where they differ and none is f64 */
+    OP_AMP_MIXED,  /* as they are; the result f32 where they differ and none is f64 */
 };
 
 struct op_out {
@@ -145,6 +146,7 @@ struct op_call {
     struct det_attrs a;
     enum det_dtype dtype;   /* of OP_CAST */
     bool wide;              /* an OP_AMP_LOSS of halves gives f32: autocast is on */
+    bool mixed;             /* an OP_AMP_MIXED of different dtypes: the result is f32 */
     enum det_layout layout; /* of OP_LAYOUT */
     enum det_kernel kernel;
     struct op_out spec[DET_CALL_OUT_MAX];

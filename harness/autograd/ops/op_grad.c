@@ -2,6 +2,7 @@
 #include "op_grad.h"
 
 #include "mem.h"
+#include "run_cast.h"
 
 int grad_dest(struct det_engine *e, struct det_node *n, int i, struct det_tensor *reuse,
               struct det_tensor **ret, struct det_err *err)
@@ -79,37 +80,65 @@ int grad_dropout(struct det_engine *e, struct det_node *n, struct det_tensor *dy
     return grad_by_kernel(e, n, 0, &c, dy, err);
 }
 
-/* dw and db come from one kernel; where the weight wants none, its result is dropped. */
+/* The f32 tensor that t is a copy of in less, if it wants a gradient; else t. Its gradient can be
+ * written as the f32 that products are summed in: no rounding, no copy. */
+static struct det_tensor *uncast(struct det_tensor *t)
+{
+    struct det_node *n = t ? t->node : NULL;
+    bool copy = n && n->op == OP_CAST && !n->done && n->in[0]->dtype == DET_F32 &&
+                det_dtype_size(t->dtype) < det_dtype_size(DET_F32);
+    return copy && op_wants_grad(n->in[0]) ? n->in[0] : t;
+}
+
+static int linear_data(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                       struct det_err *err)
+{
+    TENSOR_OWN dx = NULL;
+    struct det_tensor *to = uncast(n->in[0]);
+    struct det_call c = {.kernel = DET_KERNEL_LINEAR_BWD_DATA, .in = {dy, n->in[1]}, .out = {to}};
+    if (!op_wants_grad(n->in[0]))
+        return 0;
+    if (!run_as_it_is(e, &c))
+        to = n->in[0];
+    int rc = det__grad_dest(e, to, &dx, err);
+    c.out[0] = dx;
+    if (rc == 0)
+        rc = det__run(e, &c, err);
+    return rc < 0 ? rc : det__grad_add(e, to, det_take(dx), err);
+}
+
+/* dw and db come from one kernel, of one dtype; where the weight wants none, its result is
+ * dropped. */
 static int linear_weight(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                          struct det_err *err)
 {
     TENSOR_OWN dw = NULL;
     TENSOR_OWN db = NULL;
-    bool bias = op_wants_grad(n->in[2]);
-    if (!bias && !op_wants_grad(n->in[1]))
+    bool weight = op_wants_grad(n->in[1]), bias = op_wants_grad(n->in[2]);
+    struct det_tensor *w = uncast(n->in[1]), *b = bias ? uncast(n->in[2]) : NULL;
+    struct det_call c = {
+        .kernel = DET_KERNEL_LINEAR_BWD_WEIGHT, .in = {n->in[0], dy}, .out = {w, b}};
+    if (!weight && !bias)
         return 0;
-    int rc = op_wants_grad(n->in[1]) ? det__grad_dest(e, n->in[1], &dw, err)
-                                     : det__tensor_like(e, n->in[1], &dw, err);
+    if ((bias && b->dtype != w->dtype) || !run_as_it_is(e, &c))
+        w = n->in[1], b = bias ? n->in[2] : NULL;
+    int rc = weight ? det__grad_dest(e, w, &dw, err) : det__tensor_like(e, w, &dw, err);
     if (rc == 0 && bias)
-        rc = det__grad_dest(e, n->in[2], &db, err);
+        rc = det__grad_dest(e, b, &db, err);
+    c.out[0] = dw, c.out[1] = db;
     if (rc == 0)
-        rc = det__run(e,
-                      &(struct det_call){.kernel = DET_KERNEL_LINEAR_BWD_WEIGHT,
-                                         .in = {n->in[0], dy},
-                                         .out = {dw, db}},
-                      err);
-    if (rc == 0 && op_wants_grad(n->in[1]))
-        rc = det__grad_add(e, n->in[1], det_take(dw), err);
+        rc = det__run(e, &c, err);
+    if (rc == 0 && weight)
+        rc = det__grad_add(e, w, det_take(dw), err);
     if (rc == 0 && bias)
-        rc = det__grad_add(e, n->in[2], det_take(db), err);
+        rc = det__grad_add(e, b, det_take(db), err);
     return rc;
 }
 
 int grad_linear(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                 struct det_err *err)
 {
-    struct det_call c = {.kernel = DET_KERNEL_LINEAR_BWD_DATA, .in = {dy, n->in[1]}};
-    int rc = grad_by_kernel(e, n, 0, &c, NULL, err);
+    int rc = linear_data(e, n, dy, err);
     return rc < 0 ? rc : linear_weight(e, n, dy, err);
 }
 

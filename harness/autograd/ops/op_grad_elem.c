@@ -3,12 +3,26 @@
 
 #include "mem.h"
 
+/* Where operands of different dtypes were repeated: sums are of one dtype. */
+static int sum_then_give(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
+                         struct det_err *err)
+{
+    TENSOR_OWN sum = NULL;
+    int rc = det__tensor_new(e, g->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &sum, err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_SUM_TO, .in = {g}, .out = {sum}},
+                      err);
+    return rc < 0 ? rc : grad_give(e, t, sum, err);
+}
+
 int grad_give(struct det_engine *e, struct det_tensor *t, struct det_tensor *g, struct det_err *err)
 {
     TENSOR_OWN dx = NULL;
     if (!op_wants_grad(t))
         return 0;
     bool same = det__same_shape(t, g);
+    if (!same && g->dtype != t->dtype)
+        return sum_then_give(e, t, g, err);
     enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
     if (same && g->layout == layout && g->dtype == t->dtype)
         return det__grad_add(e, t, det_tensor_ref(g), err);

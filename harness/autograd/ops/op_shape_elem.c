@@ -45,14 +45,15 @@ static int widen(struct op_call *c, int i, struct det_err *err)
     return numel < 0 ? det_wrap(err, (int)numel, "the output") : 0;
 }
 
-/* spec[0] = the shape that inputs first .. n-1, all of one dtype, are repeated to. */
+/* spec[0] = the shape that inputs first .. n-1, of one dtype unless they mix, are repeated to. */
 static int broadcast(struct op_call *c, int first, int n, struct det_err *err)
 {
     int rc = 0;
     c->spec[0] = op_like(c->in[first]);
+    c->spec[0].dtype = c->mixed ? DET_F32 : c->spec[0].dtype;
     c->outs = 1;
     for (int i = first + 1; rc == 0 && i < n; i++) {
-        if (c->in[i]->dtype != c->in[first]->dtype)
+        if (c->in[i]->dtype != c->in[first]->dtype && !c->mixed)
             return det_fail(err, DET_EINVAL, "%s and %s do not mix: use det_cast()",
                             det_dtype_name(c->in[first]->dtype), det_dtype_name(c->in[i]->dtype));
         rc = widen(c, i, err);

@@ -4,9 +4,9 @@
 
 const struct op_def op_table[OP_COUNT] = {
     /* name inputs inputs_max order shape_rule kernel gradient_rule tolerance fn autocast */
-    [OP_ADD] = {"add", 2, 2, OP_STRIDED, shape_numbers, K(ADD), grad_add, 1e-6, 0, OP_AMP_WIDEST},
-    [OP_SUB] = {"sub", 2, 2, OP_STRIDED, shape_numbers, K(SUB), grad_sub, 1e-6, 0, OP_AMP_WIDEST},
-    [OP_MUL] = {"mul", 2, 2, OP_STRIDED, shape_numbers, K(MUL), grad_mul, 1e-6, 0, OP_AMP_WIDEST},
+    [OP_ADD] = {"add", 2, 2, OP_STRIDED, shape_numbers, K(ADD), grad_add, 1e-6, 0, OP_AMP_MIXED},
+    [OP_SUB] = {"sub", 2, 2, OP_STRIDED, shape_numbers, K(SUB), grad_sub, 1e-6, 0, OP_AMP_MIXED},
+    [OP_MUL] = {"mul", 2, 2, OP_STRIDED, shape_numbers, K(MUL), grad_mul, 1e-6, 0, OP_AMP_MIXED},
     [OP_AFFINE] = {"affine", 1, 1, OP_STRIDED, shape_float, K(AFFINE), grad_affine, 1e-6, 0,
                    OP_AMP_AS_IS},
     [OP_SUM] = {"sum", 1, 1, OP_ANY, shape_scalar, K(SUM), grad_sum, 1e-6},

@@ -47,17 +47,23 @@ static int device_open(int index, const struct det_device_options *o, struct det
 }
 
 /* oneDNN's bf16, on processors that have 512-bit vectors. */
+static bool has_bf16(enum det_dtype dtype)
+{
+    return dtype == DET_BF16 && dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+}
+
 static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d;
     switch (c->kernel) {
-    case DET_KERNEL_LINEAR:
     case DET_KERNEL_LINEAR_BWD_DATA:
     case DET_KERNEL_LINEAR_BWD_WEIGHT:
+        return c->out[0]->dtype == dtype && has_bf16(dtype);
+    case DET_KERNEL_LINEAR:
     case DET_KERNEL_CONV2D:
     case DET_KERNEL_CONV2D_BWD_DATA:
     case DET_KERNEL_CONV2D_BWD_WEIGHT:
-        return dtype == DET_BF16 && dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+        return has_bf16(dtype);
     default:
         return false;
     }

@@ -2,7 +2,7 @@
  * Products of f16 and bf16 whose rows begin anywhere. cuBLAS's fast kernels read and write 16 bytes
  * at a time: a vocabulary of 50,257 makes it take others, 7 times as slow. So large products are
  * made on copies of multiples of 16 bytes, zeros behind what is there, a piece of C's rows at a
- * time.
+ * time. A C of f32 is written where it lies.
  */
 #include "cuda_row.cuh"
 
@@ -115,7 +115,7 @@ static struct product product_of(const struct cuda_gemm *g)
     bool odd_m = g->ta && g->m % STEP != 0, odd_n = g->n % STEP != 0, odd_k = g->k % STEP != 0;
     p.copies_a = !lies_well(&p.a) || odd_m || odd_k;
     p.copies_b = !lies_well(&p.b) || odd_n || odd_k;
-    p.copies_c = !lies_well(&p.c) || odd_m || odd_n;
+    p.copies_c = !g->wide && (!lies_well(&p.c) || odd_m || odd_n);
     return p;
 }
 
@@ -169,12 +169,12 @@ static int piece(struct det_stream *s, const struct det_call *c, const struct pr
     struct even_rows a = p->a, y = p->c;
     a.p += g.ta ? i : i * a.ld;
     (g.ta ? a.wide : a.n) = n;
-    y.p += i * y.ld;
+    y.p += i * y.ld * (g.wide ? 2 : 1); /* f32 has two of our elements */
     y.n = n;
     int rc = p->copies_a ? copied(s, c, &a, &at, err) : 0;
     struct even_rows to = p->copies_c ? (struct even_rows){at, n, g.n, even(g.n)} : y;
-    g.m = g.ta && p->copies_a ? even(n) : n;
-    g.n = p->copies_b ? even(g.n) : g.n;
+    g.m = g.ta && p->copies_a && p->copies_c ? even(n) : n;
+    g.n = p->copies_b && p->copies_c ? even(g.n) : g.n;
     g.k = p->copies_a ? even(g.k) : g.k;
     g.a = a.p, g.lda = a.ld, g.b = p->b.p, g.ldb = p->b.ld, g.c = to.p, g.ldc = to.ld;
     if (rc == 0)

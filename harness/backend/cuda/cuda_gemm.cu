@@ -50,7 +50,7 @@ static bool fits(const struct cuda_gemm *g)
 int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err)
 {
     union factor one = factor_of(1, g->dtype), beta = factor_of(g->beta, g->dtype);
-    cudaDataType t = type_of(g->dtype);
+    cudaDataType t = type_of(g->dtype), of_c = g->wide ? CUDA_R_32F : t;
     int64_t count = g->count > 1 ? g->count : 1;
     cublasHandle_t blas = s->device->blas;
     if (g->m == 0 || g->n == 0)
@@ -66,7 +66,7 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
         cublasGemmStridedBatchedEx(
             blas, g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, g->ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g->n,
             (int)g->m, (int)g->k, &one, g->b, t, (int)(g->ldb > 0 ? g->ldb : 1), g->b_step, g->a, t,
-            (int)(g->lda > 0 ? g->lda : 1), g->a_step, &beta, g->c, t, (int)g->ldc, g->c_step,
+            (int)(g->lda > 0 ? g->lda : 1), g->a_step, &beta, g->c, of_c, (int)g->ldc, g->c_step,
             (int)count, compute_of(g->dtype), CUBLAS_GEMM_DEFAULT),
         "cublasGemmStridedBatchedEx", err);
 }
@@ -122,14 +122,20 @@ int cuda_linear(struct det_stream *s, const struct det_call *c, struct det_err *
     return rc < 0 ? rc : cuda_finish_rows(s, c, b, c->out[0], n, err);
 }
 
+/* Products of halves may be given as the f32 that they are summed in. */
+static bool is_wider(const struct det_tensor *y, const struct det_tensor *x)
+{
+    return y->dtype == DET_F32 && x->dtype != DET_F32;
+}
+
 /* dx [M, K] = dy [M, N] w [N, K] */
 int cuda_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const struct det_tensor *dy = c->in[0], *w = c->in[1];
     int64_t m = dy->dims[0], n = dy->dims[1], k = w->dims[1];
-    struct cuda_gemm g = {.dtype = dy->dtype, .ta = false, .tb = false, .m = m, .n = k, .k = n,
-                          .lda = n, .ldb = k, .ldc = k, .a = dy->data, .b = w->data,
-                          .c = c->out[0]->data};
+    struct cuda_gemm g = {.dtype = dy->dtype, .wide = is_wider(c->out[0], dy), .ta = false,
+                          .tb = false, .m = m, .n = k, .k = n, .lda = n, .ldb = k, .ldc = k,
+                          .a = dy->data, .b = w->data, .c = c->out[0]->data};
     return cuda_gemm_even(s, c, &g, err);
 }
 
@@ -138,12 +144,12 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
 {
     const struct det_tensor *x = c->in[0], *dy = c->in[1];
     int64_t m = x->dims[0], k = x->dims[1], n = dy->dims[1];
-    struct cuda_gemm g = {.dtype = x->dtype, .ta = true, .tb = false, .m = n, .n = k, .k = m,
-                          .lda = n, .ldb = k, .ldc = k, .a = dy->data, .b = x->data,
-                          .c = c->out[0]->data};
+    struct cuda_gemm g = {.dtype = x->dtype, .wide = is_wider(c->out[0], x), .ta = true,
+                          .tb = false, .m = n, .n = k, .k = m, .lda = n, .ldb = k, .ldc = k,
+                          .a = dy->data, .b = x->data, .c = c->out[0]->data};
     struct det_tensor *db = c->out[1];
     bool done = false;
-    int rc = db && db->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err) : 0;
+    int rc = db && db->dtype == c->out[0]->dtype ? cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err) : 0;
     if (rc < 0 || done)
         return rc;
     rc = cuda_gemm_even(s, c, &g, err);

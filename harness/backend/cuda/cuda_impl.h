@@ -57,7 +57,8 @@ int cuda_partials(struct det_device *d, size_t bytes, void **ret, struct det_err
 /* Row-major C [m, n] = op(A) op(B) + beta C of inner size k; lda and so on are the distances
  * between rows as they lie in memory. count > 1: as many products, *_step elements apart. */
 struct cuda_gemm {
-    enum det_dtype dtype; /* of all three; a floating one */
+    enum det_dtype dtype; /* of A and B; a floating one */
+    bool wide;            /* C is f32, where they are bf16 or f16; else it is of their dtype */
     bool ta, tb;
     int64_t m, n, k, lda, ldb, ldc;
     const void *a, *b;
@@ -82,6 +83,8 @@ int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct de
 
 /* backend.h's steps(). */
 int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
+/* Those of them that are COPY. */
+int cuda_casts(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
 
 /* Convolution as products, without the bias: for any floating dtype, none of the tensors empty. */
 det_kernel_fn cuda_rows_conv2d, cuda_rows_conv2d_bwd_data, cuda_rows_conv2d_bwd_weight;

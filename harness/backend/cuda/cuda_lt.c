@@ -15,7 +15,7 @@
 /* All that decides; compared and hashed as bytes. */
 struct key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t dtype, extra, ta, tb, align, vector_align;
+    int32_t dtype, wide, extra, ta, tb, align, vector_align;
 };
 
 /* How a product of some shape is done. */
@@ -112,7 +112,7 @@ static struct key key_of(const struct cuda_gemm *g, enum cuda_lt_extra extra, co
     memset(&k, 0, sizeof k);
     k.m = g->m, k.n = g->n, k.k = g->k;
     k.lda = g->lda, k.ldb = g->ldb, k.ldc = g->ldc;
-    k.dtype = (int32_t)g->dtype, k.extra = (int32_t)extra;
+    k.dtype = (int32_t)g->dtype, k.wide = g->wide, k.extra = (int32_t)extra;
     k.ta = g->ta, k.tb = g->tb, k.align = alignment(g);
     k.vector_align = multiple((uintptr_t)vector);
     return k;
@@ -157,7 +157,7 @@ static cublasStatus_t describe_all(struct plan *p)
         (rc = describe(&p->b, k->dtype, k->ta ? k->k : k->m, k->ta ? k->m : k->k, k->lda)) !=
             CUBLAS_STATUS_SUCCESS)
         return rc;
-    return describe(&p->c, k->dtype, k->m, k->n, k->ldc);
+    return describe(&p->c, k->wide ? DET_F32 : k->dtype, k->m, k->n, k->ldc);
 }
 
 static cublasStatus_t prefer(cublasLtMatmulPreference_t pref, int32_t align)

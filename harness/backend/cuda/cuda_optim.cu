@@ -263,6 +263,8 @@ static int steps_of(struct det_stream *s, const struct det_call *c, size_t n, st
 
 int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err)
 {
+    if (c->kernel == DET_KERNEL_COPY)
+        return cuda_casts(s, c, n, err);
     return c->out[0]->dtype == DET_F64 ? steps_of<double>(s, c, n, err)
                                        : steps_of<float>(s, c, n, err);
 }
