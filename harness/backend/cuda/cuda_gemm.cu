@@ -149,7 +149,9 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
                           .a = dy->data, .b = x->data, .c = c->out[0]->data};
     struct det_tensor *db = c->out[1];
     bool done = false;
-    int rc = db && db->dtype == c->out[0]->dtype ? cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err) : 0;
+    int rc = 0;
+    if (db && db->dtype == c->out[0]->dtype)
+        rc = cuda_lt(s, &g, CUDA_LT_SUMS, db->data, &done, err);
     if (rc < 0 || done)
         return rc;
     rc = cuda_gemm_even(s, c, &g, err);
