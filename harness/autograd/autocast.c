@@ -10,20 +10,32 @@ void autocast_forget(struct det_engine *e)
     e->cast_before.n = 0;
 }
 
-/* What was used is what the next stretch is likely to use. */
+static const struct autocast_entry *first_used(const struct det_engine *e)
+{
+    for (size_t i = 0; i < e->casts.n; i++)
+        if (e->casts.v[i].used)
+            return &e->casts.v[i];
+    return NULL;
+}
+
+/* What was used as the first one was is what the next stretch is likely to use: of a weight that
+ * was cast in several ways, one cast is made ahead. */
 void autocast_clear(struct det_engine *e)
 {
+    const struct autocast_entry *first = first_used(e);
     if (e->casts.n == 0)
         return;
     autocast_forget(e);
+    enum det_dtype dtype = first ? first->to->dtype : DET_F32;
+    bool grad = first && first->grad;
     for (size_t i = 0; i < e->casts.n; i++) {
         struct autocast_entry *c = &e->casts.v[i];
-        det_tensor_unref(c->to);
-        if (c->used)
-            vec_push(&e->cast_before, c->from);
-        else
-            det_tensor_unref(c->from);
+        if (c->used && c->grad == grad && c->to->dtype == dtype)
+            vec_push(&e->cast_before, det_tensor_ref(c->from));
+        det_tensor_unref(c->from);
     }
+    for (size_t i = 0; i < e->casts.n; i++)
+        det_tensor_unref(e->casts.v[i].to);
     e->casts.n = 0;
 }
 
@@ -64,13 +76,26 @@ enum det_dtype det_autocast_dtype(const struct det_engine *e)
     return e->autocast.n > 0 ? e->autocast.v[e->autocast.n - 1] : DET_F32;
 }
 
-static struct autocast_entry *known_cast(const struct det_engine *e, const struct det_tensor *from,
+/* Forgets entry i. */
+static void drop(struct det_engine *e, size_t i)
+{
+    det_tensor_unref(e->casts.v[i].from);
+    det_tensor_unref(e->casts.v[i].to);
+    e->casts.v[i] = e->casts.v[--e->casts.n];
+}
+
+/* A cast that a backward pass has gone through is none for the next one. */
+static struct autocast_entry *known_cast(struct det_engine *e, const struct det_tensor *from,
                                          enum det_dtype dtype)
 {
     for (size_t i = 0; i < e->casts.n; i++) {
         struct autocast_entry *c = &e->casts.v[i];
-        if (c->from == from && c->to->dtype == dtype && c->grad == (e->no_grad == 0))
+        if (c->from != from || c->to->dtype != dtype || c->grad != (e->no_grad == 0))
+            continue;
+        if (!c->to->node || !c->to->node->done)
             return c;
+        drop(e, i);
+        return NULL;
     }
     return NULL;
 }
@@ -144,7 +169,9 @@ static struct autocast_entry *cast_of_weight(struct det_engine *e, struct det_te
     if (c || !again || !e->backend->steps || dtype == DET_F32)
         return c;
     int rc = cast_together(e, dtype, &err);
-    if (rc < 0)
+    if (rc == DET_ENOMEM)
+        autocast_forget(e); /* some may not be wanted this time: one by one */
+    else if (rc < 0)
         det__keep_error(e, &err);
     return rc < 0 ? NULL : known_cast(e, x, dtype);
 }

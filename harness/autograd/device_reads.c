@@ -67,32 +67,37 @@ static int mark(struct device_reads *r, struct det_err *err)
 static void give_back(struct device_reads *r)
 {
     if (r->copy)
-        r->e->backend->mem_free(r->e->device, r->copy, r->bytes);
+        mem_pool_free(r->e->pool, r->copy, r->bytes);
     r->copy = NULL;
+}
+
+static int copy_all(struct device_reads *r, struct det_err *err)
+{
+    void *copy = NULL;
+    int rc = mem_pool_alloc(r->e->pool, r->bytes, &copy, err);
+    r->copy = copy;
+    for (size_t i = 0; rc == 0 && i < r->places.n; i++) {
+        const struct place *p = &r->places.v[i];
+        rc = r->e->backend->copy(r->e->stream, r->copy + p->at, p->from->data, p->bytes,
+                                 DET_COPY_ON_DEVICE, err);
+    }
+    return rc < 0 ? rc : mark(r, err);
 }
 
 int device_reads_begin(struct device_reads *r, struct det_err *err)
 {
-    const struct det_backend *b = r->e->backend;
-    void *copy = NULL;
-    int rc = 0;
     if (r->bytes == 0)
         return 0;
-    if (b->mem_alloc(r->e->device, r->bytes, &copy, NULL) < 0)
-        return read_now(r, err);
-    r->copy = copy;
-    for (size_t i = 0; rc == 0 && i < r->places.n; i++) {
-        const struct place *p = &r->places.v[i];
-        rc = b->copy(r->e->stream, r->copy + p->at, p->from->data, p->bytes, DET_COPY_ON_DEVICE,
-                     err);
-    }
+    /* What went wrong on the device before must not get into a file. */
+    int rc = r->e->backend->stream_sync(r->e->stream, err);
     if (rc == 0)
-        rc = mark(r, err);
-    if (rc < 0)
-        give_back(r);
-    else
+        rc = copy_all(r, err);
+    if (rc == 0) {
         r->e->reads = r;
-    return rc;
+        return 0;
+    }
+    give_back(r);
+    return rc == DET_ENOMEM ? read_now(r, err) : rc;
 }
 
 /* Under the lock. */
@@ -124,6 +129,11 @@ int device_reads_fetch(struct device_reads *r, struct det_err *err)
         det_fail_as(err, rc, &r->err);
     pthread_mutex_unlock(&r->lock);
     return rc;
+}
+
+int device_reads_await(struct det_engine *e, struct det_err *err)
+{
+    return e->reads ? device_reads_fetch(e->reads, err) : 0;
 }
 
 bool device_reads_yield(struct det_engine *e)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "autocast.h"
 #include "init_draw.h"
 #include "mem.h"
 #include "rng.h"
@@ -128,7 +129,10 @@ void det_init_constant(struct det_engine *e, struct det_tensor *t, double value)
 {
     struct det_err err;
     struct det_call c = {.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value};
-    if (e && t && e->err.code == 0 && det__run(e, &c, &err) < 0)
+    if (!e || !t || e->err.code < 0)
+        return;
+    autocast_clear(e);
+    if (det__run(e, &c, &err) < 0)
         det__keep_error(e, &err);
 }
 

@@ -64,6 +64,9 @@ static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in
     {"attention", "large, mask, width 25, " name,                                                  \
      {APART(type, 2, 3, 70, 66, 25), MASK(type, 2, 1, 70, 66)}, masked,                            \
      ATTENTION_OF(as, back, "0.3", "x3" as)},                                                      \
+    {"attention", "mask, 200 keys, width 25, " name,                                               \
+     {APART(type, 1, 1, 70, 200, 25), MASK(type, 1, 1, 70, 200)}, masked,                          \
+     ATTENTION_OF(as, back, "0.3", "x3" as)},                                                      \
     {"attention", "large dropout, " name, {APART(type, 1, 3, 70, 72, 24)}, with_dropout, NULL},    \
     {"attention", "large, 140, causal, width 64, " name, {APART(type, 1, 2, 140, 197, 64)},        \
      causal, ATTENTION_OF(as, back, USUAL, CAUSAL)},                                               \

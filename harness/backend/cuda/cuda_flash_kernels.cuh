@@ -132,7 +132,8 @@ __device__ inline void flash_slopes(const cuda_flash &f, uint32_t kept, float (*
         of(n, r);
         CUDA_UNROLL
         for (int e = 0; e < 4; e++) {
-            s[n][e] = cuda_exp2(s[n][e] * f.after - r[e].x);
+            /* No weight is above 1, whatever digits lse has lost beside a mask of large numbers. */
+            s[n][e] = cuda_exp2(fminf(s[n][e] * f.after - r[e].x, 0));
             g[n][e] = s[n][e] * (g[n][e] - r[e].y);
         }
     }

@@ -22,7 +22,13 @@ struct cuda_graph {
     cudnnBackendDescriptor_t part[PARTS];
     int64_t work_bytes;
     cudnnStatus_t rc; /* of what it is made of: the first that failed */
+    bool starved;     /* for lack of memory: an engine that is there was not looked at */
 };
+
+static void note(struct cuda_graph *g, cudnnStatus_t rc)
+{
+    g->starved = g->starved || cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED);
+}
 
 static void create(struct cuda_graph *g, enum part part, cudnnBackendDescriptorType_t type)
 {
@@ -146,12 +152,13 @@ static void describe_graph(struct cuda_graph *g, cudnnHandle_t dnn, const struct
 }
 
 /* Whether an engine keeps what we promise. A list that cannot be read promises nothing. */
-static bool keeps(cudnnBackendDescriptor_t config, bool is_f32)
+static bool keeps(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is_f32)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[NOTES_MAX];
     int64_t n = 0;
     cudnnStatus_t rc = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
+    note(g, rc);
     if (rc != CUDNN_STATUS_SUCCESS)
         return false;
     rc = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
@@ -159,6 +166,7 @@ static bool keeps(cudnnBackendDescriptor_t config, bool is_f32)
     if (rc == CUDNN_STATUS_SUCCESS)
         rc = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                       CUDNN_TYPE_NUMERICAL_NOTE, NOTES_MAX, &n, notes);
+    note(g, rc);
     bool ret = rc == CUDNN_STATUS_SUCCESS && n <= NOTES_MAX;
     for (int64_t i = 0; ret && i < n; i++)
         ret = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
@@ -184,6 +192,7 @@ static bool take(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor
         g->rc =
             cudnnBackendGetAttribute(g->part[PART_PLAN], CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                      CUDNN_TYPE_INT64, 1, &n, &g->work_bytes);
+    note(g, g->rc);
     if (g->rc == CUDNN_STATUS_SUCCESS && g->work_bytes <= most_bytes)
         return true;
     if (g->part[PART_PLAN])
@@ -193,8 +202,7 @@ static bool take(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor
 }
 
 /* Up to CONFIGS_MAX configurations, best first; returns how many. The caller destroys all. */
-static int64_t ask(const struct cuda_graph *g, bool is_f32,
-                   cudnnBackendDescriptor_t configs[CONFIGS_MAX])
+static int64_t ask(struct cuda_graph *g, bool is_f32, cudnnBackendDescriptor_t configs[CONFIGS_MAX])
 {
     cudnnBackendDescriptor_t heuristic = NULL;
     /* For f32, A names engines first that take 3 to 7 times as long for weights' gradients. */
@@ -202,6 +210,7 @@ static int64_t ask(const struct cuda_graph *g, bool is_f32,
     int64_t n = 0;
     cudnnStatus_t rc =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic);
+    note(g, rc);
     if (rc != CUDNN_STATUS_SUCCESS)
         return 0;
     rc = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
@@ -217,6 +226,7 @@ static int64_t ask(const struct cuda_graph *g, bool is_f32,
         rc = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, &n, configs);
     cudnnBackendDestroyDescriptor(heuristic);
+    note(g, rc);
     return rc != CUDNN_STATUS_SUCCESS ? 0 : least(n, CONFIGS_MAX);
 }
 
@@ -225,8 +235,8 @@ static bool plan(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t mo
     cudnnBackendDescriptor_t configs[CONFIGS_MAX] = {NULL};
     int64_t n = ask(g, is_f32, configs);
     bool done = false;
-    for (int64_t i = 0; i < n && !done; i++)
-        if (keeps(configs[i], is_f32) && take(g, dnn, configs[i], (int64_t)most_bytes)) {
+    for (int64_t i = 0; i < n && !done && !g->starved; i++)
+        if (keeps(g, configs[i], is_f32) && take(g, dnn, configs[i], (int64_t)most_bytes)) {
             configs[i] = NULL;
             done = true;
         }
@@ -236,15 +246,20 @@ static bool plan(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t mo
     return done;
 }
 
-struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k,
-                                     size_t most_bytes)
+int cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k, size_t most_bytes,
+                      struct cuda_graph **ret, struct det_err *err)
 {
     struct cuda_graph *g = det_zalloc(sizeof *g);
     describe_graph(g, dnn, k);
-    if (g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes))
-        return g;
+    note(g, g->rc);
+    *ret = NULL;
+    if (g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes)) {
+        *ret = g;
+        return 0;
+    }
+    bool starved = g->starved;
     cuda_graph_destroy(g);
-    return NULL;
+    return starved ? cuda_check_dnn(CUDNN_STATUS_ALLOC_FAILED, "plan a convolution", err) : 0;
 }
 
 void cuda_graph_destroy(struct cuda_graph *g)

@@ -57,7 +57,11 @@ __device__ inline T cuda_exchange(T v, int with)
     return v;
 }
 #endif
+#ifdef CUDA_EMULATED
+#define CUDA_GRID_MAX 7 /* so that blocks have more than one turn there too */
+#else
 #define CUDA_GRID_MAX 65535
+#endif
 
 template <typename F>
 __global__ void cuda_each_kernel(int64_t n, F f)

@@ -187,10 +187,11 @@ static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct de
 /* Groups stay with v7. */
 static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
+    int rc = 0;
     if (p->key.groups == 1 && fits(p->key.x) && fits(p->key.w) && fits(p->key.y))
-        p->graph = cuda_graph_create(d->dnn, &p->key, WORK_MAX);
+        rc = cuda_graph_create(d->dnn, &p->key, WORK_MAX, &p->graph, err);
     p->work_bytes = p->graph ? cuda_graph_bytes(p->graph) : 0;
-    return p->graph ? 0 : choose_algorithm(d, p, err);
+    return rc < 0 || p->graph ? rc : choose_algorithm(d, p, err);
 }
 
 static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attrs *a,
@@ -211,9 +212,10 @@ static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attr
     return k;
 }
 
-static int make(struct det_device *d, const struct cuda_plan_key *key, struct cuda_plan **ret,
+static int make(struct det_stream *s, const struct cuda_plan_key *key, struct cuda_plan **ret,
                 struct det_err *err)
 {
+    struct det_device *d = s->device;
     struct cuda_plan *p = det_zalloc(sizeof *p);
     p->key = *key;
     int rc = choose(d, p, err);
@@ -221,8 +223,10 @@ static int make(struct det_device *d, const struct cuda_plan_key *key, struct cu
         plan_destroy(p);
         return rc;
     }
-    if (d->plans && imap_size(d->plans) >= PLANS_MAX)
+    if (d->plans && imap_size(d->plans) >= PLANS_MAX) {
+        cudaStreamSynchronize(s->native); /* some may be under way; what failed, stays told */
         cuda_plan_finish(d);
+    }
     if (!d->plans)
         d->plans = imap_create();
     struct cuda_plan *same_hash = imap_put(d->plans, hash_key(key), p);
@@ -242,7 +246,7 @@ int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det
         *ret = known;
         return 0;
     }
-    return make(s->device, &key, ret, err);
+    return make(s, &key, ret, err);
 }
 
 cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, void *x, void *w,

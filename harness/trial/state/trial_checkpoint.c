@@ -127,8 +127,9 @@ static struct det_tensor *lend(struct det_checkpoint *c, const struct pth_value 
     struct det_err err = {0};
     if (pth_kind(v) != PTH_TENSOR)
         return NULL;
-    device_reads_yield(c->ctx->engine); /* else it may not be there yet */
-    struct det_tensor *t = state_tensor(v, pth_to_dtype(pth_tensor_dtype(v)), &err);
+    struct det_tensor *t = NULL;
+    if (device_reads_await(c->ctx->engine, &err) == 0)
+        t = state_tensor(v, pth_to_dtype(pth_tensor_dtype(v)), &err);
     if (t)
         vec_push(&c->lent, t);
     else

@@ -87,6 +87,53 @@ static void test_weights_are_cast_once_until_the_end(void **state)
     det_tensor_unref(w);
 }
 
+/* The sum of a convolution whose weight is w, backwards. */
+static void go_through(struct det_engine *e, struct det_tensor *w)
+{
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 1, 2, 2}, 3);
+    const struct det_conv2d_options o = {.stride = 1};
+    det_backward(e, det_sum(e, det_conv2d(e, x, w, NULL, &o)));
+}
+
+static struct det_tensor *window(struct det_engine *e)
+{
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){1, 1, 1, 1}, 2);
+    return det_tensor_ref(det_requires_grad(e, w));
+}
+
+/* As where two losses of one network are gone through one after the other. */
+static void test_a_stretch_may_go_backwards_twice(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *w = window(e);
+    struct det_err err;
+    det_autocast_begin(e, DET_BF16);
+    go_through(e, w);
+    go_through(e, w);
+    det_autocast_end(e);
+    assert_int_equal(det_engine_error(e, &err), 0);
+    assert_true(det_item(e, det_tensor_grad(w)) == 24);
+    det_tensor_unref(w);
+}
+
+/* What a weight was used as first is cast ahead, and once. */
+static void test_a_weight_that_is_cast_twice_is_remembered_once(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *w = window(e);
+    const struct det_conv2d_options o = {.stride = 1};
+    for (int i = 0; i < 3; i++) {
+        det_autocast_begin(e, DET_BF16);
+        det_no_grad_begin(e);
+        det_conv2d(e, det_full(e, DET_F32, 4, (int64_t[]){1, 1, 2, 2}, 3), w, NULL, &o);
+        det_no_grad_end(e);
+        go_through(e, w);
+        det_autocast_end(e);
+        assert_int_equal(e->cast_before.n, 1);
+    }
+    det_tensor_unref(w);
+}
+
 static void test_memory_limit_is_named(void **state)
 {
     (void)state;
@@ -116,10 +163,14 @@ static void test_numbers_of_the_environment_are_read_whole(void **state)
         const char *name, *value;
         int code;
     } cases[] = {
-        {"DET_MEM_LIMIT", "4G", DET_EINVAL},          {"DET_MEM_LIMIT", "lots", DET_EINVAL},
-        {"DET_MEM_LIMIT", "-1", DET_EINVAL},          {"DET_MEM_LIMIT", "", 0},
-        {"DET_MEM_LIMIT", "1048576", 0},              {"DET_THREADS_PER_SLOT", "two", DET_EINVAL},
-        {"DET_THREADS_PER_SLOT", "2.5", DET_EINVAL},  {"DET_THREADS_PER_SLOT", "-3", DET_EINVAL},
+        {"DET_MEM_LIMIT", "4G", DET_EINVAL},
+        {"DET_MEM_LIMIT", "lots", DET_EINVAL},
+        {"DET_MEM_LIMIT", "-1", DET_EINVAL},
+        {"DET_MEM_LIMIT", "", 0},
+        {"DET_MEM_LIMIT", "1048576", 0},
+        {"DET_THREADS_PER_SLOT", "two", DET_EINVAL},
+        {"DET_THREADS_PER_SLOT", "2.5", DET_EINVAL},
+        {"DET_THREADS_PER_SLOT", "-3", DET_EINVAL},
         {"DET_THREADS_PER_SLOT", "3", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -145,6 +196,8 @@ int main(void)
         CASE(test_dtypes),
         CASE(test_without_it_dtypes_do_not_mix),
         CASE(test_weights_are_cast_once_until_the_end),
+        CASE(test_a_stretch_may_go_backwards_twice),
+        CASE(test_a_weight_that_is_cast_twice_is_remembered_once),
         cmocka_unit_test(test_memory_limit_is_named),
         cmocka_unit_test(test_numbers_of_the_environment_are_read_whole),
     };

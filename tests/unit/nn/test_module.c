@@ -320,6 +320,31 @@ static void test_same_seed_same_weights(void **state)
     assert_memory_not_equal(a, b, sizeof a);
 }
 
+static double layer_of(struct det_engine *e, struct det_module *m)
+{
+    return det_item(e, det_sum(e, det_forward(m, det_full(e, DET_F32, 2, (int64_t[]){1, 2}, 1))));
+}
+
+/* As where a target network is made equal to the online one between two forward passes. */
+static void test_weights_that_are_loaded_are_cast_anew(void **state)
+{
+    struct det_engine *e = ((struct fixture *)*state)->e;
+    struct det_module *m = det_nn_linear(e, 2, 1, .no_bias = true);
+    struct det_err err;
+    struct det_tensor *w = det_module_tensor(m, "weight");
+    const struct det_named_tensor seven = {.name = "weight",
+                                           .tensor = det_full(e, DET_F32, 2, (int64_t[]){1, 2}, 7)};
+    det_autocast_begin(e, DET_BF16);
+    det_init_constant(e, w, 2);
+    assert_true(layer_of(e, m) == 4);
+    det_init_constant(e, w, 3);
+    assert_true(layer_of(e, m) == 6);
+    assert_int_equal(det_module_load_state(m, &seven, 1, true, &err), 0);
+    assert_true(layer_of(e, m) == 14);
+    det_autocast_end(e);
+    det_module_destroy(m);
+}
+
 static void test_no_memory_names_the_parameter(void **state)
 {
     struct det_engine *e;
@@ -350,6 +375,7 @@ int main(void)
         CASE(test_sequential_fuses_without_a_difference),
         CASE(test_own_forward),
         CASE(test_same_seed_same_weights),
+        CASE(test_weights_that_are_loaded_are_cast_anew),
         cmocka_unit_test(test_no_memory_names_the_parameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
