@@ -159,6 +159,9 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
     struct descriptor *of = d;
     cudnnTensorDescriptor_t t;
     of->final = true;
+    if (of->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
+        emulated_setting("EMULATED_PLAN_MEMORY", 1) == 0)
+        return CUDNN_STATUS_ALLOC_FAILED;
     if (of->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
         return CUDNN_STATUS_SUCCESS;
     if (!(t = tensor_of(of)))

@@ -291,6 +291,25 @@ static void test_memory_that_cudnn_lacks_is_memory(void **state)
     det_engine_destroy(e);
 }
 
+/* Another engine would give other bits, and only where memory is short. */
+static void test_an_engine_is_not_chosen_by_what_memory_is_free(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    struct det_err err;
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 3, 5, 5}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 3, 3}, 1);
+    setenv("EMULATED_PLAN_MEMORY", "0", 1);
+    det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+    unsetenv("EMULATED_PLAN_MEMORY");
+    assert_int_equal(det_engine_error(e, &err), DET_ENOMEM);
+    det_engine_clear_error(e);
+    long *queries = counter(EMULATED_QUERY), before = *queries;
+    det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+    assert_int_equal(*queries, before + 1); /* the graph API's, not v7's too */
+    assert_fine(e);
+    det_engine_destroy(e);
+}
+
 /* The words for a fault of a kernel: it is met by the next one, unless each is waited for. */
 static void fault(struct det_err *ret)
 {
@@ -408,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_an_algorithm_that_wants_gigabytes_is_passed_over),
         cmocka_unit_test(test_a_view_at_an_odd_address_is_copied),
         cmocka_unit_test(test_memory_that_cudnn_lacks_is_memory),
+        cmocka_unit_test(test_an_engine_is_not_chosen_by_what_memory_is_free),
         cmocka_unit_test(test_a_batch_may_be_refilled_at_once),
         cmocka_unit_test(test_scratch_memory_is_taken_from_the_pool),
         cmocka_unit_test(test_two_devices_in_one_thread),

@@ -246,20 +246,18 @@ static bool plan(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t mo
     return done;
 }
 
-int cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k, size_t most_bytes,
-                      struct cuda_graph **ret, struct det_err *err)
+struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k,
+                                     size_t most_bytes, bool *ret_starved)
 {
     struct cuda_graph *g = det_zalloc(sizeof *g);
     describe_graph(g, dnn, k);
     note(g, g->rc);
-    *ret = NULL;
-    if (g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes)) {
-        *ret = g;
-        return 0;
-    }
-    bool starved = g->starved;
+    bool found = g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes);
+    *ret_starved = !found && g->starved;
+    if (found)
+        return g;
     cuda_graph_destroy(g);
-    return starved ? cuda_check_dnn(CUDNN_STATUS_ALLOC_FAILED, "plan a convolution", err) : 0;
+    return NULL;
 }
 
 void cuda_graph_destroy(struct cuda_graph *g)

@@ -11,10 +11,10 @@
 
 struct cuda_graph;
 
-/* *ret is NULL where there is no such engine. DET_ENOMEM: nobody knows, for the choice must not
- * depend on what memory is free. */
-DET_MUST int cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k, size_t most_bytes,
-                               struct cuda_graph **ret, struct det_err *err);
+/* NULL where there is no such engine; or, where it says starved, nobody knows for lack of memory:
+ * the choice must not depend on what is free. */
+struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_key *k,
+                                     size_t most_bytes, bool *ret_starved);
 void cuda_graph_destroy(struct cuda_graph *g);
 /* Of the workspace that it needs. */
 size_t cuda_graph_bytes(const struct cuda_graph *g);

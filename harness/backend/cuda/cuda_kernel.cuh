@@ -4,8 +4,8 @@
  * A kernel is a function of an index, given as a device lambda: cuda_each() runs it for every
  * index, one thread each; cuda_blocks() once per index with a whole block, whose threads divide the
  * work by threadIdx.x and meet in cuda_combine(). Nothing adds atomically, and partitions depend on
- * shapes alone (of rows that begin anywhere, on their addresses modulo 16 too, which are the same at
- * every run): equal inputs give equal bits.
+ * shapes alone (of rows that begin anywhere, on their addresses modulo 16 too, which are the same
+ * at every run): equal inputs give equal bits.
  *
  * tests/cuda compiles these files for the host: its <cuda_runtime.h> defines CUDA_LAUNCH.
  */

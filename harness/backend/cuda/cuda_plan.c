@@ -187,11 +187,13 @@ static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct de
 /* Groups stay with v7. */
 static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
-    int rc = 0;
+    bool starved = false;
     if (p->key.groups == 1 && fits(p->key.x) && fits(p->key.w) && fits(p->key.y))
-        rc = cuda_graph_create(d->dnn, &p->key, WORK_MAX, &p->graph, err);
+        p->graph = cuda_graph_create(d->dnn, &p->key, WORK_MAX, &starved);
+    if (starved)
+        return cuda_check_dnn(CUDNN_STATUS_ALLOC_FAILED, "plan a convolution", err);
     p->work_bytes = p->graph ? cuda_graph_bytes(p->graph) : 0;
-    return rc < 0 || p->graph ? rc : choose_algorithm(d, p, err);
+    return p->graph ? 0 : choose_algorithm(d, p, err);
 }
 
 static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attrs *a,

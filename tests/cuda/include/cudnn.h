@@ -10,6 +10,7 @@
  *   EMULATED_ALGO_BYTES=N      of the workspace that the one deterministic algorithm wants
  *   EMULATED_DNN_MEMORY=0      cuDNN's own memory
  *   EMULATED_GRAPH=0           engines of the graph API
+ *   EMULATED_PLAN_MEMORY=0     memory for their plans
  */
 #ifndef EMULATED_CUDNN_H
 #define EMULATED_CUDNN_H
