@@ -1,6 +1,7 @@
 #include "db_migrate.h"
 
 #include "db.h"
+#include "db_objects.h"
 #include "mem.h"
 #include "uuid.h"
 
@@ -35,14 +36,23 @@ static int apply(PGconn *pg, const struct db_migration *m, struct det_err *err)
 {
     char note[128];
     snprintf(note, sizeof note, "INSERT INTO schema_version (version) VALUES (%d)", m->version);
-    int rc = run(pg, m->name, "BEGIN", err);
+    int rc = run(pg, m->name, m->sql, err);
+    return rc == 0 ? run(pg, m->name, note, err) : rc;
+}
+
+/* m: may be NULL. With the last one come the functions, so that nobody finds its tables without
+ * them. */
+static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, struct det_err *err)
+{
+    const char *what = m ? m->name : "functions";
+    int rc = run(pg, what, "BEGIN", err);
+    if (rc == 0 && m)
+        rc = apply(pg, m, err);
+    if (rc == 0 && with_objects)
+        rc = db_objects_lay(pg, err);
     if (rc == 0)
-        rc = run(pg, m->name, m->sql, err);
-    if (rc == 0)
-        rc = run(pg, m->name, note, err);
-    if (rc == 0)
-        return run(pg, m->name, "COMMIT", err);
-    run(pg, m->name, "ROLLBACK", NULL);
+        return run(pg, what, "COMMIT", err);
+    run(pg, what, "ROLLBACK", NULL);
     return rc;
 }
 
@@ -65,24 +75,32 @@ static int identity(PGconn *pg, struct det_err *err)
     return rc;
 }
 
-static int migrate_locked(PGconn *pg, struct det_err *err)
+static int tables(PGconn *pg, int *have, bool *differ, struct det_err *err)
 {
-    int have = 0;
     int rc = run(pg, "table",
                  "CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, "
                  "applied_at timestamptz NOT NULL DEFAULT now())",
                  err);
     if (rc == 0)
-        rc = version_read(pg, &have, err);
-    if (rc == 0 && have > db_migrations_n)
-        rc = det_fail(
+        rc = version_read(pg, have, err);
+    if (rc == 0 && *have > db_migrations_n)
+        return det_fail(
             err, DET_ESTATE,
             "the database has schema version %d, this det-master knows %d: start the newer "
             "det-master, or restore a backup",
-            have, db_migrations_n);
-    for (int i = 0; rc == 0 && i < db_migrations_n; i++)
-        if (db_migrations[i].version > have)
-            rc = apply(pg, &db_migrations[i], err);
+            *have, db_migrations_n);
+    return rc == 0 ? db_objects_look(pg, differ, err) : rc;
+}
+
+static int migrate_locked(PGconn *pg, struct det_err *err)
+{
+    int have = 0;
+    bool differ = false;
+    int rc = tables(pg, &have, &differ, err);
+    for (int i = have; rc == 0 && i < db_migrations_n; i++)
+        rc = commit(pg, &db_migrations[i], i == db_migrations_n - 1, err);
+    if (rc == 0 && have == db_migrations_n && differ)
+        rc = commit(pg, NULL, true, err);
     return rc == 0 ? identity(pg, err) : rc;
 }
 

@@ -1,4 +1,5 @@
-/* The migrations that were built in (embed_sql.py writes the table). Private to db/. */
+/* What was built in of db/migrations and db/functions (embed_sql.py writes the tables). Private to
+ * db/. */
 #ifndef DB_DB_MIGRATE_H
 #define DB_DB_MIGRATE_H
 
@@ -9,5 +10,14 @@ struct db_migration {
 };
 extern const struct db_migration db_migrations[];
 extern const int db_migrations_n;
+
+struct db_object { /* a function, a view or a trigger */
+    const char *what; /* "function NAME", "view NAME", "trigger NAME ON TABLE" */
+    const char *hash; /* of sql */
+    const char *sql;  /* makes it, or puts this one in the place of the one that is there */
+};
+extern const struct db_object db_objects[]; /* each may name those before it */
+extern const int db_objects_n;
+extern const int db_objects_number; /* that of the newer of two programs is higher */
 
 #endif

@@ -1,0 +1,168 @@
+-- Reports of trials, each fenced: only the trial's current run may write.
+
+-- A report of steps that were reported before: what is new of it is added to its row, and counted.
+CREATE OR REPLACE FUNCTION report_again(p_trial integer, p_run integer, p_group text, p_steps integer, m jsonb,
+                                        p_batches text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    k text := metrics_key(p_group);
+    had jsonb; -- taken out of its row once: every time copies it
+    gain jsonb;
+    clash text;
+    row_time timestamptz;
+    names_now integer;
+BEGIN
+    SELECT x.metrics->k, x.end_time INTO had, row_time FROM metrics x
+        WHERE trial_id = p_trial AND grp = p_group AND steps = p_steps AND run_id = p_run;
+    SELECT n.key INTO clash FROM jsonb_each(m->k) n WHERE had ? n.key AND had->n.key <> n.value LIMIT 1;
+    IF clash IS NOT NULL THEN
+        RETURN 'overlap ' || clash;
+    END IF;
+    SELECT coalesce(jsonb_object_agg(n.key, n.value), '{}') INTO gain FROM jsonb_each(m->k) n WHERE NOT had ? n.key;
+    IF gain = '{}' THEN
+        RETURN '';
+    END IF;
+    names_now := names_with(p_trial, p_group, jsonb_build_object(k, gain));
+    UPDATE metric_heads SET names = names_now WHERE trial_id = p_trial AND grp = p_group;
+    UPDATE metrics SET metrics = jsonb_build_object(k, had || gain), batch_metrics = coalesce(p_batches, batch_metrics)
+        WHERE trial_id = p_trial AND grp = p_group AND steps = p_steps AND run_id = p_run;
+    IF p_steps <= (SELECT closed_steps FROM metric_heads WHERE trial_id = p_trial AND grp = p_group) THEN
+        PERFORM chunk_late(p_trial, p_group, p_steps, 0, gain, row_time);
+    END IF;
+    IF p_group = 'validation' THEN
+        PERFORM note_validation(p_trial, p_run, p_steps);
+    END IF;
+    RETURN '';
+END $$;
+
+-- A report that does not simply follow the one before it: the first of a run or a group, a repeat, steps out of order.
+CREATE OR REPLACE FUNCTION report_odd(p_trial integer, p_run integer, p_group text, p_steps integer, m jsonb,
+                                      p_time timestamptz, p_batches text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    groups_max CONSTANT integer := 100;
+    h metric_heads;
+    n integer;
+BEGIN
+    IF EXISTS (SELECT 1 FROM metrics WHERE trial_id = p_trial AND grp = p_group AND steps = p_steps AND run_id = p_run) THEN
+        RETURN report_again(p_trial, p_run, p_group, p_steps, m, p_batches);
+    END IF;
+    PERFORM roll_back(p_trial, p_run, p_group, p_steps);
+    n := names_with(p_trial, p_group, m);
+    INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
+        VALUES (p_trial, p_group, p_run, p_steps, m, p_batches, p_time);
+    SELECT * INTO h FROM metric_heads WHERE trial_id = p_trial AND grp = p_group;
+    IF NOT FOUND THEN
+        IF (SELECT count(*) FROM metric_heads WHERE trial_id = p_trial) >= groups_max THEN
+            RAISE EXCEPTION 'the trial has % metric groups, the most a trial may have; use fewer names', groups_max
+                USING ERRCODE = '22D01';
+        END IF;
+        INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail, names)
+            VALUES (p_trial, p_group, p_run, p_steps, 1, n);
+    ELSIF p_steps > h.closed_steps THEN
+        UPDATE metric_heads SET run_id = p_run, steps = greatest(steps, p_steps), tail = tail + 1, names = n
+            WHERE trial_id = p_trial AND grp = p_group;
+    ELSE
+        UPDATE metric_heads SET run_id = p_run, names = n WHERE trial_id = p_trial AND grp = p_group;
+        PERFORM chunk_late(p_trial, p_group, p_steps, 1, m->metrics_key(p_group), p_time);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- One report. m: {avg_metrics | validation_metrics}; p_batches: JSON [{..}] or null. Returns '' when it is kept
+-- (or was kept before), else 'unknown', 'stale', or 'overlap <metric>'.
+CREATE OR REPLACE FUNCTION report_metrics(p_trial integer, p_run integer, p_group text, p_steps integer, m jsonb,
+                                          p_time timestamptz, p_batches text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    t record;
+    said text;
+    n integer;
+BEGIN
+    SELECT x.run_id, x.state, h.run_id head_run, h.steps, h.tail INTO t FROM trials x
+        LEFT JOIN metric_heads h ON h.trial_id = x.id AND h.grp = p_group WHERE x.id = p_trial FOR SHARE OF x;
+    IF NOT FOUND THEN
+        RETURN 'unknown';
+    ELSIF t.run_id <> p_run THEN
+        RETURN 'stale';
+    END IF;
+    IF t.head_run = p_run AND p_steps > t.steps THEN
+        n := names_with(p_trial, p_group, m);
+        INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
+            VALUES (p_trial, p_group, p_run, p_steps, m, p_batches, p_time);
+        UPDATE metric_heads SET steps = p_steps, tail = tail + 1, names = n
+            WHERE trial_id = p_trial AND grp = p_group;
+    ELSE
+        said := report_odd(p_trial, p_run, p_group, p_steps, m, p_time, p_batches);
+        IF said IS NOT NULL THEN
+            RETURN said;
+        END IF;
+    END IF;
+    IF t.state IN ('COMPLETED', 'CANCELED', 'ERROR') THEN
+        UPDATE trials SET has_tail = true WHERE id = p_trial AND NOT has_tail;
+    END IF;
+    IF coalesce(t.tail, 0) >= 15 AND (SELECT tail >= 16 FROM metric_heads WHERE trial_id = p_trial AND grp = p_group) THEN
+        PERFORM close_chunk(p_trial, p_group);
+    END IF;
+    IF p_group = 'validation' THEN
+        PERFORM note_validation(p_trial, p_run, p_steps);
+    END IF;
+    RETURN '';
+END $$;
+
+-- Which of these reports simply follow what their trials reported before: those of a trial all do, or none is said to,
+-- and no more of a trial's than fill a chunk. The fence is held for all.
+CREATE OR REPLACE FUNCTION reports_that_follow(p_trial integer[], p_run integer[], p_group text[], p_steps integer[],
+                                    p_names integer[])
+    RETURNS boolean[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    RETURN (
+    WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY (p_trial) FOR SHARE)
+    SELECT array_agg(ok ORDER BY i) FROM (
+        SELECT i, bool_and(ok) OVER (PARTITION BY trial) ok FROM (
+            SELECT r.i, r.trial, coalesce(t.run_id = r.run AND h.run_id = r.run
+                AND r.steps > greatest(h.steps, lag(r.steps) OVER w) AND row_number() OVER w <= 16
+                AND h.names + sum(r.names) OVER w <= names_max(), false) ok
+            FROM unnest(p_trial, p_run, p_group, p_steps, p_names) WITH ORDINALITY r(trial, run, grp, steps, names, i)
+            LEFT JOIN t ON t.id = r.trial LEFT JOIN metric_heads h ON h.trial_id = r.trial AND h.grp = r.grp
+            WINDOW w AS (PARTITION BY r.trial, r.grp ORDER BY r.i)) x) y);
+END $$;
+
+-- report_metrics() of each report in turn: its answers, in order. Those that simply follow are written together,
+-- since beginning a statement costs more than a row.
+CREATE OR REPLACE FUNCTION report_metrics_many(p_trial integer[], p_run integer[], p_group text[], p_steps integer[],
+                                               p_metrics text[], p_time timestamptz[], p_batches text[])
+    RETURNS SETOF text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    said text[] := array_fill(''::text, ARRAY[cardinality(p_trial)]);
+    n integer[] := (SELECT array_agg(names_in_text(grp, m) ORDER BY i)
+                    FROM unnest(p_group, p_metrics) WITH ORDINALITY x(grp, m, i));
+    follows boolean[] := reports_that_follow(p_trial, p_run, p_group, p_steps, n);
+    grown record;
+    ids integer[] := '{}';
+    i integer;
+BEGIN
+    INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
+        SELECT trial, grp, run, steps, m::jsonb, batches, at
+        FROM unnest(p_trial, p_group, p_run, p_steps, p_metrics, p_batches, p_time, follows)
+             x(trial, grp, run, steps, m, batches, at, ok) WHERE ok;
+    FOR grown IN UPDATE metric_heads h SET steps = x.steps, tail = h.tail + x.n, names = h.names + x.names
+             FROM (SELECT trial, grp, max(steps) steps, count(*) n, sum(names) names
+                   FROM unnest(p_trial, p_group, p_steps, n, follows) r(trial, grp, steps, names, ok) WHERE ok GROUP BY 1, 2) x
+             WHERE h.trial_id = x.trial AND h.grp = x.grp RETURNING h.trial_id, h.grp, h.tail LOOP
+        ids := ids || grown.trial_id;
+        IF grown.tail >= 16 THEN
+            PERFORM close_chunk(grown.trial_id, grown.grp);
+        END IF;
+    END LOOP;
+    UPDATE trials SET has_tail = true WHERE id = ANY (ids) AND NOT has_tail
+        AND state IN ('COMPLETED', 'CANCELED', 'ERROR');
+    FOR i IN 1 .. cardinality(p_trial) LOOP
+        IF NOT follows[i] THEN
+            said[i] := report_metrics(p_trial[i], p_run[i], p_group[i], p_steps[i], p_metrics[i]::jsonb, p_time[i],
+                                      p_batches[i]);
+        ELSIF p_group[i] = 'validation' THEN
+            PERFORM note_validation(p_trial[i], p_run[i], p_steps[i]);
+        END IF;
+    END LOOP;
+    RETURN QUERY SELECT unnest(said);
+END $$;

@@ -1,0 +1,108 @@
+-- Experiments by a tree of conditions and several keys (proto/expsearch.h). The texts that are put together here are
+-- this file's own: names and values stay in $1 and $2, from where the statement reads them.
+
+-- {"group", "name", "stat"}: of a trial that has ended mostly what is kept says it all.
+CREATE OR REPLACE FUNCTION trial_stat(trial_id integer, is_whole boolean, kept jsonb, c jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN nullif((CASE WHEN is_whole THEN kept->summary_key(c->>'group')->(c->>'name')
+        ELSE metric_summary(trial_id, kept, c->>'group', c->>'name') END)->(c->>'stat'), 'null');
+END $$;
+
+-- Of experiment e, joined as find_experiments() does.
+CREATE OR REPLACE FUNCTION search_column(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE name WHEN 'id' THEN 'e.id' WHEN 'forkedFrom' THEN 'e.parent_id' WHEN 'numTrials' THEN 'coalesce(s.trials, 0)'
+        WHEN 'progress' THEN 'e.progress' WHEN 'duration' THEN 'seconds_between(e.start_time, coalesce(e.end_time, now()))'
+        WHEN 'checkpointCount' THEN 'coalesce(s.checkpoints, 0)' WHEN 'checkpointSize' THEN 'coalesce(s.bytes, 0)'
+        WHEN 'searcherMetricsVal' THEN 'nullif(e.best_metric, ''NaN'')' WHEN 'projectId' THEN 'e.project_id'
+        WHEN 'name' THEN 'e.name' WHEN 'description' THEN 'e.description' WHEN 'searcherType' THEN '(e.config#>>''{searcher,name}'')'
+        WHEN 'searcherMetric' THEN 'e.searcher_metric' WHEN 'resourcePool' THEN 'e.resource_pool' WHEN 'user' THEN 'e.owner_id::text'
+        WHEN 'archived' THEN 'e.archived::text' WHEN 'externalExperimentId' THEN 'e.external_id' WHEN 'externalTrialId' THEN 't.external_id'
+        WHEN 'state' THEN 'e.state' WHEN 'tags' THEN 'e.labels::text' WHEN 'startTime' THEN 'extract(epoch FROM e.start_time)::float8'
+        WHEN 'endTime' THEN 'extract(epoch FROM e.end_time)::float8' END
+$$;
+
+-- A time at midnight stands for its day: "on", "on or before" have all of it, "after" nothing.
+CREATE OR REPLACE FUNCTION search_time(x text, op text, v text, has_day boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN op = '=' AND has_day THEN format('(%1$s >= %2$s AND %1$s < %2$s + 86400)', x, v)
+        WHEN op = '=' THEN format('floor(%s) = floor(%s)', x, v)
+        WHEN op = '<=' AND has_day THEN format('%s < %s + 86400', x, v) WHEN op = '>' AND has_day THEN format('%s >= %s + 86400', x, v)
+        WHEN op IN ('<', '<=', '>', '>=') THEN format('%s %s %s', x, op, v) END
+$$;
+
+-- "=", "contains" or a comparison with leaf i of $1.
+CREATE OR REPLACE FUNCTION search_positive(leaf jsonb, i integer, op text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v text := format('($1->%s->''value'')', i);
+    x text := search_column(leaf->>'name');
+BEGIN
+    IF op NOT IN ('=', '<', '<=', '>', '>=', 'contains') THEN
+        RAISE EXCEPTION 'no such operator: %', op;
+    END IF;
+    RETURN CASE leaf->>'kind'
+        WHEN 'number' THEN format('%s %s %s::float8', x, op, v)
+        WHEN 'time' THEN search_time(x, op, v || '::float8', mod((leaf->>'value')::numeric, 86400) = 0)
+        WHEN 'hp' THEN format('hp_fits(hp_spec(e.config, $1->%s->>''name''), %L, %s)', i, op, v)
+        WHEN 'metric' THEN format('value_fits(trial_stat(t.id, %s, t.summary_metrics, $1->%s), %L, %s)', 't.is_whole', i, op, v)
+        WHEN 'tags' THEN CASE op WHEN '=' THEN format('e.labels ? (%s#>>''{}'')', v)
+            ELSE format('EXISTS (SELECT FROM jsonb_array_elements_text(e.labels) l WHERE lower(l) LIKE text_pattern(%s#>>''{}''))', v) END
+        ELSE CASE op WHEN 'contains' THEN format('lower(%s) LIKE text_pattern(%s#>>''{}'')', x, v) ELSE format('%s = %s#>>''{}''', x, v) END
+        END;
+END $$;
+
+-- "is empty" of leaf i of $1.
+CREATE OR REPLACE FUNCTION search_empty(leaf jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE leaf->>'kind' WHEN 'hp' THEN format('hp_spec(e.config, $1->%s->>''name'') IS NULL', i)
+        WHEN 'metric' THEN format('trial_stat(t.id, t.is_whole, t.summary_metrics, $1->%s) IS NULL', i)
+        WHEN 'tags' THEN 'e.labels = ''[]''' WHEN 'text' THEN format('coalesce(%s, '''') = ''''', search_column(leaf->>'name'))
+        ELSE format('%s IS NULL', search_column(leaf->>'name')) END
+$$;
+
+-- What has no value is equal to nothing and contains nothing.
+CREATE OR REPLACE FUNCTION search_leaf(leaf jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE leaf->>'op' WHEN 'isEmpty' THEN search_empty(leaf, i) WHEN 'notEmpty' THEN format('NOT (%s)', search_empty(leaf, i))
+        WHEN '!=' THEN format('NOT coalesce(%s, false)', search_positive(leaf, i, '='))
+        WHEN 'notContains' THEN format('NOT coalesce(%s, false)', search_positive(leaf, i, 'contains'))
+        ELSE format('coalesce(%s, false)', search_positive(leaf, i, leaf->>'op')) END
+$$;
+
+-- The tree: and, or, and the leaves by their number.
+CREATE OR REPLACE FUNCTION search_where(node jsonb, leaves jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    how text := CASE WHEN jsonb_typeof(node) = 'object' THEN CASE WHEN node ? 'or' THEN 'or' ELSE 'and' END END;
+BEGIN
+    IF jsonb_typeof(node) = 'number' THEN
+        RETURN search_leaf(leaves->node::integer, node::integer);
+    ELSIF how IS NULL THEN
+        RETURN 'true';
+    END IF;
+    RETURN (SELECT '(' || string_agg(search_where(x, leaves), CASE how WHEN 'or' THEN ' OR ' ELSE ' AND ' END ORDER BY i) || ')'
+            FROM jsonb_array_elements(node->how) WITH ORDINALITY c(x, i));
+END $$;
+
+-- What has no value comes last whichever way.
+CREATE OR REPLACE FUNCTION search_key(key jsonb, i integer) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    way text := CASE WHEN (key->>'down')::boolean THEN ' DESC NULLS LAST' ELSE ' ASC NULLS LAST' END;
+    x text := CASE key->>'kind' WHEN 'hp' THEN format('hp_shown(t.hparams, e.config, $2->%s->>''name'')', i)
+        WHEN 'metric' THEN format('trial_stat(t.id, t.is_whole, t.summary_metrics, $2->%s)', i)
+        ELSE CASE key->>'name' WHEN 'user' THEN '(SELECT u.username FROM users u WHERE u.id = e.owner_id)'
+             ELSE search_column(key->>'name') END END;
+BEGIN
+    IF key->>'kind' IN ('hp', 'metric') THEN
+        RETURN format('search_number(%1$s)%2$s, (%1$s)#>>''{}''%2$s', x, way);
+    END IF;
+    RETURN x || way;
+END $$;
+
+-- Ids in the order asked for.
+CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY EXECUTE 'SELECT e.id FROM experiments e LEFT JOIN experiment_sums s ON s.experiment_id = e.id '
+        || 'LEFT JOIN (SELECT *, state IN (''COMPLETED'', ''CANCELED'', ''ERROR'') AND NOT has_tail is_whole FROM trials) t '
+        || 'ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL WHERE ($3 = 0 OR e.project_id = $3) '
+        || CASE WHEN (q->>'archived')::boolean THEN '' ELSE 'AND NOT e.archived AND ($3 <> 0 OR e.project_id NOT IN (SELECT p.id FROM projects p '
+           || 'JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)) ' END
+        || 'AND ' || search_where(q->'where', q->'leaves') || ' ORDER BY '
+        || (SELECT string_agg(search_key(k, (i - 1)::integer) || ', ' , '' ORDER BY i) FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i))
+        || 'e.id' USING q->'leaves', q->'order', p_project;
+END $$;

@@ -1,0 +1,29 @@
+-- At which steps trials of an experiment reported what.
+
+-- The steps of the live rows of (p_after, p_upto]. Mostly the names of a report are known at its steps, by what
+-- others reported there: that is looked at first.
+CREATE OR REPLACE FUNCTION keep_steps(p_trial integer, p_grp text, p_after integer, p_upto integer) RETURNS void
+    LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    e integer := (SELECT experiment_id FROM trials WHERE id = p_trial);
+BEGIN
+    IF NOT EXISTS (SELECT FROM metrics m LEFT JOIN metric_steps o
+                       ON o.experiment_id = e AND o.grp = p_grp AND o.steps = m.steps AND NOT o.doubtful
+                   WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
+                     AND m.steps > p_after AND m.steps <= p_upto
+                     AND (o.names IS NULL OR (m.metrics->metrics_key(p_grp)) - o.names <> '{}')) THEN
+        RETURN;
+    END IF;
+    INSERT INTO metric_steps AS k (experiment_id, grp, steps, names, trial_id, id)
+        SELECT DISTINCT ON (r.steps) e, p_grp, r.steps, r.names, p_trial, r.id
+        FROM (SELECT m.steps, m.id, number_names(m.metrics->metrics_key(p_grp)) names FROM metrics m
+              WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
+                AND m.steps > p_after AND m.steps <= p_upto OFFSET 0) r
+        LEFT JOIN metric_steps o ON o.experiment_id = e AND o.grp = p_grp AND o.steps = r.steps
+        WHERE cardinality(r.names) > 0 AND (o.steps IS NULL OR o.doubtful OR NOT o.names @> r.names)
+        ORDER BY r.steps, r.id DESC
+        ON CONFLICT (experiment_id, grp, steps) DO UPDATE SET id = excluded.id,
+            names = ARRAY(SELECT unnest(k.names) UNION SELECT unnest(excluded.names) ORDER BY 1),
+            trial_id = CASE WHEN excluded.names @> k.names THEN excluded.trial_id END,
+            doubtful = k.doubtful AND NOT excluded.names @> k.names;
+END $$;
