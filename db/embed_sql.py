@@ -28,8 +28,14 @@ def statements(text):
         yield cur.strip()
 
 
+def what_is(m):
+    """As DROP and the table functions_laid call it."""
+    kind, name, table = m.group(2), m.group(3), m.group(4)
+    return f"{kind.lower()} {name}" + (f" ON {table}" if kind == "TRIGGER" else "")
+
+
 def objects(files):
-    """(kind, what DROP and the table functions_laid call it, the statement) of each, in the order of laying."""
+    """(kind, what it is, the statement) of each, in the order of laying."""
     found = {}
     for path in files:
         for sql in statements(open(path).read()):
@@ -37,13 +43,19 @@ def objects(files):
             if not m or (m.group(2) == "TRIGGER") == bool(m.group(1)):
                 sys.exit(f"{path}: {sql[:60]!r}: a file here holds CREATE OR REPLACE FUNCTION or VIEW, and CREATE TRIGGER, alone")
             kind, name, table = m.group(2), m.group(3), m.group(4)
-            what = f"{kind.lower()} {name}" + (f" ON {table}" if kind == "TRIGGER" else "")
+            what = what_is(m)
             if what in found:
                 sys.exit(f"{path}: {what} is also in {found[what][0]}: each has one body")
             if kind == "TRIGGER":
                 sql = f"DROP TRIGGER IF EXISTS {name} ON {table};\n{sql}"  # it has no OR REPLACE before PostgreSQL 14
             found[what] = path, kind, sql
     return sorted(((kind, what, sql) for what, (_, kind, sql) in found.items()), key=lambda x: KINDS.index(x[0]))
+
+
+def gone(migrations, objs):
+    """What a migration made once, and no file has any more."""
+    made = (OBJECT.match(sql) for path in migrations for sql in statements(open(path).read()))
+    return sorted({what_is(m) for m in made if m} - {what for _, what, _ in objs}, reverse=True)
 
 
 def digest(text):
@@ -77,6 +89,8 @@ def write(out, migrations, objs, laid):
         for _, what, sql in objs:
             c.write(f'    {{"{what}", "{digest(sql)}",\n{quoted(sql)}\n    }},\n')
         c.write("};\nconst int db_objects_n = sizeof db_objects / sizeof db_objects[0];\n")
+        c.write("const char *const db_objects_gone[] = {\n")
+        c.write("".join(f'    "{what}",\n' for what in gone(migrations, objs)) + "    NULL,\n};\n")
         c.write(f"const int db_objects_number = {laid};\n")
 
 

@@ -21,12 +21,6 @@ CREATE OR REPLACE FUNCTION metric_bounded(x double precision) RETURNS double pre
     SELECT CASE WHEN x < -1e296 THEN -1e296 WHEN x > 1e296 THEN 1e296 ELSE x END
 $$;
 
--- The type of a summary of both.
-CREATE OR REPLACE FUNCTION metric_type(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN a = b THEN a WHEN a = 'nan' AND b = 'number' OR a = 'number' AND b = 'nan' THEN 'number'
-                ELSE 'string' END
-$$;
-
 -- A value as a number; null where it is none.
 CREATE OR REPLACE FUNCTION number_of(v jsonb) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN jsonb_typeof(v) = 'number' THEN v::float8 END

@@ -23,11 +23,6 @@ CREATE OR REPLACE FUNCTION value_at(p_trial integer, p_steps integer) RETURNS do
     ORDER BY m.id DESC LIMIT 1
 ); END$$;
 
--- The same so that less is better.
-CREATE OR REPLACE FUNCTION signed_at(p_trial integer, p_steps integer, smaller boolean) RETURNS double precision LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN smaller THEN 1 ELSE -1 END * value_at(p_trial, p_steps)
-$$;
-
 -- Whether a is better than b.
 CREATE OR REPLACE FUNCTION is_better(a double precision, b double precision, smaller boolean) RETURNS boolean LANGUAGE sql IMMUTABLE
     PARALLEL SAFE AS $$ SELECT CASE WHEN smaller THEN a < b ELSE a > b END $$;

@@ -125,21 +125,27 @@ static int make_new(PGconn *pg, const PGresult *laid, struct det_err *err)
     return rc;
 }
 
-/* Views, then triggers, then functions: by the order of `laid`. */
-static int drop_gone(PGconn *pg, const PGresult *laid, struct det_err *err)
+static int drop(PGconn *pg, const char *what, struct det_err *err)
 {
     char sql[512];
+    const char *name = strchr(what, ' ');
+    if (!name)
+        return det_fail(err, DET_ECORRUPT, "functions_laid has a row of \"%s\"", what);
+    snprintf(sql, sizeof sql, "DROP %.*s IF EXISTS%s", (int)(name - what), what, name);
+    int rc = run(pg, what, sql, err);
+    snprintf(sql, sizeof sql, "DELETE FROM functions_laid WHERE what = '%s'", what);
+    return rc == 0 ? run(pg, what, sql, err) : rc;
+}
+
+/* Both lists have views, then triggers, then functions. */
+static int drop_gone(PGconn *pg, const PGresult *laid, struct det_err *err)
+{
     int rc = 0;
-    for (int i = 0; rc == 0 && i < PQntuples(laid); i++) {
-        const char *what = PQgetvalue(laid, i, 0), *name = strchr(what, ' ');
-        if (!name || is_known(what))
-            continue;
-        snprintf(sql, sizeof sql, "DROP %.*s IF EXISTS%s", (int)(name - what), what, name);
-        rc = run(pg, what, sql, err);
-        snprintf(sql, sizeof sql, "DELETE FROM functions_laid WHERE what = '%s'", what);
-        if (rc == 0)
-            rc = run(pg, what, sql, err);
-    }
+    for (int i = 0; rc == 0 && i < PQntuples(laid); i++)
+        if (!is_known(PQgetvalue(laid, i, 0)))
+            rc = drop(pg, PQgetvalue(laid, i, 0), err);
+    for (int i = 0; rc == 0 && db_objects_gone[i]; i++)
+        rc = drop(pg, db_objects_gone[i], err);
     return rc;
 }
 
