@@ -4,7 +4,7 @@
 usage: bench/run hostile [ATTACK...]
 Others: 8 kept connections that send 200 requests a second, each fourth of them a new experiment, the others reads. Each attack
 (bench/libattack.py) runs in a process of its own, at the lowest priority; rounds with and without it in turn, medians of
-DET_BENCH_ROUNDS (3) rounds of DET_BENCH_SECONDS (2). p95_ratio is the worst attack's, and each attack has a row of its own. fresh_ms:
+DET_BENCH_ROUNDS (9) rounds of DET_BENCH_SECONDS (2). p95_ratio is the worst attack's, and each attack has a row of its own. fresh_ms:
 the p95 of a new connection with one request on it, in the worst attack. memory: the master's, with 10,000 connections with made-up
 tokens, each with the beginning of a body.
 """
@@ -21,7 +21,7 @@ import libattack  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from size import rss_mb  # noqa: E402
 
-ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "9"))
 SECONDS = float(os.environ.get("DET_BENCH_SECONDS", "2"))
 LOAD = os.path.join(os.environ.get("DET_BUILD", "build"), "bench", "bench-load")
 CLIENTS, PER_S, FRESH = 8, 200, 40

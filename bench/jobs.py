@@ -6,7 +6,7 @@ From the POST of the experiment to its COMPLETED, every trial COMPLETED, on one 
 artificial slots (trials_per_s_64; --slots asks for one of them). PostgreSQL keeps its fsync. Medians of
 DET_BENCH_ROUNDS (5). --peer runs as many jobs of `true` through Slurm in the same run, slots as CPUs: as one array
 (`sbatch --array`, one call) and by as many `srun` at a time as there are slots; each from an idle Slurm until it is idle
-again, and the better counts. It installs Slurm's packages, starts a private Slurm on loopback (bench/lib_slurm.sh) and
+again, and the better counts; a round in which srun refuses jobs ("nodes are still not ready") has no figure of srun's. It installs Slurm's packages, starts a private Slurm on loopback (bench/lib_slurm.sh) and
 ends it.
 """
 import json
@@ -50,9 +50,9 @@ def sbatch(s, job):
 def srun(s, job, slots):
     t0 = time.monotonic()
     loop = f"seq {TRIALS} | xargs -P {slots} -I@ srun -Q -n1 {job}"
-    subprocess.run(["bash", "-c", loop], check=True, env=s.env, stdout=subprocess.DEVNULL)
+    refused = subprocess.run(["bash", "-c", loop], env=s.env, stdout=subprocess.DEVNULL).returncode
     wait_until(s.idle, 300, "an idle Slurm")
-    return TRIALS / (time.monotonic() - t0)
+    return [] if refused else [TRIALS / (time.monotonic() - t0)]
 
 
 def measure(slots, peer):
@@ -66,7 +66,7 @@ def measure(slots, peer):
                 with Slurm(slots) as s:
                     job = s.script("job.sh", "#!/bin/sh\nexec true\n")
                     found["sbatch --array"].append(sbatch(s, job))
-                    found["srun"].append(srun(s, job, slots))
+                    found["srun"] += srun(s, job, slots)
             print(f"{slots} slots, round {n + 1}: " + ", ".join(f"{who} {v[-1]:.1f}" for who, v in found.items() if v) + " trials/s", file=sys.stderr)
     return {who: statistics.median(v) for who, v in found.items() if v}
 
