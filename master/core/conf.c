@@ -66,6 +66,19 @@ int conf_read(const json_t *config, struct conf *ret, struct det_err *err)
     return read_search(config, ret, err);
 }
 
+json_t *conf_trim(const json_t *config)
+{
+    static const char *const keys[] = {"name", "hyperparameters", "searcher", "log_policies"};
+    json_t *pool = json_object_get(json_obj(config, "resources"), "resource_pool");
+    json_t *j = json_object();
+    for (size_t i = 0; i < DET_ARRAY_LEN(keys); i++)
+        if (json_object_get(config, keys[i]))
+            json_set(j, keys[i], json_incref(json_object_get(config, keys[i])));
+    if (pool)
+        json_set(j, "resources", json_make("{s:O}", "resource_pool", pool));
+    return j;
+}
+
 int conf_check_max_slots(const struct conf *f, int64_t max_slots, struct det_err *err)
 {
     if (max_slots < 0 || max_slots >= f->slots)

@@ -269,7 +269,7 @@ struct exp {
     char *job_id, *warm_start, *owner;
     enum exp_state state;
     char *held;                  /* why it was paused unasked (alike.h); NULL: it was not */
-    json_t *config;
+    json_t *config;              /* conf_trim() of config_text */
     char *config_text;
     struct conf conf;
     void *payload;

@@ -155,14 +155,21 @@ static void container_id(const struct core *c, const struct alloc *a, int node,
     name_uuid_quick(text, out);
 }
 
+static json_t *whole_config(const struct alloc *a)
+{
+    const char *text = a->trial ? a->exp->config_text : NULL;
+    return text ? json_parse(text, strlen(text), NULL) : json_incref(a->gc_config);
+}
+
 static void send_start(struct core *c, struct container *k)
 {
     const struct alloc *a = k->alloc;
     if (k->agent->state != AGENT_UP)
         return;
     det_cleanup(buf_finish) struct buf task = BUF_INIT, env = BUF_INIT;
-    task_spec(k, &task);
-    task_env(k, &env);
+    JSON_OWN config = whole_config(a);
+    task_spec(k, config, &task);
+    task_env(k, config, &env);
     struct core_start s = {.agent_id = fx_str(c->out, k->agent->id),
                            .alloc_id = fx_str(c->out, a->id),
                            .container = fx_str(c->out, k->id),
@@ -170,8 +177,7 @@ static void send_start(struct core *c, struct container *k)
                            .trial_id = a->trial ? a->trial->id : 0,
                            .run_id = a->run_id,
                            .owner_id = a->owner_id,
-                           .stall_timeout_s =
-                               a->trial ? json_int(a->exp->config, "stall_timeout", -1) : -1,
+                           .stall_timeout_s = json_int(config, "stall_timeout", -1),
                            .task_id = fx_str(c->out, a->task_id),
                            .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
                            .task = fx_str(c->out, buf_str(&task)),

@@ -52,6 +52,8 @@ void exp_enlist(struct core *c, struct exp *e)
     e->by_request = map_create();
     e->group->user = quota_user(c, e->owner_id, e->owner);
     e->group->store = store_of(c, e->config, e->owner_id);
+    JSON_OWN whole = e->config;
+    e->config = conf_trim(whole);
     e->more.kind = TIMER_EXP;
     imap_put(c->exp_by_id, (uint64_t)e->id, e);
     vec_push(&c->exps, e);

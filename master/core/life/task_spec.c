@@ -116,10 +116,10 @@ static const char *kind_text(const struct alloc *a)
     return a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL";
 }
 
-void task_env(const struct container *k, struct buf *out)
+void task_env(const struct container *k, const json_t *config, struct buf *out)
 {
     const struct alloc *a = k->alloc;
-    JSON_OWN user = a->trial ? user_variables(a->exp->config, device_of(k)) : NULL;
+    JSON_OWN user = a->trial ? user_variables(config, device_of(k)) : NULL;
     const struct env e = {.out = out, .user = user};
     const struct store *store = store_of_alloc(a);
     buf_add_ch(out, '{');
@@ -167,10 +167,9 @@ static void add_part(struct buf *out, const json_t *config, const char *key, con
         json_add(out, key, part);
 }
 
-void task_spec(const struct container *k, struct buf *out)
+void task_spec(const struct container *k, const json_t *config, struct buf *out)
 {
     const struct alloc *a = k->alloc;
-    const json_t *config = a->exp && a->exp->config ? a->exp->config : a->gc_config;
     buf_add_ch(out, '{');
     json_add_str(out, "task_id", a->task_id);
     json_add_str(out, "kind", kind_text(a));

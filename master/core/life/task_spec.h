@@ -5,8 +5,9 @@
 #include "buf.h"
 #include "model.h"
 
-/* Both append the text of a JSON object. */
-void task_spec(const struct container *k, struct buf *out); /* without its env */
-void task_env(const struct container *k, struct buf *out);
+/* Both append the text of a JSON object. config: the experiment's, whole; for collection what its
+ * allocation has of it. */
+void task_spec(const struct container *k, const json_t *config, struct buf *out); /* without env */
+void task_env(const struct container *k, const json_t *config, struct buf *out);
 
 #endif
