@@ -116,7 +116,7 @@ int cpu_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *e
     const struct det_tensor *x = c->in[0], *y = c->out[0];
     struct det_tensor wide;
     struct job j = {.c = c};
-    if (x->dtype != DET_F32 || x->numel == 0)
+    if (x->dtype != DET_F32 || y->dtype != DET_F32 || x->numel == 0)
         return ref_sum_to(s, c, err);
     det__broadcast(y, x->ndim, x->dims, &wide);
     plan(&j, x, &wide);
