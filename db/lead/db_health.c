@@ -18,25 +18,28 @@ static PGconn *dial(const char *conninfo)
     return PQconnectdbParams(keys, values, 1);
 }
 
-static int schema_read(PGconn *pg, struct db_health *ret, struct det_err *err)
+/* The highest number of a table's column; 0 without the table. */
+static int highest(PGconn *pg, const char *table, const char *column, int *ret, struct det_err *err)
 {
-    det_cleanup(PQclearp) PGresult *there = PQexec(pg, "SELECT to_regclass('schema_version')");
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT to_regclass('%s')", table);
+    det_cleanup(PQclearp) PGresult *there = PQexec(pg, sql);
     if (PQresultStatus(there) != PGRES_TUPLES_OK)
         return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
     if (PQgetisnull(there, 0, 0))
         return 0;
-    det_cleanup(PQclearp) PGresult *r =
-        PQexec(pg, "SELECT coalesce(max(version), 0) FROM schema_version");
+    snprintf(sql, sizeof sql, "SELECT coalesce(max(%s), 0) FROM %s", column, table);
+    det_cleanup(PQclearp) PGresult *r = PQexec(pg, sql);
     if (PQresultStatus(r) != PGRES_TUPLES_OK)
         return det_fail(err, DET_EPERM, "%s", PQerrorMessage(pg));
-    ret->schema = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
+    *ret = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
     return 0;
 }
 
 int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
 {
     det_cleanup(PQfinishp) PGconn *pg = dial(conninfo);
-    *ret = (struct db_health){.newest = db_migrations_n};
+    *ret = (struct db_health){.newest = db_migrations_n, .functions_newest = db_objects_number};
     if (PQstatus(pg) != CONNECTION_OK)
         return det_fail(err, DET_EUNAVAIL, "%s", PQerrorMessage(pg));
     int64_t before = clk_wall_us();
@@ -59,7 +62,8 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
     ret->is_led = PQgetvalue(r, 0, 3)[0] == 't';
     ret->syncs = PQgetvalue(r, 0, 4)[0] == 't';
     snprintf(ret->commit, sizeof ret->commit, "%s", PQgetvalue(r, 0, 5));
-    return schema_read(pg, ret, err);
+    int rc = highest(pg, "schema_version", "version", &ret->schema, err);
+    return rc == 0 ? highest(pg, "functions_laid", "number", &ret->functions, err) : rc;
 }
 
 /* One answer, "" without rows. */

@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 struct db_health {
-    char server[64];       /* "15.3 (Debian ...)" */
-    int server_number;     /* 150003 */
-    int schema, newest;    /* of the database (0: empty), of this program */
-    bool may_create;       /* tables in the schema that new ones go to */
-    bool is_led;           /* some master holds the leader's lock */
+    char server[64];                 /* "15.3 (Debian ...)" */
+    int server_number;               /* 150003 */
+    int schema, newest;              /* of the database (0: empty), of this program */
+    int functions, functions_newest; /* the same of db/functions */
+    bool may_create;                 /* tables in the schema that new ones go to */
+    bool is_led;                     /* some master holds the leader's lock */
     bool syncs;            /* fsync and full_page_writes are on: what was committed survives its
                             * host */
     char commit[16];       /* synchronous_commit, as others' sessions have it */

@@ -23,6 +23,10 @@ static void schema(struct findings *f, const struct db_health *h)
         findings_add(f, FINDING_FAIL, "database schema",
                      "start the newer det-master, or restore a backup",
                      "version %d, this det-master knows %d", h->schema, h->newest);
+    else if (h->functions > h->functions_newest)
+        findings_add(
+            f, FINDING_FAIL, "database schema", "start the newer det-master, or restore a backup",
+            "functions of number %d, this det-master has %d", h->functions, h->functions_newest);
     else if (h->schema < h->newest && !h->may_create)
         findings_add(f, FINDING_FAIL, "database rights",
                      "make the user of the connection the owner of the database, or "
