@@ -33,14 +33,29 @@ export function rgbOf(hex: string): Rgb {
 /* Blue to yellow through grey (as cividis): lightness grows with the value, so it reads without hue. */
 const STEPS: Rgb[] = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 184, 102], [253, 231, 55]];
 
-/* Of a share in [0, 1]; what is not finite is grey. On a dark page the darkest steps are left out. */
-export function heat(part: number, dark: boolean): string {
-    if (!Number.isFinite(part)) return dark ? "#777777" : "#999999";
+/* Of a share in [0, 1]. On a dark page the darkest steps are left out. */
+function mixed(part: number, dark: boolean): Rgb {
     const least = dark ? 0.25 : 0;
     const most = dark ? 1 : 0.85; // the palest yellow cannot be seen on white
     const at = (least + Math.min(1, Math.max(0, part)) * (most - least)) * (STEPS.length - 1);
     const i = Math.min(STEPS.length - 2, Math.floor(at));
     const [from, to] = [STEPS[i]!, STEPS[i + 1]!];
-    const mix = from.map((c, k) => Math.round(c + (to[k]! - c) * (at - i)));
-    return `rgb(${mix.join(",")})`;
+    return from.map((c, k) => Math.round(c + (to[k]! - c) * (at - i))) as Rgb;
+}
+
+/* What is not finite is grey. */
+export function heat(part: number, dark: boolean): string {
+    return Number.isFinite(part) ? `rgb(${mixed(part, dark).join(",")})` : dark ? "#777777" : "#999999";
+}
+
+const linear = (c: number): number => (c <= 10 ? c / 255 / 12.92 : Math.pow((c / 255 + 0.055) / 1.055, 2.4));
+
+export function luminance([r, g, b]: Rgb): number {
+    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+}
+
+/* Text on it: of black and white what stands out more. */
+export function onHeat(part: number, dark: boolean): string {
+    const l = luminance(Number.isFinite(part) ? mixed(part, dark) : rgbOf(heat(NaN, dark)));
+    return (l + 0.05) / 0.05 >= 1.05 / (l + 0.05) ? "#000000" : "#ffffff";
 }

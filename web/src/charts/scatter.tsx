@@ -19,6 +19,7 @@ export interface ScatterShape {
     rows: Row[];
     smallerIsBetter: boolean;
     hover: number | null;
+    chosen: readonly number[];
 }
 
 export interface ScatterProps extends ScatterShape {
@@ -41,6 +42,15 @@ function place(p: ScatterShape, r: Row, [xs, ys]: [Scale, Scale]): [number, numb
     return [axisPixel(p.x, xs, r.values[p.x.name]), axisPixel(p.y, ys, r.values[p.y.name])];
 }
 
+/* Around what is chosen. */
+function ring(pen: Pen, x: number, y: number): void {
+    pen.beginPath();
+    pen.arc(x, y, 11, 0, 2 * Math.PI);
+    pen.strokeStyle = cssColour("--accent");
+    pen.lineWidth = 2.5;
+    pen.stroke();
+}
+
 function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
     const both = scalesOf(p, w), by = axisScale(p.by, 0, 1), dark = isDark.value;
     frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (v) => label(p.x, v), (v) => label(p.y, v));
@@ -55,6 +65,7 @@ function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
         pen.strokeStyle = cssColour(r.id === p.hover ? "--text" : "--soft");
         pen.lineWidth = r.id === p.hover ? 2 : 1;
         pen.stroke();
+        if (p.chosen.includes(r.id)) ring(pen, x, y);
     }
 }
 

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { navigate, path } from "../state/router";
 
 const TABS: Record<string, string> = { checkpoints: "checkpoints", notes: "notes", code: "config", configuration: "config" };
-const VIEWS: Record<string, string> = { "hp-scatter-plots": "scatter", "hp-heat-map": "scatter" };
+const VIEWS: Record<string, string> = { "hp-scatter-plots": "scatter", "hp-heat-map": "heat" };
 
 /* Where an old address goes now; its last part decides what is open there. */
 export function now(v: Record<string, string>): string {

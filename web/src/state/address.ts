@@ -6,7 +6,7 @@ export interface Brush {
     hi: number;
 }
 
-export const TABS = ["trials", "scatter", "importance", "rungs", "checkpoints", "config", "notes"] as const;
+export const TABS = ["trials", "scatter", "heat", "importance", "rungs", "checkpoints", "config", "notes"] as const;
 export type Tab = (typeof TABS)[number];
 export const X_AXES = ["batches", "records", "epochs", "time", "clock"] as const;
 export type XAxis = (typeof X_AXES)[number];
@@ -22,9 +22,10 @@ export interface ExpView {
     brush: Brush[];
     trials: number[];
     tab: Tab;
-    /* The three of the scatter: hyperparameters across and up ("" = the metric), "" = none chosen yet. */
+    /* Of the scatter and the heat map: what is across, what is up, and what colours; "" = none chosen yet. */
     scatterX: string;
     scatterY: string;
+    colour: string;
     /* Columns of the trials, the first the strongest; "-" before one turns it. */
     sort: string[];
     /* Hyperparameters by which trials are taken together. */
@@ -33,7 +34,7 @@ export interface ExpView {
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", sort: [], group: [],
+    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [],
 };
 
 const SORTS_MOST = 5, GROUPS_MOST = 10;
@@ -98,6 +99,7 @@ export function expView(query: string): ExpView {
         tab: oneOf(q.get("tab"), TABS, "trials"),
         scatterX: nameOf(q.get("sx")),
         scatterY: nameOf(q.get("sy")),
+        colour: nameOf(q.get("sc")),
         sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
         group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
     };
@@ -117,6 +119,7 @@ export function expQuery(v: ExpView): string {
     if (v.tab !== "trials") q.set("tab", v.tab);
     if (v.scatterX) q.set("sx", v.scatterX);
     if (v.scatterY) q.set("sy", v.scatterY);
+    if (v.colour) q.set("sc", v.colour);
     for (const key of v.sort) q.append("sort", key);
     for (const name of v.group) q.append("g", name);
     const text = q.toString();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collapsed, groupName, groupsOf, spreadOf } from "../../src/pages/experiment/groups";
+import { spreadOf } from "../../src/charts/spread";
+import { collapsed, groupName, groupsOf } from "../../src/pages/experiment/groups";
 
 const row = (id: number, values: object) => ({ id, values: values as never });
 const ROWS = [row(1, { lr: 0.1, seed: 1, loss: 1 }), row(2, { lr: 0.1, seed: 2, loss: 3 }), row(3, { lr: 0.2, seed: 1, loss: 0 }), row(4, { lr: "0.1", seed: 1, loss: null }), row(5, { seed: 9, loss: 5 })];

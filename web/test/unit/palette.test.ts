@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colourOf, dashOf, heat, palette, rgbOf, type Rgb } from "../../src/charts/palette";
+import { colourOf, dashOf, heat, luminance, onHeat, palette, rgbOf, type Rgb } from "../../src/charts/palette";
 
 const linear = (c: number) => (c <= 0.04045 ? c / 12.92 : Math.pow((c + 0.055) / 1.055, 2.4));
 const gamma = (c: number) => (c <= 0.0031308 ? 12.92 * c : 1.055 * Math.pow(c, 1 / 2.4) - 0.055);
@@ -23,7 +23,6 @@ function lab(rgb: Rgb): number[] {
 }
 
 const apart = (a: Rgb, b: Rgb) => Math.hypot(...lab(a).map((v, i) => v - lab(b)[i]!));
-const luminance = (rgb: Rgb) => rgb.map((c) => linear(c / 255)).reduce((s, c, i) => s + c * [0.2126, 0.7152, 0.0722][i]!, 0);
 
 for (const dark of [false, true])
     for (const eye of ["protan", "deutan"])
@@ -62,4 +61,17 @@ test("the heat's lightness grows with the value", () => {
     }
     assert.match(heat(NaN, true), /^#/);
     assert.equal(heat(7, false), heat(1, false));
+});
+
+const rgb = (colour: string): Rgb => (colour.startsWith("#") ? rgbOf(colour) : colour.match(/\d+/g)!.map(Number) as Rgb);
+
+test("a cell's text can be read on each lightness, and cells ten steps apart are told apart by any eye", () => {
+    for (const dark of [false, true]) {
+        for (const part of [NaN, ...Array.from({ length: 101 }, (_, i) => i / 100)]) {
+            const [a, b] = [luminance(rgb(heat(part, dark))), luminance(rgb(onHeat(part, dark)))];
+            assert.ok((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) >= 4.5, `${part} ${dark}`);
+        }
+        for (const eye of ["protan", "deutan"])
+            for (let i = 0; i < 10; i++) assert.ok(apart(seen(rgb(heat(i / 10, dark)), eye), seen(rgb(heat((i + 1) / 10, dark)), eye)) >= 4, `${eye} ${i}`);
+    }
 });

@@ -46,7 +46,7 @@ test("a press on a head: up, down, not at all; with shift the other keys stay", 
 test("old links open what they meant", () => {
     const rows: [Record<string, string>, string][] = [
         [{ id: "7", tab: "overview" }, "/det/experiments/7"], [{ id: "7", tab: "checkpoints" }, "/det/experiments/7?tab=checkpoints"],
-        [{ id: "7", tab: "code" }, "/det/experiments/7?tab=config"], [{ id: "7", tab: "visualization", viz: "hp-heat-map" }, "/det/experiments/7?tab=scatter"],
+        [{ id: "7", tab: "code" }, "/det/experiments/7?tab=config"], [{ id: "7", tab: "visualization", viz: "hp-heat-map" }, "/det/experiments/7?tab=heat"],
         [{ id: "7", tab: "constructor" }, "/det/experiments/7"], [{ id: "7", trial: "9" }, "/det/trials/9"],
         [{ id: "7", trial: "9", tab: "logs" }, "/det/trials/9/logs"], [{ trial: "9", tab: "workloads" }, "/det/trials/9"], [{}, "/det/clusters"],
         [{ tab: "logs" }, "/det/master?tab=log"], [{ id: "7", tab: "logs" }, "/det/experiments/7"]];

@@ -96,9 +96,10 @@ export function searchOf(e: Experiment): Search {
     return { name: String(searcher["name"] ?? e.searcherType), metric: String(searcher["metric"] ?? e.searcherMetric), smallerIsBetter: searcher["smaller_is_better"] !== false };
 }
 
-/* Each trial with its hyperparameters and, under the metric's own name, its best value. */
+/* Each trial with its hyperparameters and, under the metric's own name, its best value; "NaN" is none. */
 export function rowsOf(trials: Trial[], metric: string): Row[] {
-    return trials.map((t) => ({ id: t.id, values: Object.assign(flat(t.hparams), { [metric]: t.searcherMetricValue ?? null }) }));
+    const best = (t: Trial): number | null => (typeof t.searcherMetricValue === "number" ? t.searcherMetricValue : null);
+    return trials.map((t) => ({ id: t.id, values: Object.assign(flat(t.hparams), { [metric]: best(t) }) }));
 }
 
 /* The axes of what varies (or is named), the metric last. */

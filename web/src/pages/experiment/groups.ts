@@ -3,17 +3,8 @@ import { text, type Value } from "../../charts/axes";
 import type { Band } from "../../charts/draw";
 import type { Row } from "../../charts/parallel";
 import { firstAt, type Points } from "../../charts/sample";
+import { spreadOf, type Spread } from "../../charts/spread";
 
-export interface Spread {
-    /* Those that have a value. */
-    n: number;
-    /* NaN: none has one. */
-    mean: number;
-    /* Of the sample; NaN of fewer than two. */
-    deviation: number;
-    lo: number;
-    hi: number;
-}
 export interface TrialGroup {
     ids: number[];
     /* One a name. */
@@ -22,12 +13,6 @@ export interface TrialGroup {
 }
 
 const POINTS_MOST = 1500;
-
-export function spreadOf(values: number[]): Spread {
-    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n; // of none 0 / 0
-    const deviation = Math.sqrt(values.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1));
-    return { n, mean, deviation: n > 1 ? deviation : NaN, lo: n ? Math.min(...values) : NaN, hi: n ? Math.max(...values) : NaN };
-}
 
 /* In the order of their means, the best first; those without one last. */
 export function groupsOf(rows: Row[], by: readonly string[], metric: string, smallerIsBetter: boolean): TrialGroup[] {

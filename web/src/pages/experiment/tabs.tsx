@@ -3,14 +3,11 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { importance } from "../../charts/importance";
 import { colourOf } from "../../charts/palette";
-import { PictureButtons } from "../../charts/picture";
-import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter";
 import { useLive } from "../../state/live";
 import { Choices } from "../../ui/choices";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
 import { Notes } from "../../ui/markdown_notes";
-import { shown } from "../../ui/name";
 import { csv, saveAs } from "../../ui/save";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/time";
@@ -20,6 +17,7 @@ import { toggled, useSpace } from "./charts";
 import { searchOf, type Experiment, type Trial } from "./data";
 import { GroupTable } from "./group_table";
 import { groupsOf } from "./groups";
+import { HeatTab, ScatterTab } from "./pairs";
 import { placeOf, pressed, sorted } from "./sort";
 import { Rungs } from "./rungs";
 
@@ -106,29 +104,6 @@ function TrialsTab({ seen }: { seen: Seen }) {
     </>;
 }
 
-function Pick({ label, value: v, names, onPick }: { label: string; value: string; names: string[]; onPick: (name: string) => void }) {
-    return <label class="quiet">{label} <select value={v} onChange={(e) => onPick(e.currentTarget.value)}>
-        {names.map((n) => <option key={n} value={n}>{n}</option>)}</select></label>;
-}
-
-function ScatterTab({ seen }: { seen: Seen }) {
-    const { rows, axes, inside } = useSpace(seen), by = axes[axes.length - 1]!;
-    const axis = (name: string, otherwise: number) => axes.find((a) => a.name === name) ?? axes[Math.min(otherwise, axes.length - 1)]!;
-    const x = axis(seen.view.scatterX, 0), y = axis(seen.view.scatterY, axes.length > 2 ? 1 : axes.length - 1);
-    const names = axes.map((a) => a.name), within = rows.filter((r) => inside.has(r.id));
-    const summary = `${count(within.length, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}`;
-    const chart: ScatterShape = { x, y, by, rows: within, smallerIsBetter: searchOf(seen.exp).smallerIsBetter, hover: seen.hover };
-    const save = () => saveAs(`experiment_${seen.exp.id}_scatter.csv`, csv(["trial", ...names], within.map((r) => [r.id, ...names.map((n) => r.values[n])])));
-    return <section class="panel" aria-label="Scatter">
-        <header><Pick label="across" value={x.name} names={names} onPick={(n) => seen.set({ scatterX: n })} />
-            <Pick label="up" value={y.name} names={names} onPick={(n) => seen.set({ scatterY: n })} /><span class="soft">the more yellow a dot, the better its {by.name}</span></header>
-        <Scatter {...chart} onHover={seen.setHover}
-            onPick={(id) => seen.set({ trials: toggled(seen.view.trials, id) })} summary={summary} />
-        <footer class="row soft"><span>{summary}</span><span class="row push"><button type="button" onClick={save}>CSV</button>
-            <PictureButtons name={`experiment_${seen.exp.id}_scatter`} of={() => scatterPicture(chart, `${shown(seen.exp.name)} #${seen.exp.id}: ${summary}`)} /></span></footer>
-    </section>;
-}
-
 function ImportanceTab({ seen }: { seen: Seen }) {
     const { rows, axes } = useSpace(seen), metric = axes[axes.length - 1]!.name;
     const all = axes.slice(0, -1).map((a) => importance(a, rows.map((r) => r.values), metric)).sort((a, b) => Math.abs(b.weight || 0) - Math.abs(a.weight || 0));
@@ -164,6 +139,7 @@ function ConfigTab({ seen }: { seen: Seen }) {
 export function ExperimentTab({ seen }: { seen: Seen }) {
     switch (seen.view.tab) {
     case "scatter": return <ScatterTab seen={seen} />;
+    case "heat": return <HeatTab seen={seen} />;
     case "importance": return <ImportanceTab seen={seen} />;
     case "rungs": return <Rungs id={String(seen.exp.id)} ended={isTerminal(seen.exp.state)} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;

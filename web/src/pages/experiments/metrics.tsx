@@ -3,10 +3,11 @@ import { stream, type Messages } from "../../api/client";
 import { number, value } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
 import type { ColumnKind } from "./columns";
+import { STATS } from "../experiment/stats";
 import type { Listed } from "./data";
 import { statOf } from "./search";
 
-const LETTER_PX = 8, EDGE_PX = 40, WIDTH_MOST = 300, STATS = ["last", "min", "max", "mean"] as const;
+const LETTER_PX = 8, EDGE_PX = 40, WIDTH_MOST = 300;
 
 const cell = (v: unknown): string => (typeof v === "number" ? number(v) : v === undefined || v === null ? "" : value(v));
 

@@ -1,1 +1,0 @@
-import{r as t}from"./chunk.FTAMDZ6A.js";function e({error:r,what:l}){return!r||r.status===0||r.status===401?null:t("p",{class:"error",role:"alert",children:[l," could not be read: ",r.message,"."]})}export{e as a};

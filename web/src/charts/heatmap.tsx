@@ -1,0 +1,157 @@
+/* A heat map: cells between two hyperparameters, each as light as the mean of a metric in it, which is written there, too. */
+import { useRef, useState } from "preact/hooks";
+import { cssColour, isDark } from "../ui/dark";
+import { count, number } from "../ui/format";
+import { shown } from "../ui/name";
+import type { Axis } from "./axes";
+import { binsOf, cellsOf, type Bin, type Cell } from "./cells";
+import { Canvas } from "./canvas";
+import { heat, onHeat } from "./palette";
+import type { Row } from "./parallel";
+import type { Pen } from "./pen";
+import { FONT, type Picture } from "./picture";
+import { extent } from "./scales";
+
+export interface HeatShape {
+    x: Axis;
+    y: Axis;
+    /* Whose mean a cell has. */
+    by: string;
+    rows: Row[];
+    smallerIsBetter: boolean;
+    hover: number | null;
+    chosen: readonly number[];
+}
+
+export interface Grid { xs: Bin[]; ys: Bin[]; cells: Cell[]; lo: number; hi: number }
+
+export interface HeatMapProps extends HeatShape {
+    grid: Grid;
+    onHover: (id: number | null) => void;
+    onPick: (ids: number[]) => void;
+    summary: string;
+}
+
+const KEY = 56, BELOW = 40, RIGHT = 12, ROOM = 330, LOW = 26, HIGH = 56; // CSS pixels: above, below, beside, and of a cell's height
+const SIDE_LEAST = 56, SIDE_MOST = 150, TEXT_LEAST = 46, STEPS = 40, GAP = 1;
+
+export function gridOf(p: Pick<HeatShape, "x" | "y" | "by" | "rows">): Grid {
+    const xs = binsOf(p.x, p.rows), ys = binsOf(p.y, p.rows), cells = cellsOf(p.rows, [p.x, xs], [p.y, ys], p.by);
+    const [lo, hi] = extent(cells.map((c) => c.spread.mean));
+    return { xs, ys, cells, lo, hi };
+}
+
+/* 0 to 1, the good ones the light ones; of one mean alone the middle. */
+export function lightness(g: Pick<Grid, "lo" | "hi">, mean: number, smallerIsBetter: boolean): number {
+    const s = g.lo < g.hi ? (mean - g.lo) / (g.hi - g.lo) : mean === g.lo ? 0.5 : NaN;
+    return smallerIsBetter ? 1 - s : s;
+}
+
+interface Place { left: number; top: number; wide: number; high: number }
+
+function placeOf(g: Grid, w: number): Place {
+    const longest = Math.max(0, ...g.ys.map((b) => shown(b.label).length)), left = Math.min(SIDE_MOST, Math.max(SIDE_LEAST, 7 * longest + 12));
+    return { left, top: KEY, wide: Math.max(1, (w - left - RIGHT) / Math.max(1, g.xs.length)), high: cellHeight(g) };
+}
+
+const cellHeight = (g: Grid): number => Math.min(HIGH, Math.max(LOW, ROOM / Math.max(1, g.ys.length)));
+
+export function heightOf(g: Grid): number {
+    return KEY + cellHeight(g) * Math.max(1, g.ys.length) + BELOW;
+}
+
+/* The lowest row is that of the least value, as on any axis. */
+const boxOf = (g: Grid, at: Place, x: number, y: number): [number, number] => [at.left + x * at.wide, at.top + (g.ys.length - 1 - y) * at.high];
+
+function cut(text: string, px: number): string {
+    const clear = shown(text), most = Math.max(1, Math.floor(px / 7));
+    return clear.length > most ? `${clear.slice(0, most - 1)}…` : clear;
+}
+
+/* What the lightness means: from the least to the greatest mean. */
+function key(pen: Pen, w: number, p: HeatShape, g: Grid, left: number): void {
+    const wide = Math.min(240, w - left - RIGHT) / STEPS, dark = isDark.value;
+    for (let i = 0; i < STEPS; i++) {
+        const s = i / (STEPS - 1);
+        pen.fillStyle = heat(p.smallerIsBetter ? 1 - s : s, dark);
+        pen.fillRect(left + i * wide, 4, wide + 0.5, 10);
+    }
+    pen.fillStyle = cssColour("--soft");
+    pen.fillText(number(g.lo), left, 28);
+    pen.textAlign = "end";
+    pen.fillText(number(g.hi), left + STEPS * wide, 28);
+    pen.textAlign = "start";
+    if (w > left + STEPS * wide + 200) pen.fillText(cut(`mean of ${p.by}`, w - left - STEPS * wide - 20), left + STEPS * wide + 12, 14);
+}
+
+function names(pen: Pen, p: HeatShape, g: Grid, at: Place): void {
+    const bottom = at.top + g.ys.length * at.high, every = Math.ceil(52 / at.wide);
+    pen.fillStyle = cssColour("--soft");
+    pen.textAlign = "end";
+    g.ys.forEach((b, i) => pen.fillText(cut(b.label, at.left - 10), at.left - 6, boxOf(g, at, 0, i)[1] + at.high / 2 + 4));
+    pen.textAlign = "center";
+    g.xs.forEach((b, i) => { if (i % every === 0) pen.fillText(cut(b.label, at.wide * every - 6), at.left + (i + 0.5) * at.wide, bottom + 15); });
+    pen.fillText(cut(`${p.x.name} →`, at.wide * g.xs.length), at.left + (at.wide * g.xs.length) / 2, bottom + 32);
+    pen.textAlign = "start";
+    pen.fillText(cut(`↑ ${p.y.name}`, at.left + at.wide * g.xs.length), 2, at.top - 6);
+}
+
+function border(pen: Pen, [x, y]: [number, number], at: Place, colour: string, thick: number): void {
+    pen.strokeStyle = cssColour(colour);
+    pen.lineWidth = thick;
+    pen.strokeRect(x + thick / 2 + GAP, y + thick / 2 + GAP, at.wide - thick - 2 * GAP, at.high - thick - 2 * GAP);
+}
+
+/* A chosen cell has a dot beside its border: not the colour alone tells. */
+function drawCell(pen: Pen, c: Cell, p: HeatShape, g: Grid, at: Place): void {
+    const [x, y] = boxOf(g, at, c.x, c.y), part = lightness(g, c.spread.mean, p.smallerIsBetter), dark = isDark.value;
+    const isChosen = c.ids.some((id) => p.chosen.includes(id)), isHover = p.hover !== null && c.ids.includes(p.hover);
+    pen.fillStyle = heat(part, dark);
+    pen.fillRect(x + GAP, y + GAP, at.wide - 2 * GAP, at.high - 2 * GAP);
+    pen.fillStyle = onHeat(part, dark);
+    pen.textAlign = "center";
+    if (at.wide >= TEXT_LEAST) pen.fillText(`${isChosen ? "● " : ""}${c.spread.n ? number(c.spread.mean, 3) : "none"}`, x + at.wide / 2, y + at.high / 2 + 4);
+    pen.textAlign = "start";
+    if (isChosen) border(pen, [x, y], at, "--accent", 3);
+    if (isHover) border(pen, [x, y], at, "--text", 2);
+}
+
+function drawHeat(pen: Pen, w: number, p: HeatShape, g: Grid): void {
+    const at = placeOf(g, w);
+    pen.font = FONT;
+    key(pen, w, p, g, at.left);
+    names(pen, p, g, at);
+    for (const c of g.cells) drawCell(pen, c, p, g, at);
+}
+
+export function heatPicture(p: HeatShape, g: Grid, title: string): Picture {
+    return { title, height: heightOf(g), draw: (pen, w) => drawHeat(pen, w, { ...p, hover: null }, g) };
+}
+
+export function cellText(p: Pick<HeatShape, "x" | "y" | "by">, g: Grid, c: Cell): string {
+    const { n, mean, deviation } = c.spread, apart = Number.isNaN(deviation) ? "" : ` ± ${number(deviation, 2)}`;
+    const few = n < c.ids.length ? ` (${n} of them with a value)` : "";
+    return shown(`${p.x.name} ${g.xs[c.x]!.label} · ${p.y.name} ${g.ys[c.y]!.label} · ${n ? `mean ${p.by} ${number(mean)}${apart}` : `no ${p.by}`} · ${count(c.ids.length, "trial")}${few}`);
+}
+
+export function HeatMap(p: HeatMapProps) {
+    const width = useRef(0), g = p.grid;
+    const [at, setAt] = useState<[number, number] | null>(null); // the cell under the pointer: what is in it may change meanwhile
+    const cell = at && g.cells.find((c) => c.x === at[0] && c.y === at[1]);
+    const draw = (pen: Pen, w: number) => {
+        width.current = w;
+        drawHeat(pen, w, p, g);
+    };
+    const onMove = (px: number, py: number) => {
+        const place = placeOf(g, width.current), x = Math.floor((px - place.left) / place.wide), y = g.ys.length - 1 - Math.floor((py - place.top) / place.high);
+        const found = g.cells.find((c) => c.x === x && c.y === y);
+        setAt(found ? [x, y] : null);
+        p.onHover(found ? found.ids[0]! : null);
+    };
+    const leave = () => { setAt(null); p.onHover(null); };
+    const [left, top] = cell ? boxOf(g, placeOf(g, width.current), cell.x, cell.y) : [0, 0];
+    return <div class="chart">
+        <Canvas height={heightOf(g)} label={p.summary} draw={draw} onMove={onMove} onLeave={leave} onUp={() => cell && p.onPick(cell.ids)} />
+        {cell && <div class="chart-tip lines" style={{ left: `${left + placeOf(g, width.current).wide / 2}px`, top: `${top}px` }}>{cellText(p, g, cell).replaceAll(" · ", "\n")}</div>}
+    </div>;
+}
