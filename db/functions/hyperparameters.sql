@@ -6,13 +6,14 @@ CREATE OR REPLACE FUNCTION search_number(v jsonb) RETURNS double precision LANGU
         WHEN 'string' THEN CASE v#>>'{}' WHEN 'Infinity' THEN 'Infinity'::float8 WHEN '-Infinity' THEN '-Infinity'::float8 END END
 $$;
 
--- Whether a value fits a condition.
-CREATE OR REPLACE FUNCTION value_fits(x jsonb, op text, v jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE op WHEN '=' THEN x = v OR x#>>'{}' = v#>>'{}'
+-- Whether a value fits a condition. In plpgsql: plain SQL that is not written into its caller's plan begins one at each call.
+CREATE OR REPLACE FUNCTION value_fits(x jsonb, op text, v jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN CASE op WHEN '=' THEN x = v OR x#>>'{}' = v#>>'{}'
         WHEN 'contains' THEN lower(x#>>'{}') LIKE text_pattern(v#>>'{}')
         WHEN '<' THEN search_number(x) < search_number(v) WHEN '<=' THEN search_number(x) <= search_number(v)
-        WHEN '>' THEN search_number(x) > search_number(v) WHEN '>=' THEN search_number(x) >= search_number(v) END
-$$;
+        WHEN '>' THEN search_number(x) > search_number(v) WHEN '>=' THEN search_number(x) >= search_number(v) END;
+END $$;
 
 -- A tree's value by its name with dots; a name of its own may have dots, too.
 CREATE OR REPLACE FUNCTION hp_at(tree jsonb, name text) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

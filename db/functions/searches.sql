@@ -29,6 +29,14 @@ CREATE OR REPLACE FUNCTION search_time(x text, op text, v text, has_day boolean)
         WHEN op IN ('<', '<=', '>', '>=') THEN format('%s %s %s', x, op, v) END
 $$;
 
+-- What the best trial's summary says of the metric that stands at a place of $1 or $2. The trial is looked up, not joined:
+-- a sort's keys are needed of each experiment once, a condition's where the conditions before it have not decided.
+CREATE OR REPLACE FUNCTION search_stat(place text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('(SELECT CASE WHEN x.state IN (''COMPLETED'', ''CANCELED'', ''ERROR'') AND NOT x.has_tail '
+        'THEN nullif(x.summary_metrics->summary_key(%1$s->>''group'')->(%1$s->>''name'')->(%1$s->>''stat''), ''null'') '
+        'ELSE trial_stat(x.id, false, x.summary_metrics, %1$s) END FROM trials x WHERE x.id = e.best_trial_id AND e.best_metric IS NOT NULL)', place)
+$$;
+
 -- "=", "contains" or a comparison with leaf i of $1.
 CREATE OR REPLACE FUNCTION search_positive(leaf jsonb, i integer, op text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -42,7 +50,7 @@ BEGIN
         WHEN 'number' THEN format('%s %s %s::float8', x, op, v)
         WHEN 'time' THEN search_time(x, op, v || '::float8', mod((leaf->>'value')::numeric, 86400) = 0)
         WHEN 'hp' THEN format('hp_fits(hp_spec(e.config, $1->%s->>''name''), %L, %s)', i, op, v)
-        WHEN 'metric' THEN format('value_fits(trial_stat(t.id, %s, t.summary_metrics, $1->%s), %L, %s)', 't.is_whole', i, op, v)
+        WHEN 'metric' THEN format('value_fits(%s, %L, %s)', search_stat('$1->' || i), op, v)
         WHEN 'tags' THEN CASE op WHEN '=' THEN format('e.labels ? (%s#>>''{}'')', v)
             ELSE format('EXISTS (SELECT FROM jsonb_array_elements_text(e.labels) l WHERE lower(l) LIKE text_pattern(%s#>>''{}''))', v) END
         ELSE CASE op WHEN 'contains' THEN format('lower(%s) LIKE text_pattern(%s#>>''{}'')', x, v) ELSE format('%s = %s#>>''{}''', x, v) END
@@ -52,17 +60,18 @@ END $$;
 -- "is empty" of leaf i of $1.
 CREATE OR REPLACE FUNCTION search_empty(leaf jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE leaf->>'kind' WHEN 'hp' THEN format('hp_spec(e.config, $1->%s->>''name'') IS NULL', i)
-        WHEN 'metric' THEN format('trial_stat(t.id, t.is_whole, t.summary_metrics, $1->%s) IS NULL', i)
+        WHEN 'metric' THEN search_stat('$1->' || i) || ' IS NULL'
         WHEN 'tags' THEN 'e.labels = ''[]''' WHEN 'text' THEN format('coalesce(%s, '''') = ''''', search_column(leaf->>'name'))
         ELSE format('%s IS NULL', search_column(leaf->>'name')) END
 $$;
 
--- What has no value is equal to nothing and contains nothing.
+-- What has no value is equal to nothing and contains nothing. Nothing above turns a null around, and a bare condition may
+-- find its index.
 CREATE OR REPLACE FUNCTION search_leaf(leaf jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE leaf->>'op' WHEN 'isEmpty' THEN search_empty(leaf, i) WHEN 'notEmpty' THEN format('NOT (%s)', search_empty(leaf, i))
         WHEN '!=' THEN format('NOT coalesce(%s, false)', search_positive(leaf, i, '='))
         WHEN 'notContains' THEN format('NOT coalesce(%s, false)', search_positive(leaf, i, 'contains'))
-        ELSE format('coalesce(%s, false)', search_positive(leaf, i, leaf->>'op')) END
+        ELSE search_positive(leaf, i, leaf->>'op') END
 $$;
 
 -- The tree: and, or, and the leaves by their number.
@@ -79,27 +88,33 @@ BEGIN
             FROM jsonb_array_elements(node->how) WITH ORDINALITY c(x, i));
 END $$;
 
+-- What key i of $2 sorts by where that is a document, which is made once: by its number, then by its text.
+CREATE OR REPLACE FUNCTION search_key_doc(key jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE key->>'kind' WHEN 'hp' THEN format('hp_shown(t.hparams, e.config, $2->%s->>''name'')', i)
+        WHEN 'metric' THEN search_stat('$2->' || i) END
+$$;
+
 -- What has no value comes last whichever way.
 CREATE OR REPLACE FUNCTION search_key(key jsonb, i integer) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     way text := CASE WHEN (key->>'down')::boolean THEN ' DESC NULLS LAST' ELSE ' ASC NULLS LAST' END;
-    x text := CASE key->>'kind' WHEN 'hp' THEN format('hp_shown(t.hparams, e.config, $2->%s->>''name'')', i)
-        WHEN 'metric' THEN format('trial_stat(t.id, t.is_whole, t.summary_metrics, $2->%s)', i)
-        ELSE CASE key->>'name' WHEN 'user' THEN '(SELECT u.username FROM users u WHERE u.id = e.owner_id)'
-             ELSE search_column(key->>'name') END END;
 BEGIN
     IF key->>'kind' IN ('hp', 'metric') THEN
-        RETURN format('search_number(%1$s)%2$s, (%1$s)#>>''{}''%2$s', x, way);
+        RETURN format('search_number(k.k%1$s)%2$s, (k.k%1$s)#>>''{}''%2$s', i, way);
     END IF;
-    RETURN x || way;
+    RETURN CASE key->>'name' WHEN 'user' THEN '(SELECT u.username FROM users u WHERE u.id = e.owner_id)'
+           ELSE search_column(key->>'name') END || way;
 END $$;
 
 -- Ids in the order asked for.
 CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    docs text := (SELECT string_agg(search_key_doc(k, (i - 1)::integer) || ' k' || i - 1, ', ')
+                  FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
 BEGIN
     RETURN QUERY EXECUTE 'SELECT e.id FROM experiments e LEFT JOIN experiment_sums s ON s.experiment_id = e.id '
-        || 'LEFT JOIN (SELECT *, state IN (''COMPLETED'', ''CANCELED'', ''ERROR'') AND NOT has_tail is_whole FROM trials) t '
-        || 'ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL WHERE ($3 = 0 OR e.project_id = $3) '
+        || 'LEFT JOIN trials t ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL '
+        || coalesce('CROSS JOIN LATERAL (SELECT ' || docs || ' OFFSET 0) k ', '') || 'WHERE ($3 = 0 OR e.project_id = $3) '
         || CASE WHEN (q->>'archived')::boolean THEN '' ELSE 'AND NOT e.archived AND ($3 <> 0 OR e.project_id NOT IN (SELECT p.id FROM projects p '
            || 'JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)) ' END
         || 'AND ' || search_where(q->'where', q->'leaves') || ' ORDER BY '

@@ -31,12 +31,11 @@ void db_audit_list(struct db *db, const struct db_audit_filter *f, db_cb *cb, vo
     db_time_arg(db_str_arg(db_str_arg(a, f->username), f->operation), f->since_us);
     optional(optional(a, f->before_epoch), f->before_n);
     db_query(db,
-             "SELECT jsonb_build_object('entries', coalesce(jsonb_agg(x.doc ORDER BY x.epoch DESC, "
-             "x.n DESC), '[]')) FROM (SELECT epoch, n, jsonb_build_object('id', epoch || '.' || n, "
-             "'time', api_time(at), 'userId', user_id, 'username', username, 'tokenId', token_id, 'address', "
-             "address, "
-             "'operation', operation, 'method', method, 'path', path, 'detail', detail, 'status', "
-             "status) doc FROM audit WHERE ($1::text IS NULL OR username = $1) "
+             "SELECT jsonb_build_object('entries', coalesce(jsonb_agg(jsonb_build_object('id', epoch "
+             "|| '.' || n, 'time', api_time(at), 'userId', user_id, 'username', username, "
+             "'tokenId', token_id, 'address', address, 'operation', operation, 'method', method, "
+             "'path', path, 'detail', detail, 'status', status) ORDER BY x.epoch DESC, x.n DESC), '[]')) "
+             "FROM (SELECT * FROM audit WHERE ($1::text IS NULL OR username = $1) "
              "AND ($2::text IS NULL OR operation = $2) "
              "AND ($3::timestamptz IS NULL OR at >= $3::timestamptz) "
              "AND ($4::bigint IS NULL OR (epoch, n) < ($4::bigint, coalesce($5::bigint, 0))) "
