@@ -52,10 +52,10 @@ def objects(files):
     return sorted(((kind, what, sql) for what, (_, kind, sql) in found.items()), key=lambda x: KINDS.index(x[0]))
 
 
-def gone(migrations, objs):
-    """What a migration made once, and no file has any more."""
-    made = (OBJECT.match(sql) for path in migrations for sql in statements(open(path).read()))
-    return sorted({what_is(m) for m in made if m} - {what for _, what, _ in objs}, reverse=True)
+def made(migrations):
+    """What they made once, and the last statement that did."""
+    found = ((OBJECT.match(sql), sql) for path in sorted(migrations) for sql in statements(open(path).read()))
+    return {what_is(m): sql for m, sql in found if m}
 
 
 def digest(text):
@@ -85,12 +85,14 @@ def write(out, migrations, objs, laid):
                 sys.exit(f"{name}: migrations are numbered from 0001 without a gap")
             c.write(f'    {{{want}, "{name[:-4]}",\n{quoted(open(path).read())}\n    }},\n')
         c.write("};\nconst int db_migrations_n = sizeof db_migrations / sizeof db_migrations[0];\n\n")
+        former = made(migrations)
         c.write("const struct db_object db_objects[] = {\n")
-        for _, what, sql in objs:
-            c.write(f'    {{"{what}", "{digest(sql)}",\n{quoted(sql)}\n    }},\n')
+        for kind, what, sql in objs:  # ALTER may have changed a function since; what is a trigger's, its statement says
+            left = kind == "TRIGGER" and what in former and sql.endswith("\n" + former[what])
+            c.write(f'    {{"{what}", "{digest(sql)}", {str(left).lower()},\n{quoted(sql)}\n    }},\n')
         c.write("};\nconst int db_objects_n = sizeof db_objects / sizeof db_objects[0];\n")
         c.write("const char *const db_objects_gone[] = {\n")
-        c.write("".join(f'    "{what}",\n' for what in gone(migrations, objs)) + "    NULL,\n};\n")
+        c.write("".join(f'    "{what}",\n' for what in sorted(former.keys() - {what for _, what, _ in objs}, reverse=True)) + "    NULL,\n};\n")
         c.write(f"const int db_objects_number = {laid};\n")
 
 

@@ -3,6 +3,7 @@
 #ifndef DB_DB_MIGRATE_H
 #define DB_DB_MIGRATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct db_migration {
@@ -16,6 +17,7 @@ extern const int db_migrations_n;
 struct db_object {    /* a function, a view or a trigger */
     const char *what; /* "function NAME", "view NAME", "trigger NAME ON TABLE" */
     const char *hash; /* of sql */
+    bool left;        /* by the migrations, just as it is here */
     const char *sql;  /* makes it, or puts this one in the place of the one that is there */
 };
 extern const struct db_object db_objects[]; /* each may name those before it */

@@ -69,6 +69,13 @@ static bool is_laid(const PGresult *laid, const struct db_object *o)
     return i >= 0 && strcmp(PQgetvalue(laid, i, 1), o->hash) == 0;
 }
 
+/* A trigger that the migrations left is not made again: that would take its table from a leader who
+ * writes meanwhile. */
+static bool is_there(const PGresult *laid, const struct db_object *o)
+{
+    return is_laid(laid, o) || (o->left && row_of(laid, o->what) < 0);
+}
+
 static bool is_known(const char *what)
 {
     for (int i = 0; i < db_objects_n; i++)
@@ -118,7 +125,8 @@ static int make_new(PGconn *pg, const PGresult *laid, struct det_err *err)
         const struct db_object *o = &db_objects[i];
         if (is_laid(laid, o))
             continue;
-        rc = run(pg, o->what, o->sql, err);
+        if (!is_there(laid, o))
+            rc = run(pg, o->what, o->sql, err);
         if (rc == 0)
             rc = keep(pg, o, err);
     }
