@@ -47,9 +47,12 @@ static void print_experiment(const json_t *e)
     printf("  ended        %s\n", show_time(json_str(e, "endTime", NULL)));
     printf("  searcher     %s, metric %s\n", json_str(e, "searcherType", ""),
            json_str(json_path(e, "config.searcher"), "metric", ""));
-    printf("  slots        %" PRId64 " per trial, pool %s\n",
-           json_int(json_path(e, "config.resources"), "slots_per_trial", 1),
-           json_str(e, "resourcePool", ""));
+    if (json_flag(e, "unmanaged", false))
+        printf("  runs         elsewhere (unmanaged): it has no slots here\n");
+    else
+        printf("  slots        %" PRId64 " per trial, pool %s\n",
+               json_int(json_path(e, "config.resources"), "slots_per_trial", 1),
+               json_str(e, "resourcePool", ""));
 }
 
 static int describe(struct cli *c, struct det_err *err)

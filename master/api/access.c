@@ -252,11 +252,19 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
         access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
 }
 
-/* What a training that runs elsewhere says once a second. */
+/* What a training that runs elsewhere says all the time; that a run of it begins is a line. */
 static bool is_chatter(const struct rule *rule)
 {
-    return rule == &rules_all[ROUTE_patch_trial] || rule == &rules_all[ROUTE_post_task_logs] ||
-           rule == &rules_all[ROUTE_post_task_logs_plain];
+    static const enum route_id routes[] = {
+        ROUTE_patch_trial,     ROUTE_post_task_logs,        ROUTE_post_task_logs_plain,
+        ROUTE_post_metrics,    ROUTE_post_training_metrics, ROUTE_post_validation_metrics,
+        ROUTE_post_progress,   ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,
+        ROUTE_post_checkpoint,
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(routes); i++)
+        if (rule == &rules_all[routes[i]])
+            return true;
+    return false;
 }
 
 /* Settings of one's own page and searches that only read are not worth a line. */

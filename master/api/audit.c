@@ -108,17 +108,10 @@ static json_t *kept(const json_t *v, int depth)
     return json_deep_copy(v);
 }
 
-/* Reports of metrics hold none of the members, but thousands of values: parsed for nothing. */
-static bool is_metrics(enum route_id route)
-{
-    return route == ROUTE_post_metrics || route == ROUTE_post_training_metrics ||
-           route == ROUTE_post_validation_metrics || route == ROUTE_post_profiler_metrics;
-}
-
 /* Caller frees; NULL: nothing to tell. */
-static char *detail_of(const struct http_req *req, enum route_id route)
+static char *detail_of(const struct http_req *req)
 {
-    if (req->body.len == 0 || req->body.len > BODY_BYTES_MAX || is_metrics(route))
+    if (req->body.len == 0 || req->body.len > BODY_BYTES_MAX)
         return NULL;
     JSON_OWN body = json_parse(req->body.p, req->body.len, NULL);
     if (!json_is_object(body) && !json_is_array(body))
@@ -233,7 +226,7 @@ static void on_answer(struct http_req *req, void *arg, int status)
 
 void audit_begin(struct http_req *req, enum route_id route)
 {
-    det_cleanup(freep) char *detail = detail_of(req, route);
+    det_cleanup(freep) char *detail = detail_of(req);
     struct db_audit_row row = {.user_id = req->who.user_id,
                                .username = req->who.username,
                                .token_id = req->who.token_id,

@@ -79,6 +79,23 @@ def life(c, user):
     return exp, t
 
 
+def seen(c, user, exp):
+    """Its log is followed until it ends, its reports are no lines of the audit log, and it is said to have no slots."""
+    t = user.call("post_trial", {"experimentId": exp, "unmanaged": True})["trial"]
+    env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "DET_PASS_FILE": c.path("admin.password"),
+           "XDG_CONFIG_HOME": c.path("config")}
+    with subprocess.Popen([os.path.join(BIN, "det"), "trial", "logs", "-f", str(t["id"])], env=env, stdout=subprocess.PIPE, text=True) as p:
+        for word in ("first", "second"):
+            user.call("post_task_logs_plain", [{"task_id": t["taskId"], "rank_id": 0, "log": word + "\n"}])
+            assert word in p.stdout.readline()
+        user.call("patch_trial", {"trialId": t["id"], "state": "STATE_COMPLETED"}, trialId=t["id"])
+        assert p.wait(60 * SLOWER) == 0
+    said = c.sql("SELECT DISTINCT operation FROM audit WHERE path LIKE '%trial%' OR path LIKE '%logs%' OR path LIKE '%checkpoints%'").split()
+    assert set(said) == {"post_trial", "put_trial", "start_trial"}, said
+    text = c.det("experiment", "describe", str(exp)).stdout
+    assert "unmanaged" in text and "per trial" not in text, text
+
+
 def numbers(c, user, exp):
     """Who asks for a trial that is there takes no number; and whatever the numbers, reports have a place."""
     wanted = {"createTrialRequest": {"experimentId": exp, "unmanaged": True}, "externalTrialId": "a"}
@@ -223,6 +240,7 @@ def main():
             exp, t = life(c, user)
             numbers(c, user, exp)
             several(user, exp)
+            seen(c, user, exp)
             refusals(user, exp, t["id"])
             far, silent = not_here(c, user)
             others(c, user, exp, t["id"])

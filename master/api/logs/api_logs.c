@@ -1,15 +1,16 @@
 /*
  * A stream of log lines: pages by id until drained; a follower then waits for the hub to say that
  * new lines were committed. It ends when a page that was asked for after the task had ended comes
- * back short.
+ * back short. Of a trial that runs elsewhere (unmanaged) the database is asked whether it has.
  */
 #include "api_logs.h"
 #include "api_util.h"
+#include "db_trial_read.h"
 #include "hub.h"
 #include "shell.h"
 #include <string.h>
 
-enum { PAGE = 1000, LOOK_MS = 200, STRINGS = 9 };
+enum { PAGE = 1000, LOOK_MS = 200, LOOKS_ELSEWHERE = 10, STRINGS = 9 };
 
 struct logs {
     struct shell *sh;
@@ -18,6 +19,10 @@ struct logs {
     char *strings[STRINGS];         /* what f points to */
     int64_t trial_id, beyond, left; /* left < 0: no limit */
     bool follow, busy, dirty, final, over;
+    bool here;      /* the core has told of its task */
+    bool elsewhere; /* its trial runs, and not on this cluster: only the database knows */
+    bool asked;     /* the database, whether it does */
+    int looks;
     struct hub_watch *watch;
     uv_timer_t timer; /* looks whether the task has ended */
 };
@@ -53,6 +58,28 @@ static void logs_end(struct logs *l)
 }
 
 static void on_lines(void *arg, const struct db_result *r);
+static void logs_next(struct logs *l);
+
+static void on_state(void *arg, const struct db_result *r)
+{
+    struct logs *l = arg;
+    l->busy = false;
+    if (db_rc(r) == 0)
+        l->elsewhere = db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
+    if (l->over)
+        logs_end(l);
+    else
+        logs_next(l);
+}
+
+static bool may_end(struct logs *l)
+{
+    if (l->follow && logs_is_live(l->sh, l->f.task_id, l->trial_id)) {
+        l->here = true;
+        return false;
+    }
+    return !l->follow || !l->elsewhere;
+}
 
 static void logs_next(struct logs *l)
 {
@@ -66,7 +93,12 @@ static void logs_next(struct logs *l)
         return;
     l->busy = true;
     l->dirty = false;
-    l->final = !l->follow || !logs_is_live(l->sh, l->f.task_id, l->trial_id);
+    l->final = may_end(l);
+    if (l->follow && l->trial_id && !l->here && !l->asked) {
+        l->asked = true;
+        db_trial_end(l->sh->db, l->trial_id, on_state, l);
+        return;
+    }
     db_log_read(l->sh->db, &l->f, l->beyond, l->left >= 0 && l->left < PAGE ? l->left : PAGE,
                 on_lines, l);
 }
@@ -75,9 +107,10 @@ void logs_error(const struct db_result *r, struct det_err *ret)
 {
     *ret = *db_error(r);
     if (db_timed_out(r))
-        (void)det_fail(ret, DET_ETIMEOUT,
-                       "reading the log takes too long: narrow it down by time, rank or level, or use "
-                       "a simpler searchText");
+        (void)det_fail(
+            ret, DET_ETIMEOUT,
+            "reading the log takes too long: narrow it down by time, rank or level, or use "
+            "a simpler searchText");
 }
 
 static void on_lines(void *arg, const struct db_result *r)
@@ -129,8 +162,12 @@ static void on_wake(void *arg)
 static void on_look(uv_timer_t *t)
 {
     struct logs *l = t->data;
-    if (!logs_is_live(l->sh, l->f.task_id, l->trial_id))
-        logs_next(l);
+    if (logs_is_live(l->sh, l->f.task_id, l->trial_id))
+        return;
+    if (l->elsewhere && ++l->looks % LOOKS_ELSEWHERE)
+        return;
+    l->asked = l->asked && !l->elsewhere;
+    logs_next(l);
 }
 
 /* The filter's strings become the stream's own. */
