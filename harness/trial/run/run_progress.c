@@ -67,7 +67,7 @@ static bool begin_drawing(void *self, const struct loop *l)
     struct run_progress *p = self;
     int64_t now_ms = clk_mono_ms();
     if (p->began_batches < 0) {
-        p->began_batches = loop_batches_trained(l) - 1;
+        p->began_batches = loop_batches_trained(l);
         p->began_ms = now_ms;
     }
     if (now_ms - p->drawn_ms < DRAW_MS)
