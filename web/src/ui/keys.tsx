@@ -17,11 +17,18 @@ function isTyping(e: KeyboardEvent): boolean {
     return at instanceof Element && at.closest(TEXT_FIELDS) !== null;
 }
 
+/* What of a row can have the focus: of a link, enter opens the row; a row that has nothing has it itself. */
+function focus(row: HTMLElement): void {
+    const inner = row.querySelector<HTMLElement>("a[href]") ?? row.querySelector<HTMLElement>(":is(button, input, select):not(:disabled)");
+    if (!inner) row.tabIndex = -1;
+    (inner ?? row).focus();
+    row.scrollIntoView({ block: "nearest" });
+}
+
 function step(by: 1 | -1): void {
-    const rows = [...document.querySelectorAll<HTMLElement>(ROWS)], now = rows.findIndex((r) => r.contains(document.activeElement));
+    const rows = [...document.querySelectorAll<HTMLElement>(ROWS)].filter((r) => r.checkVisibility()), now = rows.findIndex((r) => r.contains(document.activeElement));
     const next = rows[now < 0 ? 0 : now + by];
-    (next?.querySelector<HTMLElement>("a") ?? next?.querySelector<HTMLElement>("button, input"))?.focus(); // of a link, enter opens the row
-    next?.scrollIntoView({ block: "nearest" });
+    if (next) focus(next);
 }
 
 function tick(): void {

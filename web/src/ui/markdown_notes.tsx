@@ -1,6 +1,7 @@
 /* The notes of a thing: Markdown, read and written. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { draftOf, keepDraft } from "../state/drafts";
+import { changedLines, merged } from "../state/merge";
 import "./editor.css";
 import "./notes.css";
 import { toast } from "./toasts";
@@ -30,20 +31,28 @@ export interface NotesProps {
     again: () => void;
 }
 
+const basis = (draft: string): string => `${draft}.of`; // what the master had when the draft was begun: it outlives a page loaded again as the draft does
+
+function Theirs({ base, theirs }: { base: string; theirs: string }) {
+    return <section aria-label="What somebody else has changed"><p class="why">Somebody else has changed them meanwhile: + is theirs, - they took away. Save again replaces theirs with yours.</p>
+        <pre class="text" tabIndex={0} role="region" aria-label="Their changes">{changedLines(base, theirs).join("\n")}</pre></section>;
+}
+
 /* Who saved meanwhile is not written over without a word. */
 function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: () => void }) {
-    const [text, setText] = useState(() => draftOf(draft) ?? notes), [isBusy, setBusy] = useState(false), [base, setBase] = useState(notes);
+    const [text, setText] = useState(() => draftOf(draft) ?? notes), [isBusy, setBusy] = useState(false);
+    const [base, setBase] = useState(() => draftOf(basis(draft)) ?? notes), [seen, setSeen] = useState<string | null>(null);
     const leave = () => {
-        keepDraft(draft, null);
+        for (const key of [draft, basis(draft)]) keepDraft(key, null);
         done();
     };
     const send = async () => {
         setBusy(true);
         try {
             const there = await ask();
-            if (there !== base) {
-                setBase(there);
-                throw new Error("somebody else has changed them meanwhile; Save again to replace theirs, or copy yours and cancel");
+            if (there !== (seen ?? base) && there !== text) {
+                setSeen(there);
+                throw new Error("somebody else has changed them meanwhile; what they changed stands below");
             }
             await save(text);
             again();
@@ -53,14 +62,23 @@ function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: 
             setBusy(false);
         }
     };
-    const type = (t: string) => {
+    const both = seen === null ? null : merged(base, text, seen);
+    const merge = () => {
+        setBase(seen!);
+        setSeen(null);
+        type(both!, seen!);
+    };
+    const type = (t: string, of: string) => {
         setText(t);
         keepDraft(draft, t);
+        keepDraft(basis(draft), of);
     };
     return <section class="panel" aria-label="Notes">
-        <textarea aria-label="Notes, in Markdown" rows={14} value={text} onInput={(e) => type(e.currentTarget.value)} />
+        <textarea aria-label="Notes, in Markdown" rows={14} value={text} onInput={(e) => type(e.currentTarget.value, base)} />
         <div class="row"><button type="button" class="main" disabled={isBusy} onClick={() => void send()}>Save</button>
+            {both !== null && <button type="button" onClick={merge}>Put theirs into mine</button>}
             <button type="button" onClick={leave}>Cancel</button></div>
+        {seen !== null && <Theirs base={base} theirs={seen} />}
         <h2>As it will be shown</h2>
         <Markdown text={text} />
     </section>;

@@ -58,7 +58,18 @@ export default async function ({ page, another }) {
     await page.getByRole("dialog").getByRole("button", { name: "Kill 3 experiments" }).click();
     await until(async () => (await Promise.all([a, b, c].map((id) => api("GET", `/experiments/${id}`)))).every((r) => r.experiment.state === "STATE_CANCELED"), "the three to end");
     check((await api("GET", `/experiments/${none}`)).experiment.state === "STATE_PAUSED", "what did not match was killed");
+    await tooMany(page, [c, b]);
     await metrics(page, search);
+}
+
+/* Twenty conditions are asked for; of too many for a request that is said, and nothing is asked or taken for all. */
+async function tooMany(page, ids) {
+    const to = (n) => `${url}/det/experiments?${new URLSearchParams({ sort: "-id", f: JSON.stringify({ and: Array.from({ length: n }, () => ["hp.knob", ">", 1]) }) })}`;
+    await page.goto(to(20));
+    await sameRows(page, ids);
+    await page.goto(to(45));
+    await page.getByText(/takes [\d,]+ bytes, and a request has room for 4,000: fewer or shorter conditions/).waitFor();
+    check(!(await rows(page)).length, "rows of another question");
 }
 
 /* A metric of the best trial is a column, a key and a condition; the file has it. */

@@ -43,11 +43,22 @@ export default async function ({ page, another }) {
     await other.getByRole("button", { name: "Edit notes" }).click();
     await other.getByLabel("Notes, in Markdown").fill("theirs");
     await api("PATCH", `/experiments/${id}`, { id, notes: "meanwhile" });
-    await other.getByRole("button", { name: "Save", exact: true }).click();
-    await other.getByText("somebody else has changed them meanwhile").waitFor();
-    check((await api("GET", `/experiments/${id}`)).experiment.notes === "meanwhile", "written over without a word");
-    await other.getByRole("button", { name: "Save", exact: true }).click();
-    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.notes === "theirs", "theirs to be there");
+    await other.reload(); // what was typed was begun from the text before theirs, and still is
+    const save = other.getByRole("button", { name: "Save", exact: true }), theirs = other.getByRole("region", { name: "Their changes" });
+    const now = async () => (await api("GET", `/experiments/${id}`)).experiment.notes;
+    await save.click();
+    await theirs.filter({ hasText: "+ meanwhile" }).waitFor();
+    check(await now() === "meanwhile" && (await theirs.innerText()).includes("- # What was learned"), `written over without a word: ${await theirs.innerText()}`);
+    await pictures(other, "experiment-notes-changed");
+    await save.click();
+    await until(async () => await now() === "theirs", "theirs to be there");
+    await other.getByRole("button", { name: "Edit notes" }).click();
+    await other.getByLabel("Notes, in Markdown").fill("theirs\nmine");
+    await api("PATCH", `/experiments/${id}`, { id, notes: "first\ntheirs" });
+    await save.click();
+    await other.getByRole("button", { name: "Put theirs into mine" }).click();
+    await save.click();
+    await until(async () => await now() === "first\ntheirs\nmine", "both to be there");
     check(!asked.length, `asked elsewhere: ${asked}`);
     await other.context().close();
 }

@@ -4,6 +4,18 @@ import { api, check, create, isValidation, pictures, until, url } from "./harnes
 const config = (name) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: 0 },
     searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
 
+/* j and k go through rows that have neither a link nor a button, and past them. */
+async function rowsWithoutLinks(page, key) {
+    await page.goto(`${url}/det/users?tab=roles`);
+    const rows = page.locator("main tr[data-row]"), at = () => rows.evaluateAll((all) => all.findIndex((r) => r.contains(document.activeElement)));
+    await rows.nth(2).waitFor();
+    await page.evaluate(() => document.querySelectorAll("main tr[data-row] :is(a, button, input, select)").forEach((e) => e.remove()));
+    for (const [k, n] of [["j", 0], ["j", 1], ["j", 2], ["k", 1]]) {
+        await key(k);
+        check(await at() === n, `after ${k} at ${await at()}, not ${n}`);
+    }
+}
+
 export default async function ({ page }) {
     page.mayFail = [isValidation];
     const key = (k) => page.keyboard.press(k), rows = page.locator("tr[data-experiment]");
@@ -55,6 +67,7 @@ export default async function ({ page }) {
     await until(async () => (await api("GET", `/experiments/${a}`)).experiment.state !== "STATE_PAUSED", "it to be active");
     await key(".");
     await until(() => page.evaluate(() => document.activeElement.closest(".head") !== null), "the actions to have the focus");
+    await rowsWithoutLinks(page, key);
     for (const k of ["g", "n"]) await key(k);
     await page.locator(".cm-content").click();
     await page.keyboard.type("?gek");

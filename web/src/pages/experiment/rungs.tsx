@@ -1,29 +1,62 @@
-/* The rungs of a halving search: who stands where, the best first, and who went on. */
+/* The rungs of a halving search: who stands where, the best first, who went on, who was stopped, and why. */
+import { useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
 import { count, number } from "../../ui/format";
+import { Grid } from "../../ui/grid";
+import { shown } from "../../ui/name";
+import { isTerminal } from "../../ui/state";
 import { Problem } from "../problem";
+import type { Seen } from "./experiment";
 
-interface Place { trialId?: number; id?: number; metric?: number; wentOn?: boolean; promoted?: boolean }
 type Bracket = Messages["SearchBracket"];
+type Rung = Messages["SearchRung"];
+type Place = Rung["trials"][number];
 
-function Rung({ r, unit }: { r: Messages["SearchRung"]; unit: string }) {
-    const places = r.trials as Place[];
-    return <section class="panel" aria-label={`Rung ${r.rung}`}>
+const WORDS: Record<string, string> = { WENT_ON: "↑ went on", WAITS: "… waits", STOPPED: "■ stopped", TOP: "★ at the top", FAILED: "✕ failed" };
+
+export const standing = (state: string | undefined): string => WORDS[state ?? ""] ?? state ?? "";
+
+/* Why one that went on did: where it stood in the rung that it left. The searcher's own words are of the rung where a trial is now. */
+export function wentOn(r: Pick<Rung, "validated" | "wentOn">, place: number, divisor: number): string {
+    const early = place > Math.ceil(r.validated / divisor) ? "; it was among the best when fewer trials had come this far" : "";
+    return `it stands at place ${place} of the ${r.validated} that have come here; about one in ${number(divisor)} goes on, ${r.wentOn} so far${early}`;
+}
+
+/* Asked when it is wanted: the master plays the whole search for it. */
+function Why({ id, known }: { id: number; known: string }) {
+    const live = useLive(`why trial ${id}`, "", (signal) => call("GET /api/v1/trials/{id}/why", { path: { id }, signal }), () => null);
+    if (known) return <>{known}{live.data?.text && <>. Now: {shown(live.data.text)}</>}</>;
+    if (live.error) return <span class="error">{live.error.message}</span>;
+    return <>{live.data ? shown(live.data.text) : "Asking…"}</>;
+}
+
+function RungPanel({ r, bracket, unit, metric, divisor }: { r: Rung; bracket: number; unit: string; metric: string; divisor: number }) {
+    const places = r.trials as Place[], at = new Map(places.map((p, i) => [p, i + 1]));
+    const [openId, setOpen] = useState<number | null>(null), open = places.find((p) => p.trialId === openId);
+    return <section class="panel" aria-label={`Rung ${r.rung} of bracket ${bracket}`}>
         <h3>Rung {r.rung}: {number(r.length)} {unit}</h3>
         <p class="soft">{count(r.validated, "trial")} validated, {r.wentOn} went on{r.training ? `, ${r.training} training` : ""}{r.toCome ? `, ${r.toCome} to come` : ""}</p>
-        <ol>{places.map((p) => <li key={p.trialId ?? p.id}><a href={`/det/trials/${p.trialId ?? p.id}`}>trial {p.trialId ?? p.id}</a>{" "}
-            {number(p.metric)} {p.wentOn || p.promoted ? <strong>↑ went on</strong> : ""}</li>)}</ol>
+        <Grid name={`Trials of rung ${r.rung} of bracket ${bracket}`} rows={places} keyOf={(p) => p.trialId ?? p.requestId!} none="None has come this far." columns={[
+            { head: "trial", cell: (p) => <a href={`/det/trials/${p.trialId}`}>{p.trialId}</a> }, { head: "place", cell: (p) => (typeof p.metric === "number" ? at.get(p) : "") },
+            { head: shown(metric), cell: (p) => (typeof p.metric === "number" ? <span title={String(p.metric)}>{number(p.metric)}</span> : "") },
+            { head: "what became of it", cell: (p) => (p.state === "WENT_ON" ? <strong>{standing(p.state)}</strong> : standing(p.state)) },
+            { head: "", cell: (p) => <button type="button" aria-expanded={openId === p.trialId} aria-label={`Why trial ${p.trialId} ${standing(p.state)}`}
+                onClick={() => setOpen(openId === p.trialId ? null : p.trialId!)}>Why</button> }]} />
+        {open && <p class="why" role="status">Trial {open.trialId}: <Why key={open.trialId} id={open.trialId!} known={open.state === "WENT_ON" ? wentOn(r, at.get(open)!, divisor) : ""} /></p>}
+        {places.length < r.validated && <p class="soft">The best {places.length}; <code>det experiment rungs --trials</code> has all.</p>}
     </section>;
 }
 
-export function Rungs({ id, ended }: { id: string; ended: boolean }) {
+export function Rungs({ seen }: { seen: Seen }) {
+    const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
     const live = useLive(`rungs ${id}`, String(ended), (signal) => call("GET /api/v1/experiments/{experimentId}/rungs",
         { path: { experimentId: id }, query: { limit: 100 }, signal }), () => (ended ? null : 2000));
     if (!live.data) return live.error ? <Problem error={live.error} what="The rungs" /> : <p class="soft">Asking…</p>;
-    if (!live.data.brackets.length) return <p class="soft">This search compares no trials with each other: it has no rungs.</p>;
-    return <>{live.data.brackets.map((b: Bracket) => <section key={b.bracket}>
+    const { brackets, unit, metric, divisor } = live.data;
+    if (!brackets.length) return <p class="soft">This search compares no trials with each other: it has no rungs.</p>;
+    return <>{brackets.map((b: Bracket) => <section key={b.bracket} aria-label={`Bracket ${b.bracket}`}>
         <h2>Bracket {b.bracket}: {b.made} of {count(b.maxTrials, "trial")} made</h2>
-        <div class="pair">{b.rungs.map((r) => <Rung key={r.rung} r={r} unit={live.data!.unit} />)}</div>
+        <div class="pair">{b.rungs.map((r) => <RungPanel key={r.rung} r={r} bracket={b.bracket} unit={unit} metric={metric} divisor={divisor} />)}</div>
     </section>)}</>;
 }

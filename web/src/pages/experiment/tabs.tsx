@@ -141,7 +141,7 @@ export function ExperimentTab({ seen }: { seen: Seen }) {
     case "scatter": return <ScatterTab seen={seen} />;
     case "heat": return <HeatTab seen={seen} />;
     case "importance": return <ImportanceTab seen={seen} />;
-    case "rungs": return <Rungs id={String(seen.exp.id)} ended={isTerminal(seen.exp.state)} />;
+    case "rungs": return <Rungs seen={seen} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;
     case "config": return <ConfigTab seen={seen} />;
     case "notes": return <ExperimentNotes exp={seen.exp} again={seen.again} />;

@@ -8,6 +8,7 @@ import "./builder.css";
 import { KINDS } from "./columns";
 
 const DEPTH_MOST = 3, TYPED_MS = 400;
+const ADDRESS_MOST = 3000; // of what the page's own address, which a link holds, has room for
 const STATES = ["ACTIVE", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "STOPPING_KILLED", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
 const NEW: Field = { column: "name", op: "contains", value: "" };
 /* Owners are chosen by name beside this. */
@@ -85,6 +86,8 @@ function Part({ g, depth, names, set, drop }: PartProps) {
     </div>;
 }
 
+const isTooLong = (text: string): boolean => encodeURIComponent(text).length > ADDRESS_MOST;
+
 /* What is being put together, which goes into the address when the keys rest; what comes from there goes before it. */
 function useDraft(tree: Group | null, set: (tree: Group | null) => void): [Group | null, (tree: Group | null) => void] {
     const [draft, setDraft] = useState(tree), sent = useRef(treeText(tree)), text = treeText(draft), given = treeText(tree);
@@ -94,7 +97,7 @@ function useDraft(tree: Group | null, set: (tree: Group | null) => void): [Group
         setDraft(tree);
     }, [given]);
     useEffect(() => {
-        if (text === sent.current) return;
+        if (text === sent.current || isTooLong(text)) return;
         const timer = setTimeout(() => {
             sent.current = text;
             set(draft);
@@ -125,6 +128,7 @@ export function Builder({ tree: held, names, set: keep }: { tree: Group | null; 
         <summary title={tree ? shown(wordsOf(tree)) : undefined}>Conditions: {n ? n : "none"}</summary>
         <div class="pick-list filter-tree">
             <Part g={tree ?? { how: "and", children: [] }} depth={0} names={names} set={(g) => set(g.children.length ? g : null)} drop={null} />
+            {isTooLong(treeText(tree)) && <p class="error" role="alert">These are too many or too long for an address: what is shown is still by those before the last change.</p>}
             {tree && <p class="soft">{count(n, "condition")}: <bdi>{shown(wordsOf(tree))}</bdi></p>}
         </div>
     </details>;

@@ -1,0 +1,55 @@
+/* Two people's changes of one text, by lines: what one changed, and both together where they touch different ones. */
+
+const LINES_MOST = 2000; // of a table of so many lines squared a browser still has room
+
+/* Pairs of equal lines, in order: the longest common subsequence. */
+function common(a: string[], b: string[]): [number, number][] {
+    const n = a.length, m = b.length, best = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
+    for (let i = n - 1; i >= 0; i--)
+        for (let k = m - 1; k >= 0; k--) best[i]![k] = a[i] === b[k] ? best[i + 1]![k + 1]! + 1 : Math.max(best[i + 1]![k]!, best[i]![k + 1]!);
+    const out: [number, number][] = [];
+    for (let i = 0, k = 0; i < n && k < m;) {
+        if (a[i] === b[k]) out.push([i++, k++]);
+        else if (best[i + 1]![k]! >= best[i]![k + 1]!) i++;
+        else k++;
+    }
+    return out;
+}
+
+/* Lines from..to of the old text became these. */
+interface Change { from: number; to: number; lines: string[] }
+
+function changes(a: string[], b: string[]): Change[] {
+    const out: Change[] = [];
+    let [i, k] = [0, 0];
+    for (const [p, q] of [...common(a, b), [a.length, b.length] as const]) {
+        if (p > i || q > k) out.push({ from: i, to: p, lines: b.slice(k, q) });
+        [i, k] = [p + 1, q + 1];
+    }
+    return out;
+}
+
+const linesOf = (text: string): string[] => (text === "" ? [] : text.split("\n"));
+const isLong = (...all: string[][]): boolean => all.some((l) => l.length > LINES_MOST);
+
+/* "- old", "+ new"; of a text too long to compare all of it. */
+export function changedLines(was: string, is: string): string[] {
+    const a = linesOf(was), b = linesOf(is);
+    if (isLong(a, b)) return b.map((l) => `+ ${l}`);
+    return changes(a, b).flatMap((c) => [...a.slice(c.from, c.to).map((l) => `- ${l}`), ...c.lines.map((l) => `+ ${l}`)]);
+}
+
+/* Mine with theirs; null: both changed the same place, or it is too long to tell. */
+export function merged(base: string, mine: string, theirs: string): string | null {
+    const of = linesOf(base), [a, b] = [linesOf(mine), linesOf(theirs)];
+    if (isLong(of, a, b)) return null;
+    const own = changes(of, a), other = changes(of, b);
+    if (own.some((p) => other.some((q) => p.from <= q.to && q.from <= p.to))) return null;
+    let at = 0;
+    const out: string[] = [];
+    for (const c of [...own, ...other].sort((p, q) => p.from - q.from)) {
+        out.push(...of.slice(at, c.from), ...c.lines);
+        at = c.to;
+    }
+    return [...out, ...of.slice(at)].join("\n");
+}
