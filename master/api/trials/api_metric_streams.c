@@ -73,59 +73,68 @@ static void on_wake(void *arg)
         stream_end(s);
 }
 
-/* The first answer tells whether there is anything to follow. */
+/* The answer as a stream's line, borrowed from r; NULL: there is no such experiment any more. Many
+ * look at one large experiment at once: what is long is made once for all of them. */
+static const struct buf *line_of(const struct news_stream *s, const struct db_result *r)
+{
+    struct buf *made = db_made(r);
+    if (db_is_null(r, 0, NEWS_DOC))
+        return NULL;
+    if (made->len > 0)
+        return made;
+    buf_add_str(made, "{\"result\":");
+    if (s->put)
+        s->put(made, s, r);
+    else
+        buf_add(made, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
+    buf_add_str(made, "}\n");
+    return made;
+}
+
+/* The first answer tells whether there is anything to follow. Where there is not, it goes out in one
+ * piece: a stream's are small. */
 static bool stream_begin(struct news_stream *s, const struct db_result *r)
 {
     if (s->stream)
         return true;
     if (api_failed(s->req, r))
         return false;
-    if (db_is_null(r, 0, NEWS_DOC)) {
+    const struct buf *line = line_of(s, r);
+    if (!line) {
         http_fail(s->req, DET_ENOENT, "experiment %s not found", s->ids);
+        return false;
+    }
+    if (db_bool(r, 0, NEWS_ENDED)) {
+        http_reply_with(s->req, &(struct http_answer){0}, line->p, line->len);
         return false;
     }
     s->stream = http_stream_begin(s->req, NULL, on_wake, s);
     return true;
 }
 
-/* The answer, borrowed from r. Many look at one large experiment at once: what is long is made once
- * for all of them. */
-static const char *doc_of(const struct news_stream *s, const struct db_result *r, size_t *ret_len)
-{
-    struct buf *made = db_made(r);
-    if (db_is_null(r, 0, NEWS_DOC) || !s->put) {
-        *ret_len = db_text_len(r, 0, NEWS_DOC);
-        return db_text(r, 0, NEWS_DOC);
-    }
-    if (made->len == 0)
-        s->put(made, s, r);
-    *ret_len = made->len;
-    return made->p;
-}
-
 /* Tells what differs from what was told last, which is kept while more may follow. */
-static void stream_tell(struct news_stream *s, const char *doc, size_t n)
+static void stream_tell(struct news_stream *s, const struct buf *line)
 {
-    if (n == 0 || (n == s->last.len && memcmp(doc, s->last.p, n) == 0))
+    if (line->len == s->last.len && memcmp(line->p, s->last.p, line->len) == 0)
         return;
-    http_stream_result(s->stream, doc, n);
+    http_stream_write(s->stream, line->p, line->len);
     buf_clear(&s->last);
     if (!s->ended)
-        buf_add(&s->last, doc, n);
+        buf_add(&s->last, line->p, line->len);
 }
 
 static void stream_send(struct news_stream *s, const struct db_result *r)
 {
-    size_t n;
-    const char *doc = doc_of(s, r, &n);
+    const struct buf *line = line_of(s, r);
     int64_t newest = db_i64(r, 0, NEWS_SINCE);
-    s->ended = db_bool(r, 0, NEWS_ENDED) || db_is_null(r, 0, NEWS_DOC);
+    s->ended = db_bool(r, 0, NEWS_ENDED) || !line;
     s->q.since = newest > s->q.since ? newest : s->q.since;
     if (!db_is_null(r, 0, NEWS_TRIALS)) {
         free(s->shown);
         s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
     }
-    stream_tell(s, doc, n);
+    if (line)
+        stream_tell(s, line);
 }
 
 static void on_news(void *arg, const struct db_result *r)

@@ -6,11 +6,14 @@
 #include "shell.h"
 #include <string.h>
 
-enum { CHUNK = 1000 };
+/* An answer of less than GATHER goes out in one piece: a stream's are small. */
+enum { CHUNK = 1000, GATHER = 1 << 20 };
 
 struct metrics_stream {
     struct shell *sh;
-    struct http_stream *stream;
+    struct http_req *req;       /* until it is answered */
+    struct http_stream *stream; /* NULL: not yet */
+    struct buf gathered;        /* until then */
     char *trial_ids, *group;
     int64_t steps, id; /* of the last row sent */
     bool busy, over;
@@ -21,7 +24,11 @@ static void metrics_end(struct metrics_stream *m)
     m->over = true;
     if (m->busy)
         return;
-    http_stream_end(m->stream);
+    if (m->stream)
+        http_stream_end(m->stream);
+    else if (m->req)
+        http_reply_with(m->req, &(struct http_answer){0}, m->gathered.p, m->gathered.len);
+    buf_finish(&m->gathered);
     free(m->trial_ids);
     free(m->group);
     free(m);
@@ -31,46 +38,56 @@ static void on_chunk(void *arg, const struct db_result *r);
 
 static void metrics_next(struct metrics_stream *m)
 {
-    if (m->busy || m->over || http_stream_is_full(m->stream))
+    if (m->busy || m->over || (m->stream && http_stream_is_full(m->stream)))
         return;
     m->busy = true;
     db_metrics_read(m->sh->db, m->trial_ids, m->group, m->steps, m->id, on_chunk, m);
-}
-
-static void chunk_write(struct metrics_stream *m, const struct db_result *r)
-{
-    struct buf out = BUF_INIT;
-    buf_add_str(&out, "{\"metrics\":[");
-    for (int i = 0; i < db_rows(r); i++) {
-        buf_add_str(&out, i ? ",{" : "{");
-        db_put_members(&out, r, i, REPORT_MEMBERS, -1);
-        buf_add_ch(&out, '}');
-        m->steps = db_i64(r, i, REPORT_STEPS);
-        m->id = db_i64(r, i, REPORT_ID);
-    }
-    buf_add_str(&out, "]}");
-    http_stream_result(m->stream, out.p, out.len);
-    buf_finish(&out);
-}
-
-static void on_chunk(void *arg, const struct db_result *r)
-{
-    struct metrics_stream *m = arg;
-    m->busy = false;
-    if (!m->over && db_rc(r) < 0)
-        http_stream_error(m->stream, db_rc(r), db_error(r)->text);
-    else if (!m->over && db_rows(r) > 0)
-        chunk_write(m, r);
-    if (m->over || db_rc(r) < 0 || db_rows(r) < CHUNK)
-        metrics_end(m);
-    else
-        metrics_next(m);
 }
 
 static void on_wake(void *arg)
 {
     struct metrics_stream *m = arg;
     if (http_stream_is_gone(m->stream))
+        metrics_end(m);
+    else
+        metrics_next(m);
+}
+
+static void chunk_put(struct metrics_stream *m, const struct db_result *r)
+{
+    struct buf *out = &m->gathered;
+    buf_add_str(out, "{\"result\":{\"metrics\":[");
+    for (int i = 0; i < db_rows(r); i++) {
+        buf_add_str(out, i ? ",{" : "{");
+        db_put_members(out, r, i, 0, -1);
+        buf_add_ch(out, '}');
+    }
+    buf_add_str(out, "]}}\n");
+    m->steps = db_i64(r, db_rows(r) - 1, REPORT_STEPS);
+    m->id = db_i64(r, db_rows(r) - 1, REPORT_ID);
+}
+
+static void gathered_send(struct metrics_stream *m)
+{
+    if (!m->stream)
+        m->stream = http_stream_begin(m->req, NULL, on_wake, m);
+    m->req = NULL;
+    http_stream_write(m->stream, m->gathered.p, m->gathered.len);
+    buf_clear(&m->gathered);
+}
+
+static void on_chunk(void *arg, const struct db_result *r)
+{
+    struct metrics_stream *m = arg;
+    bool failed = db_rc(r) < 0, last = failed || db_rows(r) < CHUNK;
+    m->busy = false;
+    if (!m->over && !failed && db_rows(r) > 0)
+        chunk_put(m, r);
+    if (!m->over && (m->stream || failed || (!last && m->gathered.len >= GATHER)))
+        gathered_send(m);
+    if (!m->over && failed)
+        http_stream_error(m->stream, db_rc(r), db_error(r)->text);
+    if (m->over || last)
         metrics_end(m);
     else
         metrics_next(m);
@@ -87,10 +104,10 @@ static void metrics_stream(struct shell *sh, struct http_req *req, const char *g
     }
     struct metrics_stream *m = det_zalloc(sizeof *m);
     *m = (struct metrics_stream){.sh = sh,
+                                 .req = req,
                                  .trial_ids = det_strdup(ids),
                                  .group = group && *group ? det_strdup(group) : NULL,
                                  .steps = -1};
-    m->stream = http_stream_begin(req, NULL, on_wake, m);
     metrics_next(m);
 }
 
