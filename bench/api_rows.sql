@@ -72,9 +72,14 @@ SELECT rebuild_bests(e, 'loss', true, '-infinity') FROM generate_series(1, :expe
 INSERT INTO metric_heads (trial_id, grp, run_id, steps, tail, closed, closed_steps)
     SELECT t, 'training', 1, :rows * 100, 0, (:rows - 1) / 16 + 1, :rows * 100 FROM made
     UNION ALL SELECT t, 'validation', 1, 10000, 0, 0, 10000 FROM made;
-INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
-    SELECT t, 'training', 1, c, coalesce((c * 16) * 100, -1), least(c * 16 + 16, :rows) * 100, least(16, :rows - c * 16), d.doc
-    FROM made, generate_series(0, (:rows - 1) / 16) c, LATERAL (SELECT jsonb_object_agg(m, jsonb_build_array(16, 8,
+INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc, report_steps, report_times, report_values)
+    SELECT t, 'training', 1, c, coalesce((c * 16) * 100, -1), least(c * 16 + 16, :rows) * 100, least(16, :rows - c * 16), d.doc,
+           r.steps, r.times, jsonb_build_object('loss', r.loss, 'accuracy', r.accuracy)
+    FROM made, generate_series(0, (:rows - 1) / 16) c, LATERAL (SELECT string_agg((s * 100)::text, ',') steps,
+         string_agg(date_part('epoch', start + s * interval '1 second')::text, ',') times,
+         string_agg(to_jsonb((hashint4(t + s * 7919) & 65535) / 65536::float8)::text, ',') loss,
+         string_agg(to_jsonb((hashint4(t * 31 + s) & 65535) / 65536::float8)::text, ',') accuracy
+         FROM generate_series(c * 16 + 1, least(c * 16 + 16, :rows)) s) r, LATERAL (SELECT jsonb_object_agg(m, jsonb_build_array(16, 8,
          jsonb_build_array(0.01, c * 1600 + 300, 1767323045), jsonb_build_array(0.99, c * 1600 + 700, 1767323045), 0.5)) doc
          FROM unnest(ARRAY['loss', 'accuracy']) m) d;
 INSERT INTO metric_steps (experiment_id, grp, steps, names, trial_id, id)
@@ -92,3 +97,6 @@ INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n
     SELECT (SELECT max(t) FROM made), 'long', l, s, s * w, s * w + w, w, jsonb_build_object('loss', jsonb_build_array(w, w / 2,
            jsonb_build_array(0.01, s * w + 1, 1767323045), jsonb_build_array(0.99, s * w + w - 1, 1767323045), 0.5))
     FROM generate_series(1, 12) l, LATERAL (SELECT (16 * 4 ^ (l - 1))::integer w) x, generate_series(0, :long / w - 1) s;
+UPDATE metric_chunks SET (report_steps, report_times, report_values) =
+    (SELECT r.report_steps, r.report_times, r.report_values FROM chunk_made(trial_id, grp, after_steps, last_steps) r)
+    WHERE trial_id = (SELECT max(t) FROM made) AND grp = 'long' AND level = 1;

@@ -118,12 +118,51 @@ static bool point_read(const char **at, struct series_point *ret)
     return true;
 }
 
+/* Whether each of the parts goes on; they do behind their commas. */
+static bool next_read(const char *part[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (*part[i]++ != ',')
+            return false;
+    return true;
+}
+
+/* The reports of a line "#steps,..;at,..;value,..". */
+static size_t reports_read(const char *line, struct series_item *ret)
+{
+    const char *part[3] = {line + 1};
+    for (int i = 1; i < 3; i++) {
+        part[i] = part[i - 1] + strcspn(part[i - 1], ";\n");
+        if (*part[i]++ != ';')
+            return 0;
+    }
+    size_t n = 0;
+    do {
+        double v[3];
+        for (int i = 0; i < 3; i++) {
+            char *end;
+            v[i] = numtext_read(part[i], &end);
+            if (end == part[i])
+                return n;
+            part[i] = end;
+        }
+        if (!(v[0] >= 0 && v[0] <= INT32_MAX))
+            return n;
+        ret[n].low = (struct series_point){.steps = (int64_t)v[0], .at = v[1], .value = v[2]};
+        ret[n].high = ret[n].low;
+        n++;
+    } while (next_read(part));
+    return n;
+}
+
 size_t series_parse(const char *text, struct series_item *ret)
 {
     size_t n = 0;
     for (const char *at = text; *at; at += *at == '\n') {
         struct series_item *i = &ret[n];
-        if (point_read(&at, &i->low)) {
+        if (*at == '#') {
+            n += reports_read(at, i);
+        } else if (point_read(&at, &i->low)) {
             i->high = i->low;
             n += *at != '[' || point_read(&at, &i->high);
         }
@@ -132,10 +171,15 @@ size_t series_parse(const char *text, struct series_item *ret)
     return n;
 }
 
-size_t series_lines(const char *text)
+size_t series_items_max(const char *text)
 {
-    size_t n = *text != 0;
-    for (; (text = strchr(text, '\n')); text++)
+    size_t n = 0;
+    for (const char *at = text; *at; at += *at == '\n') {
         n++;
+        if (*at == '#')
+            for (; *at && *at != ';' && *at != '\n'; at++)
+                n += *at == ',';
+        at += strcspn(at, "\n");
+    }
     return n;
 }

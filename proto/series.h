@@ -36,10 +36,11 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
 int64_t series_share(int64_t max, int64_t n);
 /* How many items a series wants for max points: from so many up, coarser items will do. */
 int64_t series_buckets(int64_t max);
-/* Items as the database has them, a line each: "[value, steps, at]" of one report, "[low, steps,
- * at][high, steps, at]" of several. Other lines are passed over: reports whose value is no number.
- * ret has room for series_lines(text) items. Returns their number. */
+/* Items as the database has them in lines: "[value, steps, at]" is one report, "[low, steps,
+ * at][high, steps, at]" several as one item, "#steps,..;at,..;value,.." several by themselves.
+ * Other lines are passed over: reports whose value is no number. ret has room for
+ * series_items_max(text) items. Returns their number. */
 size_t series_parse(const char *text, struct series_item *ret);
-size_t series_lines(const char *text);
+size_t series_items_max(const char *text);
 
 #endif

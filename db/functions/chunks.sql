@@ -1,35 +1,43 @@
 -- Chunks: 16 live reports of a group as one row (level 1), and four chunks as one of the level above.
 
--- The chunk of the live rows of (p_after, p_upto], of one metric only where p_name is given. In plpgsql with a
+-- The chunk of the live rows of (p_after, p_upto], and their numbers as it keeps them for charts. In plpgsql with a
 -- generic plan, since the planner thinks better of one that knows the partition, anew each time. Made without a sort
--- per metric; steps and times of the extremes are found by position, so that nothing depends on the rows' order.
-CREATE OR REPLACE FUNCTION chunk_of_rows(p_trial integer, p_grp text, p_after integer, p_upto integer, p_name text DEFAULT NULL) RETURNS jsonb
+-- per metric; steps and times of the extremes are found by position, so that nothing depends on the rows' order: where
+-- that is not the one of the steps, no numbers are kept, nor of a metric that is no number in some row. Nor of very
+-- many metrics, of which nobody draws each.
+CREATE OR REPLACE FUNCTION chunk_made(p_trial integer, p_grp text, p_after integer, p_upto integer, OUT doc jsonb,
+                                      OUT report_steps text, OUT report_times text, OUT report_values jsonb)
     LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
-    RETURN (
-    SELECT coalesce(jsonb_object_agg(x.key, CASE
-        WHEN n > 0 AND n + nans = k THEN jsonb_build_array(n, total,
-            jsonb_build_array(low, steps[low_at], times[low_at]),
-            jsonb_build_array(high, steps[high_at], times[high_at]), last)
-        ELSE jsonb_build_array(k, CASE WHEN n + nans = k THEN 'nan' WHEN n = 0 AND kind = kind2 THEN kind ELSE 'string' END,
-                               last) END), '{}')
-    FROM (SELECT y.*, array_position(nums, low) low_at, array_position(nums, high) high_at,
-                 vals[array_position(steps, newest)] last
-          FROM (SELECT key, count(*) k, count(num) n,
-                       count(*) FILTER (WHERE num IS NULL AND metric_kind(value) = 'nan') nans,
-                       min(metric_kind(value)) FILTER (WHERE num IS NULL) kind,
-                       max(metric_kind(value)) FILTER (WHERE num IS NULL) kind2,
-                       sum(least(greatest(num, -1e296), 1e296)) FILTER (WHERE num IS NOT NULL) total,
-                       min(num) low, max(num) high, max(r.steps) newest,
-                       array_agg(num) nums, array_agg(r.steps) steps, array_agg(at) times, array_agg(value) vals
-                FROM (SELECT v.key, v.value, m.steps, date_part('epoch', m.end_time) at,
-                             CASE WHEN jsonb_typeof(v.value) = 'number' THEN v.value::float8 END num
-                      FROM metrics m, LATERAL (SELECT m.metrics->metrics_key(m.grp) all_of_it OFFSET 0) o,
-                           jsonb_each(CASE WHEN p_name IS NULL THEN o.all_of_it
-                                           WHEN o.all_of_it ? p_name THEN jsonb_build_object(p_name, o.all_of_it->p_name) END) v
-                      WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
-                        AND m.steps > p_after AND m.steps <= p_upto OFFSET 0) r -- each number is read once
-                GROUP BY key) y) x);
+    WITH y AS MATERIALIZED (
+        SELECT key, count(*) k, count(num) n,
+               count(*) FILTER (WHERE num IS NULL AND metric_kind(value) = 'nan') nans,
+               min(metric_kind(value)) FILTER (WHERE num IS NULL) kind,
+               max(metric_kind(value)) FILTER (WHERE num IS NULL) kind2,
+               sum(least(greatest(num, -1e296), 1e296)) FILTER (WHERE num IS NOT NULL) total,
+               min(num) low, max(num) high, max(r.steps) newest, string_agg(value::text, ',') list,
+               array_agg(num) nums, array_agg(r.steps) steps, array_agg(at) times, array_agg(value) vals
+        FROM (SELECT v.key, v.value, m.steps, m.at,
+                     CASE WHEN jsonb_typeof(v.value) = 'number' THEN v.value::float8 END num
+              FROM (SELECT m.steps, date_part('epoch', m.end_time) at, m.metrics->metrics_key(m.grp) named FROM metrics m
+                    WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
+                      AND m.steps > p_after AND m.steps <= p_upto ORDER BY m.steps OFFSET 0) m,
+                   jsonb_each(m.named) v OFFSET 0) r -- each number is read once
+        GROUP BY key),
+    w AS (SELECT l.*, l.steps = ARRAY(SELECT s FROM unnest(l.steps) s ORDER BY s) AND (SELECT count(*) FROM y) <= 100 fit
+          FROM (SELECT y.steps, y.times FROM y ORDER BY y.k DESC LIMIT 1) l)
+    SELECT jsonb_object_agg(x.key, CASE
+            WHEN n > 0 AND n + nans = k THEN jsonb_build_array(n, total,
+                jsonb_build_array(low, x.steps[low_at], x.times[low_at]),
+                jsonb_build_array(high, x.steps[high_at], x.times[high_at]), last)
+            ELSE jsonb_build_array(k, CASE WHEN n + nans = k THEN 'nan' WHEN n = 0 AND kind = kind2 THEN kind ELSE 'string' END,
+                                   last) END),
+        array_to_string(w.steps, ','), array_to_string(w.times, ','),
+        jsonb_object_agg(x.key, x.list) FILTER (WHERE w.fit AND x.n = x.k AND x.steps = w.steps)
+        INTO doc, report_steps, report_times, report_values
+        FROM (SELECT y.*, array_position(nums, low) low_at, array_position(nums, high) high_at,
+                     vals[array_position(steps, newest)] last FROM y) x, w GROUP BY w.steps, w.times;
+    doc := coalesce(doc, '{}');
 END $$;
 
 -- Chunks in order as one.
@@ -80,17 +88,19 @@ DECLARE
     h metric_heads;
     c integer;
     up integer := 1;
-    d jsonb;
+    made record;
     s jsonb;
 BEGIN
     SELECT * INTO h FROM metric_heads WHERE trial_id = p_trial AND grp = p_grp;
     IF h.tail = 0 THEN
         RETURN;
     END IF;
-    d := chunk_of_rows(p_trial, p_grp, h.closed_steps, h.steps);
+    SELECT * INTO made FROM chunk_made(p_trial, p_grp, h.closed_steps, h.steps);
     PERFORM keep_steps(p_trial, p_grp, h.closed_steps, h.steps);
-    INSERT INTO metric_chunks VALUES (p_trial, p_grp, 1, h.closed, h.closed_steps, h.steps, h.tail, d);
-    UPDATE trials SET summary_metrics = summary_merge_chunk(summary_metrics, summary_key(p_grp), d),
+    INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc, report_steps, report_times, report_values)
+        VALUES (p_trial, p_grp, 1, h.closed, h.closed_steps, h.steps, h.tail, made.doc, made.report_steps, made.report_times,
+                made.report_values);
+    UPDATE trials SET summary_metrics = summary_merge_chunk(summary_metrics, summary_key(p_grp), made.doc),
         closed_batches = greatest(closed_batches, h.steps)
         WHERE id = p_trial RETURNING summary_metrics->summary_key(p_grp) INTO s;
     UPDATE metric_heads SET closed = h.closed + 1, closed_steps = h.steps, tail = 0,
@@ -108,6 +118,7 @@ BEGIN
 END $$;
 
 -- A row, or metrics of a row, that came after its chunk was closed: each level's chunk of these steps takes them in.
+-- What it keeps of its reports' numbers is not all of them any more.
 CREATE OR REPLACE FUNCTION chunk_late(p_trial integer, p_grp text, p_steps integer, p_rows integer, m jsonb, p_time timestamptz)
     RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -119,7 +130,7 @@ BEGIN
              jsonb_build_array(value, p_steps, extract(epoch FROM p_time)::float8), value)
         ELSE jsonb_build_array(1, metric_kind(value), value) END), '{}') INTO d FROM jsonb_each(m);
     PERFORM keep_steps(p_trial, p_grp, p_steps - 1, p_steps);
-    UPDATE metric_chunks c SET n = c.n + p_rows, doc = chunk_of_chunks(ARRAY[c.doc, d])
+    UPDATE metric_chunks c SET n = c.n + p_rows, doc = chunk_of_chunks(ARRAY[c.doc, d]), report_values = NULL
         FROM (SELECT level, min(seq) seq FROM metric_chunks
               WHERE trial_id = p_trial AND grp = p_grp AND last_steps >= p_steps GROUP BY level) x
         WHERE c.trial_id = p_trial AND c.grp = p_grp AND c.level = x.level AND c.seq = x.seq;

@@ -7,7 +7,8 @@ $$;
 
 -- The items of a metric over [p_from, p_to] as one text, in order of steps: of each chunk its lowest and highest point,
 -- of a single report its one. From the coarsest chunks that give nearly p_buckets: somewhat fewer will do, since the
--- next finer ones are four times as many. The first and the last report come as themselves.
+-- next finer ones are four times as many. The first and the last report come as themselves. Where no chunk is coarse enough
+-- all reports do: those of chunks, also beyond the bounds, as "#steps,steps;seconds,seconds;value,value".
 CREATE OR REPLACE FUNCTION series_items(p_trial integer, p_grp text, p_from integer, p_to integer, p_name text, p_buckets bigint)
     RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -17,6 +18,7 @@ DECLARE
     path text[] := ARRAY[metrics_key(p_grp), p_name];
     whole boolean;
     covered integer := p_from - 1;
+    ready boolean;
     first text;
     chunks text;
     finer text;
@@ -52,12 +54,24 @@ BEGIN
                   AND c.grp = p_grp AND c.level = l AND c.seq >= 4 * (h.closed >> 2 * l) AND c.seq < h.closed >> 2 * (l - 1)
                   AND c.last_steps + 0 >= p_from AND c.after_steps < p_to OFFSET 0) c;
         END IF;
-        covered := greatest(h.closed_steps, covered);
+        covered := least(greatest(h.closed_steps, covered), h.steps - 1); -- without a tail the last report once more
+    ELSIF h.closed > 0 AND h.kept IS NULL AND p_from <= h.closed_steps THEN
+        SELECT string_agg('#' || c.report_steps || ';' || c.report_times || ';' || c.list, E'\n' ORDER BY c.seq),
+               count(*) = count(c.list) INTO chunks, ready
+            FROM (SELECT c.seq, c.report_steps, c.report_times, c.report_values->>p_name list FROM metric_chunks c
+                  WHERE c.trial_id = p_trial AND c.grp = p_grp AND c.level = 1 AND c.last_steps >= p_from AND c.after_steps < p_to
+                  OFFSET 0) c;
+        IF ready THEN
+            covered := h.closed_steps;
+        ELSE
+            chunks := NULL;
+        END IF;
     END IF;
-    -- The tail; where there is none, the last report once more.
-    SELECT string_agg(x.point, E'\n') INTO tail
-        FROM (SELECT point_text(m.metrics #> path, m.steps, m.end_time) point FROM metrics m
-              WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
-                AND m.steps > least(covered, h.steps - 1) AND m.steps <= p_to ORDER BY m.steps) x;
+    IF h.steps > covered THEN
+        SELECT string_agg(x.point, E'\n') INTO tail
+            FROM (SELECT point_text(m.metrics #> path, m.steps, m.end_time) point FROM metrics m
+                  WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
+                    AND m.steps > covered AND m.steps <= p_to ORDER BY m.steps) x;
+    END IF;
     RETURN concat_ws(E'\n', first, chunks, finer, tail);
 END $$;

@@ -37,7 +37,7 @@ BEGIN
         (SELECT coalesce(jsonb_object_agg(key, summary_after(old->g->key, value)), '{}') FROM jsonb_each(doc))));
 END $$;
 
--- A metric's chunk, as chunk_of_rows() has it, where some of its values are no numbers or its summary is not of
+-- A metric's chunk, as chunk_made() has it, where some of its values are no numbers or its summary is not of
 -- numbers.
 CREATE OR REPLACE FUNCTION odd_chunk(vals jsonb[], numbers bigint, total float8, low float8, high float8, last jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE AS $$
@@ -57,7 +57,7 @@ BEGIN
 END $$;
 
 -- A group's summary, kept, with the rows of (p_after, p_upto] that it does not hold yet: what summary_merge_chunk()
--- makes of it with chunk_of_rows(), value for value, without a chunk in between. Of one metric only where p_name is
+-- makes of it with chunk_made(), value for value, without a chunk in between. Of one metric only where p_name is
 -- given.
 CREATE OR REPLACE FUNCTION summary_with_rows(kept jsonb, p_trial integer, p_grp text, p_after integer, p_upto integer, p_name text DEFAULT NULL)
     RETURNS jsonb LANGUAGE plpgsql STABLE AS $$

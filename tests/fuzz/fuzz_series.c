@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     det_cleanup(freep) char *text = det_strndup((const char *)data + 1, size - 1);
-    size_t lines = series_lines(text);
+    size_t lines = series_items_max(text);
     det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines + 1, sizeof *items);
     size_t n = series_parse(text, items);
     require(n <= lines && series_buckets(data[0]) > 0);

@@ -28,6 +28,9 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
                      "SELECT experiment_id, grp, steps, number_names(metrics->metrics_key(grp)) FROM metrics JOIN trials t ON t.id = trial_id WHERE NOT archived"),
     "metric_names": ("SELECT experiment_id, grp, name, trials FROM metric_names",
                      "SELECT experiment_id, g.key, k, count(*) FROM trials, jsonb_each(summary_metrics) g, jsonb_object_keys(g.value) k GROUP BY 1, 2, 3"),
+    "reports of chunks": ("SELECT trial_id, grp, seq, report_steps, report_times, report_values FROM metric_chunks WHERE level = 1",
+                          "SELECT trial_id, grp, seq, r.report_steps, r.report_times, r.report_values FROM metric_chunks, "
+                          "chunk_made(trial_id, grp, after_steps, last_steps) r WHERE level = 1"),
     "label_counts": ("SELECT label, sum(n) FROM label_counts GROUP BY 1",
                      "SELECT label, count(*)::numeric FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1"),
     "closed": ("SELECT trial_id, grp, closed FROM metric_heads WHERE closed > 0",

@@ -113,6 +113,15 @@ def rolled_back(c, user):
     assert steps["batches"] == sorted([10 * s for s in range(1, 61)] + [205]), steps
 
 
+def late(c, user):
+    """What comes after its chunk was closed, a report or metrics of one, is drawn in its place."""
+    c.sql("""SELECT report_metrics(2, 2, 'training', 333, '{"avg_metrics": {"loss": 0.5}}', now());
+             SELECT report_metrics(2, 2, 'training', 340, '{"avg_metrics": {"more": 7}}', now())""")
+    assert c.sql("SELECT count(*) > 1 AND count(report_values) = count(*) - 1 FROM metric_chunks WHERE trial_id = 2 AND grp = 'training' AND level = 1 "
+                 "AND last_steps > 205") == "t"
+    as_rows(c, user)
+
+
 ODD = """INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time)
          SELECT g, 3, 'r' || g, '3.r' || g, CASE g WHEN 32 THEN 'ACTIVE' ELSE 'COMPLETED' END, 1, '{}', now() FROM generate_series(31, 33) g;
          SELECT report_metrics(t, 1, g, s, jsonb_build_object(metrics_key(g), CASE WHEN s < 17 THEN '{"n": 1}'::jsonb ELSE v END), now())
@@ -132,6 +141,9 @@ def as_kept(c, user, what):
         assert sorted(told["trainingMetrics"]) == sorted(n["name"] for n in json.loads(rows) if n["group"] == "training"), (what, exp, told)
     differ = c.sql("""SELECT t.id, n.grp, n.name FROM trials t, (SELECT DISTINCT m.grp, k FROM metrics m, jsonb_object_keys(m.metrics->metrics_key(m.grp)) k) n(grp, name)
         WHERE metric_summary(t.id, t.summary_metrics, n.grp, n.name) IS DISTINCT FROM trial_summary(t.id, t.summary_metrics)->summary_key(n.grp)->n.name""")
+    assert not differ, (what, differ[:1000])
+    differ = c.sql("""SELECT k.trial_id, k.grp, k.seq FROM metric_chunks k, chunk_made(k.trial_id, k.grp, k.after_steps, k.last_steps) m WHERE k.level = 1
+        AND k.report_values IS NOT NULL AND (k.report_steps, k.report_times, k.report_values) IS DISTINCT FROM (m.report_steps, m.report_times, m.report_values)""")
     assert not differ, (what, differ[:1000])
     kept = "SELECT experiment_id, grp, name, trials FROM metric_names WHERE trials <> 0"
     anew = "SELECT experiment_id, g.key, k, count(*) FROM trials, jsonb_each(summary_metrics) g, jsonb_object_keys(g.value) k GROUP BY 1, 2, 3"
@@ -190,6 +202,7 @@ def main():
         followed(c)
         rolled_back(c, user)
         as_rows(c, user)
+        late(c, user)
         as_kept(c, user, "the end")
     print("test_metric_streams: passed")
 

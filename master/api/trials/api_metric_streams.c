@@ -91,8 +91,8 @@ static const struct buf *line_of(const struct news_stream *s, const struct db_re
     return made;
 }
 
-/* The first answer tells whether there is anything to follow. Where there is not, it goes out in one
- * piece: a stream's are small. */
+/* The first answer tells whether there is anything to follow. Where there is not, it goes out in
+ * one piece: a stream's are small. */
 static bool stream_begin(struct news_stream *s, const struct db_result *r)
 {
     if (s->stream)

@@ -45,7 +45,7 @@ static void put_point(struct buf *out, const struct series_point *x, const struc
 
 void api_put_points(struct buf *out, const char *text, const struct api_points *p)
 {
-    size_t lines = series_lines(text);
+    size_t lines = series_items_max(text);
     if (lines == 0)
         return;
     size_t max = p->max > SERIES_POINTS_MIN ? p->max : SERIES_POINTS_MIN;

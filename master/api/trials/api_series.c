@@ -224,7 +224,7 @@ static void metric_draw(const struct series_call *c, const struct db_result *r, 
                         struct points *out)
 {
     const char *text = db_text(r, row, SERIES_ITEMS);
-    size_t lines = series_lines(text), max = (size_t)c->points;
+    size_t lines = series_items_max(text), max = (size_t)c->points;
     size_t room = max > SERIES_POINTS_MIN ? max : SERIES_POINTS_MIN;
     det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines, sizeof *items);
     det_cleanup(freep) struct series_point *p = det_reallocarray(NULL, room, sizeof *p);

@@ -102,7 +102,7 @@ static void test_parse(void **state)
     struct series_item i[4];
     const char *text =
         "[-1.5e3, 20, 1700000000.25][7, 30, 1700000001]\n[0.5,40,1700000002]\n[3,50,4]";
-    assert_int_equal(series_lines(text), 3);
+    assert_int_equal(series_items_max(text), 3);
     assert_int_equal(series_parse(text, i), 3);
     assert_true(i[0].low.value == -1500 && i[0].low.steps == 20 && i[0].low.at == 1700000000.25);
     assert_true(i[0].high.value == 7 && i[0].high.steps == 30 && i[0].high.at == 1700000001);
@@ -130,23 +130,39 @@ static void test_parse_others(void **state)
                                       "[1, 2, 3]["};
     struct series_item i[2];
     char text[64];
-    assert_int_equal(series_lines(""), 0);
+    assert_int_equal(series_items_max(""), 0);
     assert_int_equal(series_parse("", i), 0);
     for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
         assert_int_equal(series_parse(bad[b], i), 0);
         snprintf(text, sizeof text, "%s\n[4,5,6]", bad[b]);
-        assert_int_equal(series_lines(text), 2);
+        assert_int_equal(series_items_max(text), 2);
         assert_int_equal(series_parse(text, i), 1);
         assert_true(i[0].low.value == 4 && i[0].low.steps == 5 && i[0].high.at == 6);
     }
 }
 
+/* Reports of a chunk in one line, between others; one that is cut short ends there. */
+static void test_parse_reports(void **state)
+{
+    static const char *const bad[] = {"#",      "#1",      "#;;",      "#1;2",  "#1;2\n;3",
+                                      "#x;2;3", "#-1;2;3", "#3e9;2;3", "#1;;3", "#1;2;x"};
+    struct series_item i[8];
+    const char *text = "[1,10,5]\n#20,30,40;6,7.5,8;-1e3,0.25,3\n#50;9;4\n#60,70;1,2;5";
+    assert_int_equal(series_items_max(text), 7);
+    assert_int_equal(series_parse(text, i), 6);
+    assert_true(i[1].low.steps == 20 && i[1].low.at == 6 && i[1].low.value == -1000);
+    assert_true(i[2].high.steps == 30 && i[2].high.at == 7.5 && i[2].high.value == 0.25);
+    assert_true(i[3].low.steps == 40 && i[4].high.steps == 50 && i[5].low.steps == 60);
+    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
+        assert_int_equal(series_parse(bad[b], i), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few),    cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_chunks), cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_share),  cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_others)};
+        cmocka_unit_test(test_few),          cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_chunks),       cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_share),        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_others), cmocka_unit_test(test_parse_reports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
