@@ -23,6 +23,7 @@ function Save({ close }: { close: () => void }) {
     return <FormDialog title="Save this view" button={isThere ? "Replace" : "Save"} save={save} close={close}>
         <label>Name <input value={name} required maxLength={NAME_MAX} pattern=".*\S.*" onInput={(e) => setName(e.currentTarget.value)} /></label>
         <p class="soft">What is seen now: <code>{shown(here())}</code></p>
+        <p class="soft">The list of views is yours alone; whoever gets a view as a link, by copying its address, sees the same.</p>
     </FormDialog>;
 }
 
