@@ -24,6 +24,7 @@
 #define ENVIRON_MAX   ((size_t)16 << 20)
 #define SYSTEM_PYTHON "/usr/bin/python3"
 #define NAMES         "run/bin"
+#define LAYER         "run/layer"
 #define REQUEST       "run/python.json"
 #define ENVIRONMENT   "run/venv"
 #define ANSWER_MAX    65536
@@ -238,8 +239,33 @@ static void on_hook(struct task *t, int status)
         choose(t);
 }
 
+/* pip refuses to install into a distribution's Python; and there others would find what it did. */
+static int lay_over(struct task *t, struct det_err *err)
+{
+    int rc = taskspec_user_enter(&t->spec, err);
+    if (rc < 0)
+        return rc;
+    det_cleanup(freep) char *exe = find_on_path(json_str(t->env, "PATH", NULL), "python3");
+    if (exe && pychoice_is_managed(exe)) {
+        det_cleanup(freep) char *folder = det_asprintf("%s/" LAYER, t->spec.dir);
+        det_cleanup(freep) char *bin = det_asprintf("%s/bin", folder);
+        rc = pychoice_write_layer(exe, t->spec.dirfd, LAYER, t->spec.dir, err);
+        if (rc == 0) {
+            pychoice_put_first(t->env, bin);
+            json_set(t->env, "VIRTUAL_ENV", json_lossy(folder, strlen(folder)));
+        }
+    }
+    taskspec_user_leave(&t->spec);
+    return rc;
+}
+
 static void start_hook(struct task *t)
 {
+    struct det_err err = {0};
+    bool is_named = t->has_python || *json_str(t->env, "DET_PYTHON_EXECUTABLE", "");
+    if (!is_named && lay_over(t, &err) < 0)
+        logspool_say(t->spool, LOGLINE_WARNING, "pip has no place of this task's own: %s",
+                     err.text);
     char *const argv[] = {access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh", "-c",
                           "set -ex\n. ./startup-hook.sh\n{ set +ex; } 2>/dev/null\nexec env -0 >&3",
                           NULL};

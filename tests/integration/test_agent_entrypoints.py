@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Commands as entrypoints, zero slots, startup-hook.sh, Python, variables, another user. usage: test_agent_entrypoints.py [NAME ...]"""
+import glob
 import json
 import os
 import pwd
@@ -41,6 +42,30 @@ def test_restarts(c):
     for slots in (0, 1):
         trial, log = run(c, "echo try; exit 3", state="STATE_ERROR", max_restarts=2, resources={"slots_per_trial": slots})
         assert trial["restarts"] == 2 and log.count("|| try") == 3 and log.count("|| ERROR: the command exited with code 3") == 3, (trial, log)
+
+
+WHEEL_HOOK = """\
+python3 - <<'END'
+import zipfile
+with zipfile.ZipFile("layered-1-py3-none-any.whl", "w") as w:
+    w.writestr("layered.py", "")
+    for name, text in (("METADATA", "Metadata-Version: 2.1\\nName: layered\\nVersion: 1\\n"),
+                       ("WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"), ("RECORD", "")):
+        w.writestr("layered-1.dist-info/" + name, text)
+END
+pip install --no-index ./layered-1-py3-none-any.whl
+"""
+
+
+def test_hook_layer(c):
+    """pip installs in a hook, over a Python that its distribution keeps to itself, for this task alone."""
+    if not glob.glob("/usr/lib/python3*/EXTERNALLY-MANAGED") or not os.path.exists("/usr/bin/pip"):
+        return
+    of_host = {"environment": {"environment_variables": ["PATH=/usr/bin:/bin"]}}
+    _, log = run(c, "python3 -c 'import layered, sys; print(layered.__file__, sys.prefix)'", {"startup-hook.sh": WHEEL_HOOK}, **of_host)
+    assert "/run/layer/lib/python3" in log, log
+    _, log = run(c, "python3 -c 'import layered'", {}, state="STATE_ERROR", **of_host)
+    assert "ModuleNotFoundError" in log, log
 
 
 def test_hook(c):

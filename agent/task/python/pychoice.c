@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,7 +158,7 @@ bool pychoice_lacks_names(const struct pychoice *c, const json_t *env)
 }
 
 /* By a link, an interpreter could not tell where it is from, nor a shim what it is called. */
-static void add_script(struct buf *out, const char *exe)
+static void add_script(struct buf *out, const char *exe, const char *words)
 {
     buf_add_str(out, "#!/bin/sh\nexec '");
     for (const char *p = exe; *p; p++)
@@ -164,20 +166,69 @@ static void add_script(struct buf *out, const char *exe)
             buf_add_str(out, "'\\''");
         else
             buf_add_ch(out, *p);
-    buf_add_str(out, "' \"$@\"\n");
+    buf_addf(out, "'%s \"$@\"\n", words);
+}
+
+static int write_file(int dirfd, const char *folder, const char *name, const struct buf *text,
+                      struct det_err *err)
+{
+    det_cleanup(freep) char *file = det_asprintf("%s/%s", folder, name);
+    det_cleanup(det_closep) int fd =
+        fsx_open_beneath(dirfd, file, O_WRONLY | O_CREAT | O_TRUNC, 0755, err);
+    return fd < 0 ? fd : fsx_write_all(fd, text->p, text->len, err);
 }
 
 int pychoice_write_names(const struct pychoice *c, int dirfd, const char *name, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
-    add_script(&text, c->exe);
+    add_script(&text, c->exe, "");
     int rc = fsx_mkdirs(dirfd, name, 0755, err);
-    for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++) {
-        det_cleanup(freep) char *file = det_asprintf("%s/%s", name, names[i]);
-        det_cleanup(det_closep) int fd =
-            fsx_open_beneath(dirfd, file, O_WRONLY | O_CREAT | O_TRUNC, 0755, err);
-        rc = fd < 0 ? fd : fsx_write_all(fd, text.p, text.len, err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(names) && rc == 0; i++)
+        rc = write_file(dirfd, name, names[i], &text, err);
+    return rc;
+}
+
+/* ---- a layer over a Python that is not to be installed into ---- */
+
+bool pychoice_is_managed(const char *exe)
+{
+    char real[PATH_MAX];
+    if (!realpath(exe, real))
+        return false;
+    det_cleanup(freep) char *bin = folder_of(real);
+    det_cleanup(freep) char *top = folder_of(bin);
+    det_cleanup(freep) char *mark =
+        det_asprintf("%s/lib%s/EXTERNALLY-MANAGED", top, strrchr(real, '/'));
+    return is_file(mark);
+}
+
+static int link_names(const char *exe, int dirfd, const char *bin, struct det_err *err)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        det_cleanup(freep) char *at = det_asprintf("%s/%s", bin, names[i]);
+        if (symlinkat(exe, dirfd, at) < 0 && errno != EEXIST)
+            return det_fail_errno(err, DET_EIO, errno, "%s", at);
     }
+    return 0;
+}
+
+int pychoice_write_layer(const char *exe, int dirfd, const char *name, const char *path,
+                         struct det_err *err)
+{
+    static const char *const installers[] = {"pip", "pip3"};
+    det_cleanup(freep) char *bin = det_asprintf("%s/bin", name);
+    det_cleanup(freep) char *home = folder_of(exe);
+    det_cleanup(freep) char *own = det_asprintf("%s/%s/bin/python3", path, name);
+    det_cleanup(buf_finish) struct buf cfg = BUF_INIT, pip = BUF_INIT;
+    buf_addf(&cfg, "home = %s\ninclude-system-site-packages = true\n", home);
+    add_script(&pip, own, " -m pip");
+    int rc = fsx_mkdirs(dirfd, bin, 0755, err);
+    if (rc == 0)
+        rc = write_file(dirfd, name, "pyvenv.cfg", &cfg, err);
+    if (rc == 0)
+        rc = link_names(exe, dirfd, bin, err);
+    for (size_t i = 0; i < DET_ARRAY_LEN(installers) && rc == 0; i++)
+        rc = write_file(dirfd, bin, installers[i], &pip, err);
     return rc;
 }
 

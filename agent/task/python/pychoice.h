@@ -37,6 +37,13 @@ DET_MUST int pychoice_write_names(const struct pychoice *c, int dirfd, const cha
  * what was there is gone. Caller frees. */
 char *pychoice_of_hook(const json_t *before, const json_t *after);
 
+/* exe is a distribution's own Python, into which pip installs nothing (PEP 668). */
+bool pychoice_is_managed(const char *exe);
+/* A new folder `name` beneath dirfd, which is `path`: a virtual environment that sees all that exe
+ * does, with a pip of its own. */
+DET_MUST int pychoice_write_layer(const char *exe, int dirfd, const char *name, const char *path,
+                                  struct det_err *err);
+
 /* Puts `folder` before all others on env's PATH. */
 void pychoice_put_first(json_t *env, const char *folder);
 
