@@ -25,7 +25,7 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 #define SETTINGS_WRITE SETTINGS("60000", "auto")
 #define COMMIT_AHEAD   "SET synchronous_commit = off" /* db_flush.h waits for it */
 #define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
-#define SETTINGS_SEARCH SETTINGS("10000", "auto") /* db_query_search() tells of it */
+#define SETTINGS_SEARCH SETTINGS("10000", "force_generic_plan") /* db_query_search() tells of it */
 #define SETTINGS_CHART SETTINGS("10000", "force_generic_plan")
 
 static void link_dial(struct db_link *l);
