@@ -98,10 +98,10 @@ export default async function ({ page, another }) {
     await until(async () => (await ids(other)).join() === within.join(), "the same in another browser");
     await other.context().close();
     await rows(page).first().hover();
-    check(await page.locator("tr.hover").count() === 1, "the row under the pointer is not marked");
+    await until(async () => await page.locator("tr.hover").count() === 1, "the row under the pointer to be marked");
     await page.getByRole("button", { name: "Take the mark of accuracy away" }).click();
     await rows(page).nth(trials.length - 1).waitFor();
-    check(!page.url().includes("brush"), page.url());
+    await until(() => !page.url().includes("brush"), "no mark in the address");
     await asFiles(page, "Curves", ["digits_random", "validation.accuracy", `trial ${trials[0].id}`]);
     await asFiles(page, "Hyperparameters", ["learning_rate", "accuracy"]);
     for (const tab of ["scatter", "importance", "rungs", "checkpoints", "config", "notes"]) {

@@ -49,7 +49,7 @@ async function chooses(page, rows, trials) {
     const button = heat.getByRole("table", { name: "Cells" }).getByRole("button", { name: /^Choose/ }).first();
     await button.click();
     await until(() => chosen() === rows[0][7].split(" ").join(), "the cell's trials in the address");
-    check(await button.getAttribute("aria-pressed") === "true", "the button does not say so");
+    await until(async () => await button.getAttribute("aria-pressed") === "true", "the button to say so");
     const canvas = heat.getByRole("img"), box = await canvas.boundingBox();
     await until(async () => { // somewhere in each column's lowest row there may be a cell
         for (let x = 80; x < box.width; x += 40) {

@@ -44,5 +44,6 @@ export default async function ({ page }) {
     await page.getByText(`Done: det experiment activate ${held}`).waitFor();
     await until(async () => (await state(held)) !== "STATE_PAUSED", "it to be active");
     for (const id of [second, held]) await api("POST", `/experiments/${id}/kill`, {});
+    await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left"); // rows that go move those below
     await out(page);
 }

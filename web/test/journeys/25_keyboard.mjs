@@ -61,6 +61,7 @@ export default async function ({ page }) {
     await page.getByRole("button", { name: "Activate" }).waitFor();
     await page.mouse.move(700, 400); // where it rests below the list, it chooses nothing
     await key("Control+k");
+    await palette.getByRole("combobox").waitFor();
     await page.keyboard.type("activ");
     await palette.getByRole("option", { name: "Activate", selected: true }).waitFor();
     await key("Enter");

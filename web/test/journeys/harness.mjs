@@ -96,23 +96,39 @@ export async function seemly(page) {
     check(!page.said.length, `the console says: ${page.said.join("\n")}`);
 }
 
+/* What a journey that failed did not come to end: the next find the slots free, the queue at rest and no model. */
+async function clears() {
+    const { experiments } = await api("GET", "/experiments?archived=true&limit=1000"), { models } = await api("GET", "/models?limit=1000");
+    const rests = /^STATE_(PAUSED|COMPLETED|CANCELED|ERROR|DELETED|DELETE_FAILED)$/;
+    for (const e of experiments.filter((x) => !rests.test(x.state))) await api("POST", `/experiments/${e.id}/kill`, {});
+    for (const m of models) await api("DELETE", `/models/${encodeURIComponent(m.name)}`);
+    await until(async () => (await api("GET", "/resource-pools")).resourcePools.every((p) => p.slotsUsed === 0), "the slots to be free");
+}
+
+async function travels(browser, name, journey) {
+    const begun = Date.now();
+    let page;
+    try {
+        page = await signedIn(browser, "light");
+        await journey({ page, another: () => signedIn(browser, "dark"), stranger: () => opened(browser, "dark") });
+        await seemly(page);
+        console.log(`ok   ${name} ${Date.now() - begun} ms`);
+        return true;
+    } catch (e) {
+        console.log(`FAIL ${name}: ${e.stack}\n${page?.said.join("\n") ?? ""}`);
+        await (page && picture(page, `${name}-failed`))?.catch((p) => console.log(`no picture of it: ${p.message}`));
+        await clears().catch((c) => console.log(`what ${name} left is there still: ${c.message}`));
+        return false;
+    } finally {
+        for (const context of browser.contexts()) await context.close();
+    }
+}
+
 export async function run(journeys) {
     const browser = await chromium.launch({ executablePath: process.env.DET_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
     let failed = 0;
     try {
-        for (const [name, journey] of journeys) {
-            const begun = Date.now(), page = await signedIn(browser, "light");
-            try {
-                await journey({ page, another: () => signedIn(browser, "dark"), stranger: () => opened(browser, "dark") });
-                await seemly(page);
-                console.log(`ok   ${name} ${Date.now() - begun} ms`);
-            } catch (e) {
-                failed++;
-                console.log(`FAIL ${name}: ${e.stack}\n${page.said.join("\n")}`);
-                await picture(page, `${name}-failed`);
-            }
-            await page.context().close();
-        }
+        for (const [name, journey] of journeys) if (!await travels(browser, name, journey)) failed++;
     } finally {
         await browser.close();
     }
