@@ -66,6 +66,17 @@ def test_hook_layer(c):
     assert "/run/layer/lib/python3" in log, log
     _, log = run(c, "python3 -c 'import layered'", {}, state="STATE_ERROR", **of_host)
     assert "ModuleNotFoundError" in log, log
+    venv = c.path("checkpoints", "venv")  # its modules are seen where there is a hook, too
+    site = os.path.join(venv, "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+    os.makedirs(site)
+    os.makedirs(os.path.join(venv, "bin"))
+    os.symlink("/usr/bin/python3", os.path.join(venv, "bin", "python3"))
+    for name, text in (("pyvenv.cfg", "home = /usr/bin\n"), (os.path.join(site, "mine.py"), "")):
+        with open(os.path.join(venv, name), "w") as f:
+            f.write(text)
+    of_venv = {"environment": {"environment_variables": [f"PATH={venv}/bin:/usr/bin:/bin"]}}
+    _, log = run(c, "python3 -c 'import mine; print(mine.__file__)'", {"startup-hook.sh": "true\n"}, **of_venv)
+    assert site in log, log
 
 
 def test_hook(c):

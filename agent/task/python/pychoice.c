@@ -193,7 +193,8 @@ int pychoice_write_names(const struct pychoice *c, int dirfd, const char *name, 
 bool pychoice_is_managed(const char *exe)
 {
     char real[PATH_MAX];
-    if (!realpath(exe, real))
+    det_cleanup(freep) char *environment = environment_of(exe); /* a link, into which pip installs */
+    if (environment || !realpath(exe, real))
         return false;
     det_cleanup(freep) char *bin = folder_of(real);
     det_cleanup(freep) char *top = folder_of(bin);
