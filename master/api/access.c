@@ -259,7 +259,6 @@ static bool is_chatter(const struct rule *rule)
         ROUTE_patch_trial,     ROUTE_post_task_logs,        ROUTE_post_task_logs_plain,
         ROUTE_post_metrics,    ROUTE_post_training_metrics, ROUTE_post_validation_metrics,
         ROUTE_post_progress,   ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,
-        ROUTE_post_checkpoint,
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(routes); i++)
         if (rule == &rules_all[routes[i]])

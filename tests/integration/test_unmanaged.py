@@ -91,7 +91,7 @@ def seen(c, user, exp):
         user.call("patch_trial", {"trialId": t["id"], "state": "STATE_COMPLETED"}, trialId=t["id"])
         assert p.wait(60 * SLOWER) == 0
     said = c.sql("SELECT DISTINCT operation FROM audit WHERE path LIKE '%trial%' OR path LIKE '%logs%' OR path LIKE '%checkpoints%'").split()
-    assert set(said) == {"post_trial", "put_trial", "start_trial"}, said
+    assert set(said) == {"post_checkpoint", "post_trial", "put_trial", "start_trial"}, said
     text = c.det("experiment", "describe", str(exp)).stdout
     assert "unmanaged" in text and "per trial" not in text, text
 
