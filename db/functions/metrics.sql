@@ -21,6 +21,11 @@ CREATE OR REPLACE FUNCTION metric_bounded(x double precision) RETURNS double pre
     SELECT CASE WHEN x < -1e296 THEN -1e296 WHEN x > 1e296 THEN 1e296 ELSE x END
 $$;
 
+-- PostgreSQL refuses a quotient that is too small for a number; n is 10 digits at most.
+CREATE OR REPLACE FUNCTION metric_mean(total double precision, n bigint) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN abs(total) < 1e-290 THEN 0 ELSE total / n END
+$$;
+
 -- A value as a number; null where it is none.
 CREATE OR REPLACE FUNCTION number_of(v jsonb) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN jsonb_typeof(v) = 'number' THEN v::float8 END

@@ -20,7 +20,7 @@ BEGIN
             total := total + metric_bounded((old->>'sum')::float8);
         END IF;
         RETURN jsonb_build_object('type', 'number', 'count', n, 'min', low, 'max', high, 'sum', total,
-                                  'mean', total / n, 'last', c->-1);
+                                  'mean', metric_mean(total, n), 'last', c->-1);
     ELSIF NOT numbers AND c->>1 = 'nan' AND old->>'type' = 'number' THEN
         RETURN old || jsonb_build_object('last', c->-1);
     END IF;
@@ -68,7 +68,7 @@ BEGIN
     SELECT coalesce(kept, '{}') || coalesce(jsonb_object_agg(x.key, CASE
         WHEN x.numbers = x.rows AND coalesce(x.old->>'type', 'number') = 'number' THEN jsonb_build_object('type', 'number',
             'count', x.n, 'min', least(x.low, (x.old->>'min')::float8), 'max', greatest(x.high, (x.old->>'max')::float8),
-            'sum', x.total, 'mean', x.total / x.n, 'last', x.last)
+            'sum', x.total, 'mean', metric_mean(x.total, x.n), 'last', x.last)
         ELSE summary_after(x.old, odd_chunk(x.vals, x.numbers, x.part, x.low, x.high, x.last)) END), '{}')
     FROM (SELECT y.*, kept->y.key old, y.numbers + coalesce((kept->y.key->>'count')::bigint, 0) n,
                  metric_bounded(y.part) + coalesce(metric_bounded((kept->y.key->>'sum')::float8), 0) total,

@@ -410,6 +410,20 @@ static void test_odd_tails(void **state)
                         "number number string number number string string string string string string string");
 }
 
+/* No value is too small to be reported again and again. */
+static void test_least(void **state)
+{
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "VALUES (12001, 1, 'r12001', '1.r12001', 'ACTIVE', 1, '{}', now())");
+    assert_string_equal(
+        ask("SELECT string_agg(report_metrics(12001, 1, 'training', s, "
+            "'{\"avg_metrics\":{\"loss\":5e-324}}', now()), '') FROM generate_series(1, 20) s"),
+        "");
+    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'mean' FROM trials "
+                            "WHERE id = 12001"),
+                        "0");
+}
+
 /* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the
  * tail. */
 static void test_series(void **state)
@@ -485,7 +499,7 @@ int main(void)
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
-        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails), cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
