@@ -1,5 +1,5 @@
 /* Trials in the cells between two axes: each cell has the mean of one of their numbers. */
-import { number } from "../ui/format";
+import { DIGITS, number } from "../ui/format";
 import { axisScale, position, text, type Axis } from "./axes";
 import type { Row } from "./parallel";
 import { toValue } from "./scales";
@@ -17,18 +17,27 @@ export interface Cell {
 
 const VALUES_MOST = 12; // where they come again, as in a grid search, each value is a part of its own
 const PARTS = 8;
+const DIGITS_MOST = 17; // no two numbers are alike in these
+
+/* In as few digits as tell them apart. */
+function told(values: number[], digits: number): string[] {
+    const all = values.map((v) => number(v, digits));
+    return digits >= DIGITS_MOST || new Set(all).size === new Set(values).size ? all : told(values, digits + 1);
+}
 
 /* Equal parts of the axis as it is drawn: of a logarithm equal factors. */
 function parts(a: Axis): Bin[] {
     const s = axisScale(a, 0, PARTS), edge = (i: number) => (i === 0 ? s.lo : i === PARTS ? s.hi : toValue(s, i));
-    return Array.from({ length: PARTS }, (_, i) => ({ label: `${number(edge(i), 2)} … ${number(edge(i + 1), 2)}`, lo: edge(i), hi: edge(i + 1) }));
+    const edges = Array.from({ length: PARTS + 1 }, (_, i) => edge(i)), names = told(edges, 2);
+    return Array.from({ length: PARTS }, (_, i) => ({ label: `${names[i]!} … ${names[i + 1]!}`, lo: edges[i]!, hi: edges[i + 1]! }));
 }
 
 export function binsOf(a: Axis, rows: Row[]): Bin[] {
     if (a.kind === "category") return a.categories.map((c, i) => ({ label: text(c), lo: i, hi: i }));
     const all = rows.map((r) => position(a, r.values[a.name])).filter(Number.isFinite), values = [...new Set(all)].sort((p, q) => p - q);
     const areFew = values.length === 1 || (values.length <= VALUES_MOST && values.length < all.length);
-    return !areFew && all.length ? parts(a) : values.map((v) => ({ label: number(v), lo: v, hi: v }));
+    const names = told(values, DIGITS);
+    return !areFew && all.length ? parts(a) : values.map((v, i) => ({ label: names[i]!, lo: v, hi: v }));
 }
 
 /* -1: in none. */

@@ -22,10 +22,33 @@ export interface CurvesProps extends Shape {
 
 const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
 
+const areSame = (a: unknown[], b: unknown[]): boolean => a.length === b.length && a.every((v, i) => v === b[i]);
+
+/* What was drawn of all curves but for the one in front: that one alone changes while the pointer goes over them. */
+class Behind {
+    private readonly canvas = document.createElement("canvas");
+    private of: unknown[] = [];
+
+    /* Drawn again only where something else than the front has changed. */
+    onto(ctx: CanvasRenderingContext2D, curves: Curve[], x: Scale, y: Scale): void {
+        const back = curves.map((c): Curve => (c.layer === "front" ? { ...c, layer: "back" } : c)), grey = cssColour("--idle");
+        const of = [ctx.canvas.width, ctx.canvas.height, grey, ...[x, y].flatMap((s) => [s.kind, s.lo, s.hi, s.from, s.to]),
+            ...back.flatMap((c) => [c.points, c.raw, c.band, c.colour, c.layer, c.dash.join()])];
+        if (!areSame(of, this.of)) {
+            [this.canvas.width, this.canvas.height] = [ctx.canvas.width, ctx.canvas.height];
+            drawCurves(this.canvas.getContext("2d")!, back, x, y, devicePixelRatio, grey);
+            this.of = of;
+        }
+        ctx.drawImage(this.canvas, 0, 0);
+    }
+}
+
 class Plot {
     private readonly plot: uPlot;
     private readonly watch: ResizeObserver;
+    private readonly behind = new Behind();
     private range: ReturnType<typeof ranges>;
+    private rangeOf: unknown[] = [];
 
     constructor(private readonly box: HTMLElement, private props: CurvesProps,
         private readonly tell: (tip: { text: string; left: number; top: number } | null) => void) {
@@ -78,7 +101,8 @@ class Plot {
     private draw(u: uPlot): void {
         if (!this.plot) return; // the first time is from within uPlot's constructor; show() follows
         const [x, y] = this.scales(devicePixelRatio);
-        drawCurves(u.ctx, this.props.curves, x, y, devicePixelRatio, cssColour("--idle"));
+        this.behind.onto(u.ctx, this.props.curves, x, y);
+        drawCurves(u.ctx, this.props.curves.filter((c) => c.layer === "front"), x, y, devicePixelRatio, cssColour("--idle"));
     }
 
     private select(u: uPlot): void {
@@ -121,8 +145,10 @@ class Plot {
     }
 
     show(props: CurvesProps): void {
+        const of = [props.zoom?.[0], props.zoom?.[1], props.logX, props.logY, ...props.curves.flatMap((c) => [c.points, c.band, c.band && c.layer])];
         this.props = props;
-        this.range = ranges(props);
+        if (!areSame(of, this.rangeOf)) this.range = ranges(props);
+        this.rangeOf = of;
         this.plot.setData([[0, 1], [null, null]]);
     }
 

@@ -1,6 +1,6 @@
 /* Numbers and sizes as people read them; the whole value is for the tooltip. */
 
-const DIGITS = 4;
+export const DIGITS = 4;
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /* Four digits, and no more zeros than it takes: 0.9312, 1e-4, 12345, -3.2e-7. What is no number: "NaN", "Infinity". */

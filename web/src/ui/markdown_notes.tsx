@@ -70,8 +70,8 @@ function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: 
     };
     const type = (t: string, of: string) => {
         setText(t);
+        keepDraft(basis(draft), of); // first: a draft without it would pass for one of the newest text
         keepDraft(draft, t);
-        keepDraft(basis(draft), of);
     };
     return <section class="panel" aria-label="Notes">
         <textarea aria-label="Notes, in Markdown" rows={14} value={text} onInput={(e) => type(e.currentTarget.value, base)} />

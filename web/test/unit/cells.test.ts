@@ -34,6 +34,13 @@ test("of many values equal parts of the axis, of a logarithm equal factors; each
     assert.equal(cellsOf(rows, [log, bins], [log, bins], "wd").reduce((n, c) => n + c.ids.length, 0), 100);
 });
 
+test("parts that lie close together are told apart", () => {
+    const near = Array.from({ length: 50 }, (_, i) => row(i, { lr: 0.1 + i * 2e-5, seed: 1_000_000 + (i % 3) }));
+    const labels = (name: string) => binsOf(axis(name, near.map((r) => r.values[name])), near).map((b) => b.label);
+    assert.equal(new Set(labels("lr")).size, 8);
+    assert.deepEqual(labels("seed"), ["1e6", "1.000001e6", "1.000002e6"]);
+});
+
 test("the good ones are light; one mean alone is in the middle; none is grey", () => {
     assert.deepEqual([lightness({ lo: 1, hi: 3 }, 1, true), lightness({ lo: 1, hi: 3 }, 1, false), lightness({ lo: 2, hi: 2 }, 2, true)], [1, 0, 0.5]);
     assert.ok([NaN].every((v) => Number.isNaN(lightness({ lo: 1, hi: 3 }, v, true)) && Number.isNaN(lightness({ lo: NaN, hi: NaN }, v, false))));

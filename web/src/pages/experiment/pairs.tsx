@@ -8,11 +8,12 @@ import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter
 import { count, number } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { shown } from "../../ui/name";
+import { toast } from "../../ui/toasts";
 import { csv, saveAs } from "../../ui/save";
 import { toggled, useSpace } from "./charts";
 import { axesOf, searchOf } from "./data";
 import type { Seen } from "./experiment";
-import { statNames, withStats } from "./stats";
+import { statNames, STATS, withStats } from "./stats";
 
 interface Names { hps: string[]; metric: string; stats: string[] }
 
@@ -24,12 +25,12 @@ function usePair(seen: Seen, onlyHps: boolean): Pair | null {
     const names: Names = { hps, metric: search.metric, stats: statNames(seen.metrics) }, key = names.stats.join();
     return useMemo(() => {
         const all = onlyHps ? hps : [...hps, search.metric, ...names.stats], of = (name: string, otherwise: string | undefined) => (all.includes(name) ? name : otherwise);
-        const x = of(scatterX, all.find((n) => n !== scatterY)), y = of(scatterY, all.find((n) => n !== x) ?? x);
+        const x = of(scatterX, all.find((n) => n !== scatterY) ?? all[0]), y = of(scatterY, all.find((n) => n !== x) ?? x);
         const by = [search.metric, ...names.stats].includes(colour) ? colour : search.metric;
         if (x === undefined || y === undefined) return null;
         const more = withStats(rows.filter((r) => inside.has(r.id)), seen.trials, names.stats.filter((n) => [x, y, by].includes(n)));
         const axis = (name: string) => axesOf(seen.exp, more, [name], search.metric).find((a) => a.name === name)!;
-        const isOwn = by === search.metric || by.startsWith(`validation.${search.metric}.`);
+        const isOwn = by === search.metric || STATS.some((s) => by === `validation.${search.metric}.${s}`);
         return { x: axis(x), y: axis(y), by: axis(by), rows: more, names, smallerIsBetter: isOwn && search.smallerIsBetter,
             words: isOwn ? `the more yellow, the better ${by}` : `the more yellow, the larger ${by}` };
     }, [rows, key, scatterX, scatterY, colour, seen.trials, JSON.stringify([...inside]), onlyHps]);
@@ -71,6 +72,15 @@ export function ScatterTab({ seen }: { seen: Seen }) {
     </section>;
 }
 
+const CHOSEN_MOST = 300; // a longer address than theirs no master takes, nor does a colleague's mail
+const PARTS_MOST = 100; // more have no room for a colour each
+
+function choose(seen: Seen, ids: number[]): void {
+    const trials = chosenAfter(seen.view.trials, ids);
+    if (trials.length > CHOSEN_MOST) toast(`${count(trials.length, "trial")} would be chosen: at most ${CHOSEN_MOST} can be`, true);
+    else seen.set({ trials });
+}
+
 /* All of a cell, or where they all are chosen none of them. */
 export function chosenAfter(chosen: number[], ids: number[]): number[] {
     const rest = chosen.filter((id) => !ids.includes(id));
@@ -84,23 +94,26 @@ function CellTable({ pair, cells, seen }: { pair: Pair; cells: Cells; seen: Seen
     const { x, y, by } = pair, chosen = seen.view.trials;
     return <details class="stacked"><summary>The cells as a table</summary>
         <Grid name="Cells" rows={cells.cells} keyOf={(c) => `${c.x},${c.y}`} none="No trial has both." columns={[
-            { head: shown(x.name), cell: (c) => shown(cells.xs[c.x]!.label) }, { head: x === y ? `${shown(y.name)} up` : shown(y.name), cell: (c) => shown(cells.ys[c.y]!.label) },
+            { head: shown(x.name), cell: (c) => shown(cells.xs[c.x]!.label) }, { head: x.name === y.name ? `${shown(y.name)} up` : shown(y.name), cell: (c) => shown(cells.ys[c.y]!.label) },
             { head: `mean ${shown(by.name)}`, cell: (c) => <span title={String(c.spread.mean)}>{figure(c.spread.mean)}</span> }, { head: "deviation", cell: (c) => figure(c.spread.deviation) },
             { head: "trials", cell: (c) => (c.spread.n < c.ids.length ? `${c.spread.n} of ${c.ids.length}` : c.ids.length) },
             { head: "", cell: (c) => <button type="button" aria-pressed={c.ids.every((id) => chosen.includes(id))} title={`trials ${c.ids.join(", ")}`}
-                aria-label={`Choose the trials of ${shown(cells.xs[c.x]!.label)}, ${shown(cells.ys[c.y]!.label)}`} onClick={() => seen.set({ trials: chosenAfter(chosen, c.ids) })}>Choose</button> }]} />
+                aria-label={`Choose the trials of ${shown(cells.xs[c.x]!.label)}, ${shown(cells.ys[c.y]!.label)}`} onClick={() => choose(seen, c.ids)}>Choose</button> }]} />
     </details>;
 }
 
 function HeatPanel({ pair, seen }: { pair: Pair; seen: Seen }) {
     const { x, y, by, rows } = pair, cells = useMemo(() => gridOf({ x, y, by: by.name, rows }), [pair]), n = cells.cells.reduce((s, c) => s + c.ids.length, 0);
     const summary = `${count(n, "trial")} in ${count(cells.cells.length, "cell")}: ${x.name} across, ${y.name} up, the mean of ${by.name} in each`;
+    const wide = [x, y].find((a) => a.kind === "category" && a.categories.length > PARTS_MOST);
+    if (wide) return <section class="panel" aria-label="Heat map"><header><Picks pair={pair} seen={seen} onlyHps /></header>
+        <p>{shown(wide.name)} has more than {PARTS_MOST} values that are no numbers: too many for a map.</p></section>;
     const chart: HeatShape = { x, y, by: by.name, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover, chosen: seen.view.trials };
     const save = () => saveAs(`${fileOf(seen, "heat")}.csv`, csv([x.name, y.name, `mean ${by.name}`, "deviation", "lowest", "highest", "n", "trials"],
         cells.cells.map(({ x: i, y: k, ids, spread: s }) => [cells.xs[i]!.label, cells.ys[k]!.label, s.mean, s.deviation, s.lo, s.hi, s.n, ids.join(" ")])));
     return <section class="panel" aria-label="Heat map">
         <header><Picks pair={pair} seen={seen} onlyHps /></header>
-        {cells.cells.length ? <HeatMap {...chart} grid={cells} summary={summary} onHover={seen.setHover} onPick={(ids) => seen.set({ trials: chosenAfter(seen.view.trials, ids) })} />
+        {cells.cells.length ? <HeatMap {...chart} grid={cells} summary={summary} onHover={seen.setHover} onPick={(ids) => choose(seen, ids)} />
             : <p>No trial has both {shown(x.name)} and {shown(y.name)}.</p>}
         <footer class="row soft"><span>{shown(summary)}; press a cell to choose its trials</span><span class="row push"><button type="button" onClick={save}>CSV</button>
             <PictureButtons name={fileOf(seen, "heat")} of={() => heatPicture(chart, cells, titleOf(seen, summary))} /></span></footer>
