@@ -60,6 +60,7 @@ def curves(c):
 def logs(c):
     load(c, experiments=1, per=1, big=1, rows=16, long=160)
     t0 = time.monotonic()
+    c.sql("DELETE FROM task_logs")
     c.sql(f"""INSERT INTO task_logs (task_id, allocation_id, agent_id, container_id, rank_id, level, stdtype, source, time, log, log_offset)
         SELECT '1.r1', '1.r1.9', 'agent-0', 'container-1', l % 4, 1 + l % 5, 'stdout', 'trial', timestamptz '2026-02-01' + l * interval '10 ms',
                'batch ' || l || E': loss 0.5\\n', l FROM generate_series(1, {LINES}) l""")
