@@ -193,7 +193,7 @@ int pychoice_write_names(const struct pychoice *c, int dirfd, const char *name, 
 bool pychoice_is_managed(const char *exe)
 {
     char real[PATH_MAX];
-    det_cleanup(freep) char *environment = environment_of(exe); /* a link, into which pip installs */
+    det_cleanup(freep) char *environment = environment_of(exe); /* a link: pip installs into that */
     if (environment || !realpath(exe, real))
         return false;
     det_cleanup(freep) char *bin = folder_of(real);

@@ -499,7 +499,8 @@ int main(void)
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
-        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails), cmocka_unit_test(test_least),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails),
+        cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
