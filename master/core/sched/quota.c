@@ -61,9 +61,10 @@ void quota_count(struct core *c, struct user *u, struct pool *pool, int64_t slot
 {
     u->used += slots;
     pool_of(u, pool)->used += slots;
-    /* what is free again here may be taken there */
-    for (size_t i = 0; slots < 0 && c->quotas.n && i < u->pools.n; i++)
-        u->pools.v[i].pool->dirty = true;
+    /* what is free again here may be taken there, where he may have had nothing yet */
+    for (size_t i = 0; slots < 0 && c->quotas.n && i < c->pools.n; i++)
+        if (c->pools.v[i]->pending_n)
+            c->pools.v[i]->dirty = true;
 }
 
 void quota_taken_back(const struct core *c)

@@ -139,6 +139,34 @@ static const struct core_pool_options pools[] = {
      .agent_reconnect_wait_ms = 5000},
 };
 
+/* What a quota of all pools keeps waiting in one starts when his work in another ends, also where
+ * he has had nothing yet. */
+static void test_quota_over_pools(void **state)
+{
+    static const struct core_quota quotas[] = {{"*", NULL, 2}};
+    struct core_options o = core_options_default;
+    struct core_alloc_view a;
+    struct world w;
+    o.pools = pools;
+    o.pools_n = 1;
+    o.quotas = quotas;
+    o.quotas_n = 1;
+    world_init(&w, &o);
+    hello(&w, "a", "");
+    hello(&w, "b", "gpu");
+    int64_t first = create(&w, 2, 0, "");
+    world_run(&w, 1);
+    create(&w, 2, 0, "gpu");
+    assert_true(core_alloc_at(w.core, 1, &a));
+    assert_int_equal(a.wait, CORE_WAIT_QUOTA);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = first});
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_true(core_alloc_at(w.core, 0, &a));
+    assert_int_equal(a.trial_id, 2);
+    assert_int_equal(a.state, ALLOC_ASSIGNED);
+    world_finish(&w);
+}
+
 /* A patch is checked as it will be once those before it are made. */
 static void test_several(void **state)
 {
@@ -212,7 +240,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together),   cmocka_unit_test(test_places),
         cmocka_unit_test(test_many_moves), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pools),      cmocka_unit_test(test_several),
+        cmocka_unit_test(test_pools),      cmocka_unit_test(test_quota_over_pools),
+        cmocka_unit_test(test_several),
         cmocka_unit_test(test_pool_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
