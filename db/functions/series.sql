@@ -8,9 +8,9 @@ $$;
 -- The items of a metric over [p_from, p_to] as one text, in order of steps: of each chunk its lowest and highest point,
 -- of a single report its one. From the coarsest chunks that give nearly p_buckets: somewhat fewer will do, since the
 -- next finer ones are four times as many. The first and the last report come as themselves. Where no chunk is coarse enough
--- all reports do: those of chunks, also beyond the bounds, as "#steps,steps;seconds,seconds;value,value".
-CREATE OR REPLACE FUNCTION series_items(p_trial integer, p_grp text, p_from integer, p_to integer, p_name text, p_buckets bigint)
-    RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- all reports do: with p_ready those of chunks, also beyond the bounds, as "#steps,steps;seconds,seconds;value,value".
+CREATE OR REPLACE FUNCTION series_lines(p_trial integer, p_grp text, p_from integer, p_to integer, p_name text, p_buckets bigint,
+                                        p_ready boolean) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     h metric_heads;
     lvl integer := 0;
@@ -55,7 +55,7 @@ BEGIN
                   AND c.last_steps + 0 >= p_from AND c.after_steps < p_to OFFSET 0) c;
         END IF;
         covered := least(greatest(h.closed_steps, covered), h.steps - 1); -- without a tail the last report once more
-    ELSIF h.closed > 0 AND h.kept IS NULL AND p_from <= h.closed_steps THEN
+    ELSIF p_ready AND h.closed > 0 AND h.kept IS NULL AND p_from <= h.closed_steps THEN
         SELECT string_agg('#' || c.report_steps || ';' || c.report_times || ';' || c.list, E'\n' ORDER BY c.seq),
                count(*) = count(c.list) INTO chunks, ready
             FROM (SELECT c.seq, c.report_steps, c.report_times, c.report_values->>p_name list FROM metric_chunks c
@@ -75,3 +75,7 @@ BEGIN
     END IF;
     RETURN concat_ws(E'\n', first, chunks, finer, tail);
 END $$;
+
+-- As the former release reads it: a report a line.
+CREATE OR REPLACE FUNCTION series_items(p_trial integer, p_grp text, p_from integer, p_to integer, p_name text, p_buckets bigint)
+    RETURNS text LANGUAGE sql STABLE AS $$ SELECT series_lines(p_trial, p_grp, p_from, p_to, p_name, p_buckets, false) $$;

@@ -100,7 +100,7 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
         news_args(DB_ARGS, n), cb, arg);
 }
 
-/* Reports of a trial that was shown before, as series_items() has them. */
+/* Reports of a trial that was shown before, as series_lines() has them. */
 #define NEW_ITEMS                                                                                  \
     "SELECT string_agg(i.item, E'\\n') FROM (SELECT point_text(" VALUE ", m.steps, m.end_time) item " \
     "FROM " REPORTS "AND m.id > $4::bigint ORDER BY m.steps) i"
@@ -135,9 +135,9 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         "coalesce(jsonb_agg(id ORDER BY id) FILTER (WHERE is_new), '[]') promoted, "
         "(SELECT coalesce(jsonb_agg(s), '[]') FROM jsonb_array_elements($9::jsonb) s "
         "WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) demoted FROM best), "
-        "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_items(t.id, $2, "
+        "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_lines(t.id, $2, "
         "$5::bigint::integer, $6::bigint::integer, $3, "
-        "($8::bigint - 2) / 4 + 2) ELSE (" NEW_ITEMS ") END items, "
+        "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, "
         NEWEST " newest FROM best t) "
         "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
         "',\"demotedTrials\":' || n.demoted::text || '}' END, e.state IN (" ENDED_STATES "), "

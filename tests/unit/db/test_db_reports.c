@@ -431,7 +431,9 @@ static void test_series(void **state)
     static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'training', s, "
                               "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s * 7 %% 40)), "
                               "to_timestamp(s)), '' ORDER BY s) FROM generate_series(1, 40) s";
-    static const char few[] = "SELECT translate(series_items(%d, 'training', 0, 100, 'loss', 2), '\n ', '|')";
+    static const char few[] = "SELECT translate(series_lines(%d, 'training', 0, 100, 'loss', 2, true), '\n ', '|')";
+    static const char all[] = "SELECT string_agg(left(x, 10), '|') FROM regexp_split_to_table("
+                              "%s, '\n') x";
     char sql[512];
     ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
         "SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() FROM unnest('{9999,20000}'::integer[]) i");
@@ -444,6 +446,11 @@ static void test_series(void **state)
         assert_string_equal(ask(sql), "[7,1,1]|[2,6,6][37,11,11]|[1,23,23][39,17,17]|[31,33,33]|[38,34,34]|"
                                       "[5,35,35]|[12,36,36]|[19,37,37]|[26,38,38]|[33,39,39]|[0,40,40]");
     }
+    /* The former release reads a report a line. */
+    snprintf(sql, sizeof sql, all, "series_lines(9999, 'training', 15, 34, 'loss', 100, true)");
+    assert_string_equal(ask(sql), "#1,2,3,4,5|#17,18,19,|[31,33,33]|[38,34,34]");
+    snprintf(sql, sizeof sql, all, "series_items(9999, 'training', 31, 34, 'loss', 100)");
+    assert_string_equal(ask(sql), "[17,31,31]|[24,32,32]|[31,33,33]|[38,34,34]");
 }
 
 /* At which steps an experiment has reported what, once chunks are full: what is known there already

@@ -177,9 +177,9 @@ static void batches_go_and_summaries_stay(void **state)
     assert_string_equal(ask("SELECT string_agg(DISTINCT grp, ',') FROM metric_chunks "
                             "WHERE trial_id = 2"), "validation");
     assert_string_equal(ask("SELECT count(*) FROM metrics WHERE trial_id IN (1, 3)"), "320");
-    assert_string_equal(ask("SELECT series_items(2, 'training', 0, 100, 'loss', 10)"), "");
+    assert_string_equal(ask("SELECT series_lines(2, 'training', 0, 100, 'loss', 10, true)"), "");
     assert_string_equal(ask("SELECT count(*) > 9 FROM regexp_split_to_table("
-                            "series_items(2, 'validation', 0, 100, 'loss', 10), '[\n,]')"), "t");
+                            "series_lines(2, 'validation', 0, 100, 'loss', 10, true), '[\n,]')"), "t");
     for (int kind = 0; kind < RETENTION_KINDS; kind++)
         assert_int_equal(cut((enum db_retention_kind)kind, 4, 1000), 0); /* it lives */
 }
