@@ -21,7 +21,7 @@ enum {
                              * it runs as its owner */
     RIGHT_ACCOUNT = 1 << 8, /* a user's own name, password and tokens */
     RIGHT_FOUND = 1 << 9,   /* new workspaces */
-    RIGHT_PLACE = 1 << 10,  /* change and archive a workspace or a project */
+    RIGHT_PLACE = 1 << 10,  /* change and archive a workspace or a project; views shown in it */
     RIGHT_GRANT = 1 << 11,   /* give and take roles in a workspace */
     RIGHT_CLUSTER = 1 << 12, /* users, groups, agents, stores, settings, what the master keeps */
     RIGHT_ALL = (1 << 13) - 1,

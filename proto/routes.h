@@ -120,6 +120,11 @@
     X(put_template, PUT, "/api/v1/templates/{template.name}", USER, DEFAULT)                       \
     X(patch_template, PATCH, "/api/v1/templates/{templateName}", USER, DEFAULT)                    \
     X(delete_template, DELETE, "/api/v1/templates/{templateName}", USER, DEFAULT)                  \
+    X(get_views, GET, "/api/v1/views", USER, DEFAULT)                                              \
+    X(post_view, POST, "/api/v1/views", USER, DEFAULT)                                             \
+    X(get_view, GET, "/api/v1/views/{viewId}", USER, DEFAULT)                                      \
+    X(patch_view, PATCH, "/api/v1/views/{viewId}", USER, DEFAULT)                                  \
+    X(delete_view, DELETE, "/api/v1/views/{viewId}", USER, DEFAULT)                                \
     X(get_workspaces, GET, "/api/v1/workspaces", USER, DEFAULT)                                    \
     X(post_workspace, POST, "/api/v1/workspaces", USER, DEFAULT)                                   \
     X(get_workspace, GET, "/api/v1/workspaces/{id}", USER, DEFAULT)                                \

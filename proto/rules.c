@@ -15,7 +15,7 @@ const struct rule rules_all[ROUTE_COUNT] = {
 bool subject_is_number(enum subject s)
 {
     return s == SUBJECT_EXP || s == SUBJECT_TRIAL || s == SUBJECT_WORKSPACE ||
-           s == SUBJECT_PROJECT || s == SUBJECT_USER || s == SUBJECT_TOKEN;
+           s == SUBJECT_PROJECT || s == SUBJECT_USER || s == SUBJECT_VIEW || s == SUBJECT_TOKEN;
 }
 
 static int id_add(const struct rule *r, const json_t *v, json_t *ids, struct det_err *err)

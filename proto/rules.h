@@ -33,6 +33,7 @@ enum subject {
     SUBJECT_TEMPLATE,
     SUBJECT_MODEL,
     SUBJECT_USER,
+    SUBJECT_VIEW, /* of the page; one that is not shared is not there for others */
     SUBJECT_TOKEN, /* seen by its owner and administrators only */
     SUBJECT_COUNT
 };
@@ -161,6 +162,11 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(put_template, EDIT, TEMPLATE, "template.name")                                               \
     X(patch_template, EDIT, TEMPLATE, "templateName")                                              \
     X(delete_template, DELETE, TEMPLATE, "templateName")                                           \
+    X(get_views, SEE, NONE, "")                                                                    \
+    X(post_view, CREATE, ASKS, "")                                                                 \
+    X(get_view, SEE, NONE, "")                                                                     \
+    X(patch_view, PLACE, VIEW, "viewId")                                                           \
+    X(delete_view, PLACE, VIEW, "viewId")                                                          \
     X(get_workspaces, SEE, NONE, "")                                                               \
     X(post_workspace, FOUND, NONE, "")                                                             \
     X(get_workspace, SEE, NONE, "")                                                                \

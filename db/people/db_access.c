@@ -33,6 +33,9 @@ static const char *const statements[ACCESS_KINDS] = {
                             "JOIN models m ON m.id = model_at(k)"),
     [ACCESS_USER] = ACCESS("SELECT k, u.id owner_id, NULL::integer workspace_id " IDS
                            "JOIN users u ON u.id = k::bigint"),
+    [ACCESS_VIEW] = ACCESS("SELECT k, v.user_id owner_id, v.workspace_id " IDS
+                           "JOIN page_views v ON v.id = k::bigint AND (v.user_id = $2::integer OR "
+                           "v.workspace_id IS NOT NULL)"),
     [ACCESS_TOKEN] = ACCESS("SELECT k, t.user_id owner_id, NULL::integer workspace_id " IDS
                             "JOIN access_tokens t ON t.id = k::bigint"),
 };

@@ -16,6 +16,7 @@ enum db_access_kind {
     ACCESS_TEMPLATE,
     ACCESS_MODEL,
     ACCESS_USER,
+    ACCESS_VIEW, /* those that the user who asks may see */
     ACCESS_TOKEN,
     ACCESS_KINDS
 };

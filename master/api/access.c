@@ -25,6 +25,7 @@ static const struct {
     [SUBJECT_TEMPLATE] = {ACCESS_TEMPLATE, "template"},
     [SUBJECT_MODEL] = {ACCESS_MODEL, "model"},
     [SUBJECT_USER] = {ACCESS_USER, "user"},
+    [SUBJECT_VIEW] = {ACCESS_VIEW, "view"},
     [SUBJECT_TOKEN] = {ACCESS_TOKEN, "token"},
 };
 

@@ -16,6 +16,7 @@ enum { BODY_BYTES_MAX = 256 << 10, DETAIL_BYTES_MAX = 4096, TEXT_MAX = 200, LIST
 static const char *const members[] = {
     "active",
     "activate",
+    "address",
     "admin",
     "agentGid",
     "agentGroup",

@@ -20,7 +20,7 @@ ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays
          "post_group", "put_group", "delete_group", "assign_groups"} | COLLECTS
 READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
 EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "make_login_link", "post_user_setting",
-             "reset_user_setting", "create_experiment", "put_external_experiment", "post_template", "post_workspace", "post_project", "post_model"}
+             "reset_user_setting", "create_experiment", "put_external_experiment", "post_template", "post_workspace", "post_project", "post_model", "post_view"}
 # GETs in which a person would speak for the trial.
 SPOKEN = {"rendezvous", "preemption_signal"}
 # By the setting `basic` everybody may do these too.

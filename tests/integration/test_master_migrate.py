@@ -25,6 +25,7 @@ INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hpara
 INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, end_time)
     SELECT 9, g, 1, s, jsonb_build_object(k, jsonb_build_object('loss', s / 100.0)), now()
     FROM (VALUES ('training', 'avg_metrics'), ('validation', 'validation_metrics')) v(g, k), generate_series(10, 30, 10) s;
+INSERT INTO user_settings VALUES (77, 'page.views', 'mine', '/det/experiments?search=x'), (77, 'page.views', 'away', '//x'), (77, 'other', 'k', '/det/');
 INSERT INTO task_logs (task_id, allocation_id, source, stdtype, time, log, log_offset) VALUES ('5.r9', '5.r9.1', 'task', 'stdout', now(), 'hello', 0);
 """
 
@@ -78,6 +79,7 @@ def reads(c, name):
     trials = c.trials(5)
     assert [t["id"] for t in trials] == [9] and trials[0]["hparams"] == {"lr": 0.5}, trials
     assert "hello" in c.logs(9)
+    assert c.sql("SELECT user_id, name, address, workspace_id IS NULL FROM page_views", name) == "77|mine|/det/experiments?search=x|t"
     chart = c.api("GET", "/trials/time-series?trialIds=9&metricNames=loss&group=training")["trials"][0]["metrics"][0]["data"]
     assert [(p["batches"], p["values"]["loss"]) for p in chart] == [(10, 0.1), (20, 0.2), (30, 0.3)], chart
     told = c.api("GET", "/experiments/metrics-stream/metric-names?ids=5")["result"]

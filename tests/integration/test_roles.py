@@ -27,9 +27,9 @@ KINDS = {"victor": (VIEWER, LOOKS), "rita": (EDITOR_RESTRICTED, WORKS), "edgar":
 # What everybody may do anywhere, by the setting.
 EVERYBODY = {"owner": {"OPEN", "SEE", "CREATE", "FOUND"}, "basic": {"OPEN", "SEE", "CREATE", "FOUND", "OPERATE", "EDIT"}, "rbac": {"OPEN", "SEE"}}
 # In a workspace, where a role in it counts; a user's account and tokens are in none.
-PLACED = {"EXP", "TRIAL", "CKPT", "JOB", "TASK", "ALLOC", "WORKSPACE", "PROJECT", "TEMPLATE", "MODEL"}
+PLACED = {"EXP", "TRIAL", "CKPT", "JOB", "TASK", "ALLOC", "WORKSPACE", "PROJECT", "TEMPLATE", "MODEL", "VIEW"}
 # What those routes are about that find it out themselves.
-ASKS = {"create_experiment": "PROJECT", "put_external_experiment": "PROJECT", "collect_checkpoints": "EXP", "post_token": "USER", "post_model": "WORKSPACE", "delete_model_version": "MODEL",
+ASKS = {"create_experiment": "PROJECT", "put_external_experiment": "PROJECT", "collect_checkpoints": "EXP", "post_token": "USER", "post_model": "WORKSPACE", "post_view": "WORKSPACE", "delete_model_version": "MODEL",
         "add_assignments": "WORKSPACE", "remove_assignments": "WORKSPACE"}
 # A task asks with its own token for its own trial; of what is open to people nothing else is open to it.
 OF_TASKS = {"get_me", "patch_checkpoints"}

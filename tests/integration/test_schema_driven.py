@@ -45,6 +45,7 @@ REASONS = {
     "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",
     "trials_task_id_key": "a digest of the leadership's nonce and the request",
+    "page_views_pkey": COUNTED, "page_views_user_id_fkey": KEPT, "page_views_workspace_id_fkey": KEPT,
     "models_pkey": COUNTED, "models_user_id_fkey": KEPT, "models_workspace_id_fkey": KEPT, "model_versions_pkey": COUNTED,
     "model_versions_model_id_fkey": "model_register() has locked the model", "model_versions_user_id_fkey": KEPT,
     "model_versions_model_id_version_key": "model_register() counts under the model's lock",
@@ -132,6 +133,10 @@ class Drive:
         twice(self.user, "post_template", body, template__name="t")
         refused(self.user, "post_template", {**body, "name": "u", "workspaceId": 99999}, template__name="u")
 
+    def views(self):
+        twice(self.user, "post_view", {"name": "v", "address": "/det/experiments"})
+        refused(self.user, "post_view", {"name": "w", "address": "/det/experiments", "workspaceId": 99999})
+
     def models(self):
         twice(self.user, "post_model", {"name": "m"})
         refused(self.user, "post_model", {"name": "M"})
@@ -189,6 +194,7 @@ DRIVEN = {
     Drive.workspaces: ["workspaces_name_key", "workspaces_name", "projects_workspace_id_name_key", "projects_name",
                        "projects_workspace_id_fkey"],
     Drive.templates: ["templates_pkey", "templates_workspace_id_fkey"],
+    Drive.views: ["page_views_once"],
     Drive.models: ["models_name"],
     Drive.move: ["experiments_project_id_fkey"],
     Drive.agents: ["agent_settings_pkey"],

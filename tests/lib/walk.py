@@ -22,7 +22,7 @@ HIDDEN = {"patch_token"}
 MANY = {"activate_experiments", "pause_experiments", "cancel_experiments", "kill_experiments", "archive_experiments",
         "unarchive_experiments", "delete_experiments", "move_experiments"}
 LAST = ["delete_model_version", "delete_model", "cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
-        "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template", "archive_project", "unarchive_project",
+        "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template", "delete_view", "archive_project", "unarchive_project",
         "archive_workspace", "unarchive_workspace"]
 CLUSTER_ADMIN, WORKSPACE_ADMIN, WORKSPACE_CREATOR, VIEWER, EDITOR, EDITOR_RESTRICTED = range(1, 7)
 
@@ -62,6 +62,7 @@ class Work:
         self.group = self.admin.call("post_group", {"name": name + "'s friends" if lab else "friends", "addUsers": [self.ids[other]]})["group"]["groupId"]
         self.template = name
         self.model = name
+        self.view = self.ann.call("post_view", {"name": name, "address": "/det/experiments", "workspaceId": self.workspace})["view"]["id"]
         self.ann.call("post_model", {"name": name, "workspaceId": lab or 1})
         self.ann.call("post_template", {"name": name, "config": {"description": "d"}, "workspaceId": lab or 1}, template__name=name)
 
@@ -81,7 +82,7 @@ class Work:
         below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
         return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": self.template, "models": self.model, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
+                "templates": self.template, "models": self.model, "views": self.view, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
                 "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"], "workspace": self.workspace,
                 "by-external-id": "x", "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
@@ -100,6 +101,7 @@ class Work:
                 "post_checkpoint": {"taskId": log["taskId"], "uuid": self.checkpoint, "metadata": {"steps_completed": 1}},
                 "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
                 "post_template": {"config": {"description": "e"}, "workspaceId": self.workspace},
+                "post_view": {"name": "v", "address": "/det/clusters", "workspaceId": self.workspace}, "patch_view": {"name": "w"},
                 "post_model": {"name": "m", "workspaceId": self.workspace}, "move_model": {"destinationWorkspaceId": self.workspace},
                 "post_model_version": {"checkpointUuid": self.checkpoint},
                 "post_checkpoint_metadata": {"checkpoint": {"metadata": {"k": 1}}},
