@@ -12,9 +12,11 @@ import uuid
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import people  # noqa: E402
 from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
+from walk import log_in  # noqa: E402
 
 LARGER = 8 if os.environ.get("DET_SANITIZED") else 1  # what is freed is kept for a while
 CONFIG = """
@@ -171,6 +173,36 @@ def settings(c, user):
     assert user.call("get_user_setting")["settings"] == []
 
 
+def views(c, user):
+    """Its owner's alone, until he shows it in a workspace; then everybody sees it, and only he changes it."""
+    people.add(c, "vera")
+    vera = log_in(c.port, "vera")
+    mine = user.call("post_view", {"name": "b", "address": "/det/experiments?search=x"})["view"]
+    assert (mine["username"], mine["workspaceId"], mine["workspaceName"]) == ("admin", 0, ""), mine
+    user.call("post_view", {"name": "A", "address": "/det/clusters"})
+    hers = vera.call("post_view", {"name": "b", "address": "/det/jobs"})["view"]
+    assert [v["name"] for v in user.call("get_views")["views"]] == ["A", "b"]
+    for op in ("get_view", "patch_view", "delete_view"):
+        for who, view in ((vera, mine["id"]), (user, hers["id"]), (user, 0)):  # administrators neither
+            who.refused(404, f"view {view} not found", op, *[{"name": "c"}] * (op == "patch_view"), viewId=view)
+    assert user.call("patch_view", {"workspaceId": 1}, viewId=mine["id"])["view"] == {**mine, "workspaceId": 1, "workspaceName": "Uncategorized"}
+    assert [(v["name"], v["username"]) for v in vera.call("get_views")["views"]] == [("b", "vera"), ("b", "admin")]
+    assert vera.call("get_view", viewId=mine["id"])["view"]["address"] == mine["address"]
+    vera.refused(403, "belongs to admin", "patch_view", {"name": "c"}, viewId=mine["id"])
+    vera.refused(403, "belongs to admin", "delete_view", viewId=mine["id"])
+    user.refused(409, "already", "patch_view", {"name": "A"}, viewId=mine["id"])
+    user.refused(409, "already", "post_view", {"name": "A", "address": "/det/jobs"})
+    user.refused(404, "workspace 999 not found", "patch_view", {"workspaceId": 999}, viewId=mine["id"])
+    for bad in ({"name": "c"}, {"address": "/det/x"}, {"name": "c", "address": "//elsewhere.invalid"}, {"name": "c", "address": "/det/x", "workspaceId": -1}):
+        user.refused(400, "", "post_view", bad)
+    assert user.call("patch_view", {"name": "c", "workspaceId": 0}, viewId=mine["id"])["view"] == {**mine, "name": "c"}
+    assert len(vera.call("get_views")["views"]) == 1 and user.call("get_views", name="C", limit=-1)["pagination"]["total"] == 1
+    assert vera.call("delete_view", viewId=hers["id"]) == {}
+    c.sql("INSERT INTO page_views (user_id, name, address) SELECT 1, 'n' || n, '/det/x' FROM generate_series(3, 200) n")
+    user.refused(400, "delete one", "post_view", {"name": "one more", "address": "/det/x"})
+    assert len(user.call("get_views")["views"]) == 100 and len(user.call("get_views", limit=-1)["views"]) == 200
+
+
 def archives(c, user, agent):
     """From a store on the master's own host."""
     create(user, CONFIG.replace("name: places", "name: run"), activate=True)
@@ -264,6 +296,7 @@ def main():
         remembered(user)
         templates(user)
         settings(c, user)
+        views(c, user)
         archives(c, user, agent)
         agent.close()
     print("test_api_places: passed")

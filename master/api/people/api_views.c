@@ -36,7 +36,8 @@ void api_get_views(struct shell *sh, struct http_req *req)
 /* What a request asks of one view; texts are of the request's memory. */
 struct view_call {
     struct http_req *req;
-    int64_t id; /* 0: a new one */
+    int64_t id; /* of the path */
+    bool is_new;
     struct db_view_words words;
 };
 
@@ -53,7 +54,7 @@ static void on_one(void *arg, const struct db_result *r)
 static struct view_call *call_of(struct http_req *req)
 {
     struct view_call *c = http_mem(req, sizeof *c);
-    *c = (struct view_call){req, 0, {NULL, NULL, VIEW_KEEP}};
+    *c = (struct view_call){.req = req, .words = {NULL, NULL, VIEW_KEEP}};
     return api_id(req, "viewId", &c->id) ? c : NULL;
 }
 
@@ -68,9 +69,10 @@ static void on_written(void *arg, const struct db_result *r)
 {
     const struct view_call *c = arg;
     if (strcmp(db_sqlstate(r), "23505") == 0)
-        http_fail(c->req, DET_EEXIST, "there is a view named \"%.80s\" already: choose another name",
+        http_fail(c->req, DET_EEXIST,
+                  "there is a view named \"%.80s\" already: choose another name",
                   c->words.name ? c->words.name : "");
-    else if (db_rc(r) == 0 && db_rows(r) == 0 && !c->id)
+    else if (db_rc(r) == 0 && db_rows(r) == 0 && c->is_new)
         http_fail(c->req, DET_ESTATE, "you have %d views, which is all that are kept: delete one",
                   VIEWS_MAX);
     else
@@ -82,10 +84,10 @@ static void view_write(void *arg)
     struct view_call *c = arg;
     struct db *db = c->req->sh->db;
     int64_t user_id = c->req->who.user_id;
-    if (c->id)
-        db_view_edit(db, user_id, c->id, &c->words, on_written, c);
-    else
+    if (c->is_new)
         db_view_create(db, user_id, &c->words, VIEWS_MAX, on_written, c);
+    else
+        db_view_edit(db, user_id, c->id, &c->words, on_written, c);
 }
 
 /* Who may add to a workspace may show views in it. */
@@ -110,13 +112,15 @@ static const struct wire_field words_fields[] = {
     {"workspaceId", WIRE_I32, offsetof(struct db_view_words, workspace_id), 0, NULL},
 };
 
-static int words_check(const struct db_view_words *w, struct det_err *err)
+static int words_check(const struct view_call *c, struct det_err *err)
 {
+    const struct db_view_words *w = &c->words;
     int rc = w->name ? view_check_name(w->name, err) : 0;
     if (rc == 0 && w->address)
         rc = view_check_address(w->address, err);
-    if (rc == 0 && w->workspace_id < VIEW_KEEP)
-        rc = det_fail(err, DET_EINVAL, "workspaceId: expected a workspace's id, or 0 for nobody else");
+    if (rc == 0 && w->workspace_id < (c->is_new ? VIEW_PRIVATE : VIEW_KEEP))
+        rc = det_fail(err, DET_EINVAL,
+                      "workspaceId: expected a workspace's id, or 0 for nobody else");
     return rc;
 }
 
@@ -134,7 +138,7 @@ static void view_post(struct view_call *c)
     JSON_OWN body = NULL;
     if (!api_decode(req, words_fields, DET_ARRAY_LEN(words_fields), w, &body))
         return;
-    if (words_check(w, &err) < 0) {
+    if (words_check(c, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }
@@ -149,7 +153,7 @@ static void view_post(struct view_call *c)
 void api_post_view(struct shell *sh, struct http_req *req)
 {
     struct view_call *c = http_mem(req, sizeof *c);
-    *c = (struct view_call){req, 0, {"", "", VIEW_PRIVATE}};
+    *c = (struct view_call){.req = req, .is_new = true, .words = {"", "", VIEW_PRIVATE}};
     view_post(c);
 }
 

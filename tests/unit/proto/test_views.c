@@ -12,7 +12,8 @@ struct bad {
 
 static void test_names(void **state)
 {
-    static const char *const good[] = {"a", "slow <b>against</b> fast", "a/b", "\xc3\xa9t\xc3\xa9", "7"};
+    static const char *const good[] = {"a", "slow <b>against</b> fast", "a/b", "\xc3\xa9t\xc3\xa9",
+                                       "7"};
     static const struct bad bad[] = {{"", "not blank"}, {" \t", "not blank"}, {" a", "space"},
                                      {"a ", "space"},   {"a\nb", "control"},  {"a\x7f", "control"}};
     struct det_err err;
