@@ -9,6 +9,7 @@ import { ExperimentsPage } from "./experiments/experiments";
 import { LogsPage } from "./trial/logs";
 import { OldLink } from "./old_links";
 import { TrialPage } from "./trial/trial";
+import { ViewPage } from "./view";
 
 type Variables = Record<string, string>;
 export interface PageRoute {
@@ -50,6 +51,7 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/admin", title: "Users", page: UsersPage },
     { pattern: "/det/admin/:tab", title: "Users", page: UsersPage },
     { pattern: "/det/master", title: "Master", page: MasterPage },
+    { pattern: "/det/views/:id", title: "View", page: ViewPage },
     { pattern: "/det/tokens", title: "Tokens", page: TokensPage },
     ...["/det/logs", "/det/cluster", "/det/cluster/:tab", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
         "/det/experiments/:id/trials/:trial", "/det/experiments/:id/trials/:trial/:tab", "/det/experiments/:id/:tab", "/det/experiments/:id/:tab/:viz",

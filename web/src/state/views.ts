@@ -1,30 +1,43 @@
-/* Addresses with a name, which the master keeps for their owner: a view is what is seen. */
+/* Addresses with a name, which the master keeps: a view is what is seen, its owner's alone or shown in a workspace. */
 import { signal } from "@preact/signals";
-import { call } from "../api/client";
+import { call, type Messages } from "../api/client";
 
-export interface View { name: string; address: string }
+export type View = Messages["View"];
+export interface Views { own: View[]; shown: View[]; more: number }
+/* What is told of one that is saved: 0 is no workspace. */
+export interface Words { name?: string; address?: string; workspaceId?: number }
 
-const PLACE = "page.views";
-export const views = signal<View[]>([]);
+const MOST = 500;
+/* Own ones, those of others, and how many of the latter are not listed. */
+export const views = signal<Views>({ own: [], shown: [], more: 0 });
 
 /* Only pages of ours: nobody is led elsewhere by what is stored. */
-const isOurs = (address: string): boolean => /^\/det\/(?!\/)/.test(address);
+export const isOurs = (address: string): boolean => /^\/det\/(?!\/)/.test(address);
 
-export function viewsOf(settings: { key: string; storagePath: string; value: string }[]): View[] {
-    return settings.filter((s) => s.storagePath === PLACE && isOurs(s.value)).map((s) => ({ name: s.key, address: s.value }))
-        .sort((a, b) => a.name.localeCompare(b.name));
+export function viewsOf(list: View[], owner: number | undefined, total = list.length): Views {
+    const ours = list.filter((v) => isOurs(v.address));
+    return { own: ours.filter((v) => v.userId === owner), shown: ours.filter((v) => v.userId !== owner), more: Math.max(0, total - list.length) };
 }
 
-export async function readViews(): Promise<void> {
-    views.value = viewsOf((await call("GET /api/v1/users/setting")).settings);
+export async function readViews(owner: number | undefined): Promise<void> {
+    const r = await call("GET /api/v1/views", { query: { limit: MOST } });
+    views.value = viewsOf(r.views, owner, r.pagination.total);
 }
 
-async function write(name: string, address: string): Promise<void> {
-    await call("POST /api/v1/users/setting", { body: { settings: [{ key: name, storagePath: PLACE, value: address }] } });
-    await readViews();
+/* One's own of the same name is replaced. */
+export function saveView(words: Required<Words>): Promise<{ view: View }> {
+    const same = views.value.own.find((v) => v.name === words.name);
+    return same ? changeView(same.id, words) : call("POST /api/v1/views", { body: words });
 }
 
-/* One of the same name is replaced. */
-export const keepView = (name: string, address: string): Promise<void> => write(name.trim(), address);
-/* The master has no way to take one setting away: an empty one is none. */
-export const dropView = (name: string): Promise<void> => write(name, "");
+export const changeView = (viewId: number, words: Words): Promise<{ view: View }> => call("PATCH /api/v1/views/{viewId}", { path: { viewId }, body: words });
+export const deleteView = (viewId: number): Promise<unknown> => call("DELETE /api/v1/views/{viewId}", { path: { viewId } });
+export const readView = async (viewId: string, signal: AbortSignal): Promise<View> => (await call("GET /api/v1/views/{viewId}", { path: { viewId }, signal })).view;
+
+/* Where a view can be shown. */
+export async function readPlaces(): Promise<{ id: number; name: string }[]> {
+    return (await call("GET /api/v1/workspaces", { query: { sortBy: "SORT_BY_NAME", limit: MOST } })).workspaces.filter((w) => !w.archived);
+}
+
+/* The address of a view, which is short, whatever it holds. */
+export const linkOf = (v: View): string => `/det/views/${v.id}`;

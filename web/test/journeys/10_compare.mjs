@@ -38,11 +38,11 @@ async function saves(page, another) {
     const other = await another();
     await other.getByRole("link", { name: "slow <b>against</b> fast" }).waitFor();
     await other.context().close();
-    await views.getByRole("button", { name: "Forget the view slow" }).click();
-    await dialog.getByRole("button", { name: "Forget" }).click();
+    await views.getByRole("button", { name: "Change the view slow" }).click();
+    await dialog.getByRole("button", { name: "Delete this view" }).click();
+    await dialog.getByRole("button", { name: "Delete", exact: true }).click();
     await views.getByRole("link").waitFor({ state: "detached" });
-    const { settings } = await api("GET", "/users/setting");
-    check(settings.every((s) => !s.value), JSON.stringify(settings));
+    check(!(await api("GET", "/views")).views.length, "it is there still");
 }
 
 export default async function ({ page, another }) {
