@@ -40,6 +40,8 @@ INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, 
            CASE WHEN n > 0 AND t % 2 = 0 THEN 'DELETED' ELSE 'COMPLETED' END, 10000 - n * 1000, start + (t * 7 % 991) * interval '1 second', '{"steps_completed": 10000}',
            '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 + t % 1000
     FROM made, generate_series(0, CASE WHEN e % 10 = 0 THEN 2 ELSE 0 END) n;
+INSERT INTO page_views (id, user_id, name, address, workspace_id)
+    SELECT 1000 + v, 1001 + v % 20, 'view-' || v, '/det/experiments?search=net+' || v, 1001 + v % 4 FROM generate_series(1, 200) v;
 INSERT INTO models (id, name, description, notes, labels, metadata, workspace_id, user_id, last_version)
     SELECT 1000 + m, 'model-' || m, 'number ' || m, '', jsonb_build_array('label-' || m % 7), '{"k": 1}', 1001 + m % 4, 1000 + m, 5 FROM generate_series(1, 20) m;
 INSERT INTO model_versions (model_id, version, checkpoint_uuid, user_id, name, comment, notes, labels, metadata)

@@ -77,6 +77,7 @@ VALUES = {
     "get_templates.sortBy": lambda w: "SORT_BY_NAME", "get_workspaces.sortBy": lambda w: "SORT_BY_NAME",
     "get_workspace_projects.sortBy": lambda w: random.choice(["SORT_BY_CREATION_TIME", "SORT_BY_LAST_EXPERIMENT_START_TIME", "SORT_BY_NAME"]),
     "sortByMetric": lambda w: "loss", "sortKey": lambda w: "loss", "includeBatchMetrics": lambda w: "true", "group": lambda w: "validation",
+    "get_views.name": lambda w: f"view-{random.randint(1, 20)}",
     "get_models.name": lambda w: f"model-{random.randint(1, 20)}", "workspaceNames": lambda w: f"workspace-{random.randint(1, 4)}",
     "workspaceIds": lambda w: random.randint(1001, 1004), "workspaceId": lambda w: random.randint(1001, 1004), "get_models.id": lambda w: random.randint(1001, 1020),
     "get_models.sortBy": lambda w: random.choice(["SORT_BY_NAME", "SORT_BY_DESCRIPTION", "SORT_BY_LAST_UPDATED_TIME", "SORT_BY_NUM_VERSIONS", "SORT_BY_WORKSPACE"]),
@@ -99,7 +100,7 @@ VALUES = {
 PATH = {
     "experimentId": lambda w: w.experiment(), "trialId": lambda w: w.trial(), "labels.trialId": lambda w: w.trial(), "userId": lambda w: random.randint(1001, 1020),
     "username": lambda w: f"user-{random.randint(1, 20)}", "templateName": lambda w: f"template-{random.randint(1, 20)}",
-    "modelName": lambda w: f"model-{random.randint(1, 20)}", "modelVersionNum": lambda w: random.randint(1, 5),
+    "viewId": lambda w: random.randint(1001, 1200), "modelName": lambda w: f"model-{random.randint(1, 20)}", "modelVersionNum": lambda w: random.randint(1, 5),
     "checkpointUuid": lambda w: w.uuid(w.trial()), "taskId": lambda w: w.task(w.trial()), "allocationId": lambda w: w.task(w.trial()) + ".1",
     "get_workspace.id": lambda w: random.randint(1001, 1004), "get_workspace_projects.id": lambda w: random.randint(1001, 1004),
     "get_project.id": lambda w: random.randint(1001, 1012), "get_experiment_checkpoints.id": lambda w: w.experiment(),
