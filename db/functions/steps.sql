@@ -1,14 +1,16 @@
 -- At which steps trials of an experiment reported what.
 
 -- The steps of the live rows of (p_after, p_upto]. Mostly the names of a report are known at its steps, by what
--- others reported there: that is looked at first.
+-- others reported there: that is looked at first, row by row, since a plan of the experiment's first reports would
+-- read all its steps for ever.
 CREATE OR REPLACE FUNCTION keep_steps(p_trial integer, p_grp text, p_after integer, p_upto integer) RETURNS void
     LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     e integer := (SELECT experiment_id FROM trials WHERE id = p_trial);
 BEGIN
-    IF NOT EXISTS (SELECT FROM metrics m LEFT JOIN metric_steps o
-                       ON o.experiment_id = e AND o.grp = p_grp AND o.steps = m.steps AND NOT o.doubtful
+    IF NOT EXISTS (SELECT FROM metrics m LEFT JOIN LATERAL (
+                       SELECT names FROM metric_steps k WHERE k.experiment_id = e AND k.grp = p_grp AND k.steps = m.steps
+                       AND NOT k.doubtful OFFSET 0) o ON true
                    WHERE m.trial_id = p_trial AND m.grp = p_grp AND NOT m.archived
                      AND m.steps > p_after AND m.steps <= p_upto
                      AND (o.names IS NULL OR (m.metrics->metrics_key(p_grp)) - o.names <> '{}')) THEN
