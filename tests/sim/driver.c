@@ -1,101 +1,161 @@
-/* What master/shell/drive/driver.c does: one transaction in flight, then its other effects, in
- * order. */
+/* What master/shell/drive/driver.c does around the rules of a batch (core/keep/batch.h): here with
+ * a store, links and tasks that are models, and the crashes between any two of its deeds. */
 #include "sim.h"
+
+#include <string.h>
 
 static void later(struct sim *m, struct master *s, enum msg_kind kind, int64_t in_ms)
 {
     sim_later(m, in_ms, (struct msg){.kind = kind, .index = s->index, .conn = s->life});
 }
 
-void driver_gather(struct sim *m, struct master *s)
+static int64_t clock_of(const struct sim *m, const struct master *s)
 {
-    if (s->stage != STAGE_IDLE)
-        return;
-    s->stage = STAGE_DUE;
-    later(m, s, M_COMMIT, (int64_t)sim_random(m, 4));
+    return m->now_ms + s->offset_ms;
 }
 
-/* One of the rows of what is to be committed, and all that core_refused() lets follow from it. */
-static void refuse_row(struct sim *m, struct master *s)
+/* At most a few milliseconds after it is due. */
+static void arm_turn(struct sim *m, struct master *s)
+{
+    int64_t at = batch_turn_ms(&s->batch), now = clock_of(m, s);
+    bool is_held = s->batch.state == BATCH_HELD;
+    if (at == INT64_MAX && is_held) /* until PostgreSQL is back, which it hears of */
+        at = now + store_back_ms(m) - m->now_ms;
+    if (at == INT64_MAX)
+        return;
+    int64_t in_ms = at > now ? at - now : 0;
+    if (s->turn_at && s->turn_at <= m->now_ms + in_ms)
+        return;
+    in_ms += (int64_t)sim_random(m, 4);
+    s->turn_at = m->now_ms + in_ms;
+    later(m, s, M_TURN, in_ms);
+}
+
+void driver_db(struct sim *m, struct master *s)
+{
+    batch_db(&s->batch, !store_noticed(m), clock_of(m, s));
+}
+
+void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w)
+{
+    driver_db(m, s);
+    batch_post(&s->batch, ev, w);
+    arm_turn(m, s);
+}
+
+/* ---- The store's side ---- */
+
+/* One of the rows of what is to be committed is not to its liking; SIZE_MAX: none. */
+static size_t draw_bad_row(struct sim *m, const struct core_effects *f)
 {
     size_t rows = 0;
-    for (size_t i = 0; i < s->flight.n; i++)
-        rows += CORE_EFFECT_IS_ROW(s->flight.v[i].kind);
+    for (size_t i = 0; i < f->n; i++)
+        rows += CORE_EFFECT_IS_ROW(f->v[i].kind);
     size_t nth = rows ? sim_random(m, rows) : 0;
-    for (size_t i = 0; rows && i < s->flight.n; i++) {
-        if (!CORE_EFFECT_IS_ROW(s->flight.v[i].kind) || nth-- > 0)
-            continue;
-        sim_trace(m, "store     refuses row %zu of master %d, of kind %d", i, s->index,
-                  (int)s->flight.v[i].kind);
-        m->got.parked += core_refused(s->core, &s->flight, i, "no such rows here",
-                                      m->now_ms + s->offset_ms, master_wall_us(m));
-        return;
-    }
+    for (size_t i = 0; rows && i < f->n; i++)
+        if (CORE_EFFECT_IS_ROW(f->v[i].kind) && nth-- == 0)
+            return i;
+    return SIZE_MAX;
 }
 
 enum { REFUSED_PER_MILLE = 2 };
 
-void driver_commit(struct sim *m, struct master *s)
+static void commit(struct sim *m, struct master *s)
 {
-    if (sim_chance(m, 2)) {
-        master_crash(m, s);
-        return;
-    }
-    s->flight = s->batch;
-    s->batch = (struct core_effects)CORE_EFFECTS_INIT;
-    if (s->flight.n == 0) { /* one without rows still asks whether its master leads */
-        s->stage = STAGE_DURABLE;
-        later(m, s, M_PERFORM, 0);
-        return;
-    }
-    if (sim_chance(m, REFUSED_PER_MILLE))
-        refuse_row(m, s);
+    if (s->batch.is_overdue)
+        m->got.again++;
+    else if (!s->batch.is_singly)
+        s->bad_row =
+            sim_chance(m, REFUSED_PER_MILLE) ? draw_bad_row(m, &s->batch.effects) : SIZE_MAX;
     bool slow = m->now_ms < m->store.slow_until;
-    s->stage = STAGE_IN_FLIGHT;
+    s->sent_ms = m->now_ms;
     later(m, s, M_APPLY, (int64_t)sim_random(m, slow ? 3000 : 3));
 }
 
-/* All rows or none: those of another epoch are refused. */
-static bool apply(struct sim *m, int64_t epoch, const struct core_effects *flight)
+/* All rows or none: those of another epoch are refused, and those of a batch that does not follow;
+ * one that is there already is done. */
+static enum batch_answer apply(struct sim *m, int64_t epoch, int64_t number,
+                               const struct core_effects *f)
 {
     if (epoch != m->store.epoch) {
         m->got.refused++;
-        return false;
+        return BATCH_BROKEN;
     }
-    for (size_t i = 0; i < flight->n; i++)
-        if (CORE_EFFECT_IS_ROW(flight->v[i].kind)) {
-            sim_mix_effect(m, &flight->v[i]);
-            sim_trace_effect(m, &flight->v[i]);
-            store_apply(m, &flight->v[i]);
+    if (number && number == m->store.number)
+        return BATCH_COMMITTED;
+    if (number && number != m->store.number + 1)
+        sim_fail(m, "batch %lld does not follow batch %lld", (long long)number,
+                 (long long)m->store.number);
+    m->store.number = number ? number : m->store.number;
+    for (size_t i = 0; i < f->n; i++)
+        if (CORE_EFFECT_IS_ROW(f->v[i].kind)) {
+            if (!number)
+                sim_fail(m, "a row in a batch without a number");
+            sim_mix_effect(m, &f->v[i]);
+            sim_trace_effect(m, &f->v[i]);
+            store_apply(m, &f->v[i]);
         }
-    return true;
+    return BATCH_COMMITTED;
+}
+
+static int64_t number_of(const struct master *s)
+{
+    return s->batch.is_numbered ? s->batch.number + 1 : 0;
+}
+
+void driver_carry_out(struct sim *m, struct master *s)
+{
+    if (s->bad_row == SIZE_MAX)
+        apply(m, s->epoch, number_of(s), &s->batch.effects);
+}
+
+static void tell(struct sim *m, struct master *s, struct batch_told t)
+{
+    s->told = t;
+    later(m, s, M_TOLD, 0);
+}
+
+/* PostgreSQL went away with it in its hands: done or not, nobody says. */
+static void lose_answer(struct sim *m, struct master *s)
+{
+    if (s->sent_ms < m->store.down_from && sim_random(m, 2))
+        driver_carry_out(m, s);
+    sim_trace(m, "store     is away, and with it a batch of master %d", s->index);
+    tell(m, s, (struct batch_told){.answer = BATCH_AWAY});
 }
 
 void driver_apply(struct sim *m, struct master *s)
 {
-    int64_t back = store_back_ms(m);
     if (m->now_ms < m->store.hung_until && sim_chance(m, 300)) { /* it dies while it waits */
         master_crash(m, s);
-        return;
+    } else if (m->now_ms < m->store.down_until) {
+        lose_answer(m, s);
+    } else if (m->now_ms < m->store.hung_until) {
+        if (store_noticed(m))
+            driver_db(m, s);
+        arm_turn(m, s);
+        later(m, s, M_APPLY, m->store.hung_until - m->now_ms);
+    } else if (s->bad_row != SIZE_MAX && s->epoch == m->store.epoch) {
+        size_t row = s->batch.is_singly ? s->bad_row : s->batch.effects.n;
+        sim_trace(m, "store     refuses row %zu of master %d", s->bad_row, s->index);
+        s->bad_row = s->batch.is_singly ? SIZE_MAX : s->bad_row;
+        tell(m, s, (struct batch_told){BATCH_REFUSED, row, "no such rows here"});
+    } else {
+        tell(m, s,
+             (struct batch_told){.answer = apply(m, s->epoch, number_of(s), &s->batch.effects)});
     }
-    if (back > m->now_ms) {
-        later(m, s, M_APPLY, back - m->now_ms);
-        return;
-    }
-    later(m, s, M_PERFORM, 0);
-    s->stage = apply(m, s->epoch, &s->flight) ? STAGE_DURABLE : STAGE_REFUSED;
 }
 
 struct orphan {
-    int64_t epoch;
+    int64_t epoch, number;
     struct core_effects flight;
 };
 
 void driver_orphan(struct sim *m, struct master *s)
 {
     struct orphan *o = det_alloc(sizeof *o);
-    *o = (struct orphan){s->epoch, s->flight};
-    s->flight = (struct core_effects)CORE_EFFECTS_INIT;
+    *o = (struct orphan){s->epoch, number_of(s), s->batch.effects};
+    s->batch.effects = (struct core_effects)CORE_EFFECTS_INIT;
     sim_later(m, store_back_ms(m) - m->now_ms + (int64_t)sim_random(m, 1000),
               (struct msg){.kind = M_ORPHAN, .index = s->index, .data = o});
 }
@@ -116,8 +176,20 @@ void driver_orphan_apply(struct sim *m, struct msg *msg)
         return;
     }
     sim_trace(m, "store     does what master %d has left", msg->index);
-    apply(m, o->epoch, &o->flight);
+    apply(m, o->epoch, o->number, &o->flight);
     driver_orphan_free(o);
+}
+
+/* ---- The master's side ---- */
+
+/* Whoever asked hears nothing, and asks again; a link breaks. */
+static void refuse(struct sim *m, struct master *s, struct batch_event *e)
+{
+    det_cleanup(freep) struct waiter *w = imap_del(s->waiters, ((struct waiter *)e->whose)->token);
+    if (w->host >= 0)
+        host_refused(m, w);
+    m->got.unavailable++;
+    batch_event_free(e);
 }
 
 static void perform_reply(struct sim *m, struct master *s, const struct core_reply *r)
@@ -178,21 +250,121 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
     }
 }
 
-void driver_perform(struct sim *m, struct master *s)
+/* Reports that carry a run: is it one that was replaced? */
+static bool is_stale(const struct master *s, const struct core_event *ev)
 {
-    size_t cut = sim_chance(m, 2) ? sim_random(m, s->flight.n + 1) : SIZE_MAX;
-    for (size_t i = 0; i <= s->flight.n; i++) {
-        if (i == cut) {
-            master_crash(m, s);
-            return;
-        }
-        if (i < s->flight.n && !CORE_EFFECT_IS_ROW(s->flight.v[i].kind))
-            perform(m, s, &s->flight.v[i]);
+    struct core_trial_view v;
+    return ev->run_id && core_trial_get(s->core, ev->trial_id, &v) && v.run_id != ev->run_id;
+}
+
+enum { LATE_MS = 2000 };
+
+/* From when on the core counts a host as lost. Time in which the master stood still, or could not
+ * commit, counts towards no lease: one that ran out meanwhile begins anew. */
+static void note_lost(struct sim *m, const struct master *s, const struct core_event *ev)
+{
+    struct core_agent_view a;
+    for (int i = 0; i < m->hosts_n && s->epoch == m->store.epoch; i++) {
+        struct host *h = &m->hosts[i];
+        int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
+        bool is_known = core_agent_get(s->core, h->id, &a);
+        bool is_late = m->now_ms - from > m->o.agent_reconnect_wait_ms + LATE_MS;
+        if (is_known && a.connected
+                ? ev->kind == CORE_EV_AGENT_LOST && strcmp(ev->agent_id, h->id) == 0
+                : is_late)
+            h->lost_ms = m->now_ms;
     }
-    core_effects_finish(&s->flight);
-    s->stage = STAGE_IDLE;
-    if (s->batch.n)
-        driver_gather(m, s);
-    else
-        check_rest(m, s);
+}
+
+static void note_checkpoint(struct sim *m, const struct core_event *ev)
+{
+    struct stored_trial *t = store_trial(&m->store, ev->trial_id);
+    t->untold &= ev->checkpoint.steps < t->r.latest_steps;
+}
+
+static void step(struct sim *m, struct master *s, struct batch_event *e)
+{
+    const struct waiter *w = e->whose;
+    bool stale = is_stale(s, &e->ev);
+    size_t from = s->batch.effects.n;
+    e->ev.now_ms = clock_of(m, s);
+    e->ev.now_us = master_wall_us(m);
+    e->ev.request = w ? w->token : 0;
+    sim_trace_event(m, s, &e->ev);
+    note_lost(m, s, &e->ev);
+    if (e->ev.kind == CORE_EV_CHECKPOINT)
+        note_checkpoint(m, &e->ev);
+    core_step(s->core, &e->ev, &s->batch.effects);
+    check_step(m, s, &e->ev, stale, from);
+    batch_event_free(e);
+}
+
+/* Another leads; or it cannot do without a row that the store refuses, and starts again. */
+static void die(struct sim *m, struct master *s)
+{
+    if (s->epoch == m->store.epoch) {
+        master_crash(m, s);
+        return;
+    }
+    sim_trace(m, "master %d  was replaced and ends", s->index);
+    master_end(m, s);
+}
+
+/* False: it is no more. */
+static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
+{
+    if (what->kind == BATCH_DO_STEP) {
+        step(m, s, what->event);
+    } else if (what->kind == BATCH_DO_REFUSE) {
+        refuse(m, s, what->event);
+    } else if (what->kind == BATCH_DO_COMMIT) {
+        commit(m, s);
+    } else if (what->kind == BATCH_DO_PERFORM) {
+        perform(m, s, what->effect);
+    } else if (what->kind == BATCH_DO_END) {
+        s->checked = 0;
+        if (!s->batch.queued)
+            check_rest(m, s);
+    } else if (what->kind == BATCH_DO_DIE) {
+        die(m, s);
+        return false;
+    }
+    return true;
+}
+
+static bool crashes_now(struct sim *m, struct master *s, const struct batch_do *what, size_t cut)
+{
+    bool is_cut = s->batch.done >= cut && s->batch.state == BATCH_PERFORMING;
+    bool is_before = what->kind == BATCH_DO_COMMIT && sim_chance(m, 2);
+    if (is_cut || is_before)
+        master_crash(m, s);
+    return is_cut || is_before;
+}
+
+void driver_do_all(struct sim *m, struct master *s)
+{
+    struct batch_do what;
+    size_t cut = s->batch.state == BATCH_PERFORMING && sim_chance(m, 2)
+                     ? 1 + sim_random(m, s->batch.effects.n + 1)
+                     : SIZE_MAX;
+    while ((what = batch_next(&s->batch)).kind != BATCH_DO_NOTHING)
+        if (crashes_now(m, s, &what, cut) || !do_one(m, s, &what))
+            return;
+    arm_turn(m, s);
+    master_arm_tick(m, s);
+}
+
+void driver_turn(struct sim *m, struct master *s)
+{
+    driver_db(m, s);
+    batch_turn(&s->batch, clock_of(m, s));
+    driver_do_all(m, s);
+}
+
+void driver_hear(struct sim *m, struct master *s)
+{
+    bool is_known = s->told.answer == BATCH_REFUSED && s->batch.is_singly;
+    batch_tell(&s->batch, &s->told, clock_of(m, s), master_wall_us(m));
+    m->got.parked += is_known && !s->batch.is_broken;
+    driver_do_all(m, s);
 }

@@ -28,6 +28,7 @@ static void cut_off_all(struct sim *m)
 static void store_away(struct sim *m)
 {
     m->got.faults++;
+    m->store.down_from = m->now_ms;
     m->store.down_until = m->now_ms + (int64_t)sim_random(m, 60000);
     sim_trace(m, "store     is away until %.3f s", (double)m->store.down_until / 1000);
 }

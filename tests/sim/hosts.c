@@ -181,9 +181,18 @@ static void on_link_down(struct sim *m, const struct msg *msg)
         return;
     }
     h->heard_conn = 0;
-    h->lost_ms = m->now_ms;
     master_post(m, s, &(struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = h->id},
                 (struct waiter){.host = -1});
+}
+
+void host_refused(struct sim *m, const struct waiter *w)
+{
+    struct host *h = &m->hosts[w->host];
+    if (h->conn != w->conn)
+        return;
+    if (w->hello)
+        h->heard_conn = 0;
+    host_break(m, h->index);
 }
 
 /* In order on the link; what a broken link loses comes again with the hello. */

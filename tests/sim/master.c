@@ -20,7 +20,7 @@ int64_t master_wall_us(struct sim *m)
     return 1700000000000000 + (int64_t)at * 1000;
 }
 
-static void arm_tick(struct sim *m, struct master *s)
+void master_arm_tick(struct sim *m, struct master *s)
 {
     int64_t at = core_deadline_ms(s->core);
     if (at != INT64_MAX)
@@ -32,59 +32,33 @@ static void arm_tick(struct sim *m, struct master *s)
               (struct msg){.kind = M_TICK, .index = s->index, .conn = s->life});
 }
 
-/* Reports that carry a run: is it one that was replaced? */
-static bool is_stale(const struct master *s, const struct core_event *ev)
+bool master_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter w)
 {
-    struct core_trial_view v;
-    return ev->run_id && core_trial_get(s->core, ev->trial_id, &v) && v.run_id != ev->run_id;
-}
-
-/* Some come together with another event. */
-static void step(struct sim *m, struct master *s, struct core_event *ev)
-{
-    struct core_event tick = {
-        .kind = CORE_EV_TICK, .now_ms = ev->now_ms, .now_us = ev->now_us};
-    ev->more = m->got.events % 3 == 0; /* not from the seed's numbers: those must stay the same */
-    core_step(s->core, ev, &s->batch);
-    if (ev->more)
-        core_step(s->core, &tick, &s->batch);
-}
-
-bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w)
-{
-    if (!master_serves(m, s) || (w.token && store_noticed(m)))
+    if (!master_serves(m, s))
         return false;
-    size_t from = s->batch.n;
-    bool stale = is_stale(s, ev);
-    ev->now_ms = m->now_ms + s->offset_ms;
-    ev->now_us = master_wall_us(m);
-    ev->request = w.token;
     w.kind = ev->kind;
     w.id = ev->trial_id ? ev->trial_id : ev->exp_id;
     w.length = ev->kind == CORE_EV_OP_COMPLETED ? ev->op.length : 0;
-    if (w.token)
-        imap_put(s->waiters, w.token, det_memdup(&w, sizeof w));
+    struct waiter *waits = w.token ? det_memdup(&w, sizeof w) : NULL;
+    if (waits)
+        imap_put(s->waiters, w.token, waits);
     m->got.events++;
-    sim_trace_event(m, s, ev);
-    step(m, s, ev);
-    check_step(m, s, ev, stale, from);
-    driver_gather(m, s);
-    arm_tick(m, s);
+    driver_post(m, s, ev, waits);
     return true;
 }
 
 /* Nothing of it is left but what was committed. */
-static void end(struct sim *m, struct master *s)
+void master_end(struct sim *m, struct master *s)
 {
     uint64_t token;
     void *w;
-    core_effects_finish(&s->batch);
-    core_effects_finish(&s->flight);
+    batch_finish(&s->batch);
+    s->batch = (struct batch){0};
+    s->checked = 0;
     core_destroy(s->core);
     s->core = NULL;
     s->life++;
-    s->stage = STAGE_IDLE;
-    s->tick_at = s->frozen_until = 0;
+    s->tick_at = s->turn_at = s->frozen_until = 0;
     for (size_t it = 0; imap_next(s->waiters, &it, &token, &w);)
         free(w);
     imap_destroy(s->waiters);
@@ -98,8 +72,7 @@ void master_finish(struct master *s)
 {
     uint64_t token;
     void *w;
-    core_effects_finish(&s->batch);
-    core_effects_finish(&s->flight);
+    batch_finish(&s->batch);
     core_destroy(s->core);
     for (size_t it = 0; imap_next(s->waiters, &it, &token, &w);)
         free(w);
@@ -110,12 +83,12 @@ void master_crash(struct sim *m, struct master *s)
 {
     m->got.crashes++;
     sim_trace(m, "master %d  crashes", s->index);
-    bool sent = s->stage == STAGE_IN_FLIGHT && m->now_ms >= m->store.down_until;
+    bool sent = s->batch.state == BATCH_IN_FLIGHT && m->now_ms >= m->store.down_until;
     if (sent && m->now_ms < m->store.hung_until)
         driver_orphan(m, s);
     else if (sent && sim_random(m, 2))
-        driver_apply(m, s); /* the commit was on its way: it may have been carried out */
-    end(m, s);
+        driver_carry_out(m, s); /* the commit was on its way: it may have been carried out */
+    master_end(m, s);
     if (s->index == m->leader)
         sim_later(m, sim_random(m, 3) ? 1000 : (int64_t)sim_random(m, 40000),
                   (struct msg){.kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS),
@@ -134,6 +107,8 @@ void master_freeze(struct sim *m, struct master *s, int64_t ms)
                       (struct msg){.kind = M_TAKEOVER, .index = i, .conn = s->life});
 }
 
+enum { EVENTS_MAX = 20 };
+
 static void boot(struct sim *m, struct master *s)
 {
     s->core = store_rebuild(m, &m->o, 0);
@@ -144,10 +119,17 @@ static void boot(struct sim *m, struct master *s)
     m->leader = s->index;
     m->got.takeovers++;
     sim_trace(m, "master %d  leads, epoch %lld", s->index, (long long)s->epoch);
-    core_restored(s->core, m->now_ms + s->offset_ms, master_wall_us(m), &s->batch);
+    struct core_effects owed = CORE_EFFECTS_INIT;
+    batch_init(&s->batch, s->core, 1 + sim_random(m, EVENTS_MAX));
+    m->store.number = 0;
+    for (size_t i = 0; i < m->store.trials.n; i++)
+        m->store.trials.v[i]->untold = false;
+    core_restored(s->core, m->now_ms + s->offset_ms, master_wall_us(m), &owed);
     core_check(s->core);
-    driver_gather(m, s);
-    arm_tick(m, s);
+    batch_begin(&s->batch, &owed);
+    driver_do_all(m, s);
+    if (!s->core) /* it crashed */
+        return;
     for (int i = 0; i < m->hosts_n; i++) {
         m->hosts[i].heard_conn = 0;
         if (m->hosts[i].alive)
@@ -178,27 +160,11 @@ static bool is_due(struct sim *m, const struct master *s, const struct msg *msg)
     return s->frozen_until <= m->now_ms;
 }
 
-enum { LATE_MS = 2000 };
-
-/* Time in which the master stood still counts towards no lease: one that ran out meanwhile begins
- * anew. */
-static void leases_again(struct sim *m, const struct master *s)
-{
-    for (int i = 0; i < m->hosts_n; i++) {
-        struct host *h = &m->hosts[i];
-        int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
-        if (!h->heard_conn && m->now_ms - from > m->o.agent_reconnect_wait_ms + LATE_MS)
-            h->lost_ms = m->now_ms;
-    }
-}
-
 /* It goes on where it was, and hears within a second whether it still leads. */
 static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
 {
     struct msg again = *msg;
     again.task = 1;
-    if (s->epoch == m->store.epoch)
-        leases_again(m, s);
     if (s->epoch == m->store.epoch)
         return;
     if (!msg->task) {
@@ -206,7 +172,7 @@ static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
         return;
     }
     sim_trace(m, "master %d  finds that it was replaced and ends", s->index);
-    end(m, s);
+    master_end(m, s);
 }
 
 static void on_tick(struct sim *m, struct master *s)
@@ -227,13 +193,11 @@ void master_on(struct sim *m, struct msg *msg)
             driver_apply(m, s);
     } else if (!is_due(m, s, msg)) {
         return;
-    } else if (msg->kind == M_PERFORM && s->stage == STAGE_REFUSED) {
-        sim_trace(m, "master %d  was replaced and ends", s->index);
-        end(m, s);
-    } else if (msg->kind == M_COMMIT) {
-        driver_commit(m, s);
-    } else if (msg->kind == M_PERFORM) {
-        driver_perform(m, s);
+    } else if (msg->kind == M_TURN) {
+        s->turn_at = 0;
+        driver_turn(m, s);
+    } else if (msg->kind == M_TOLD) {
+        driver_hear(m, s);
     } else if (msg->kind == M_TICK) {
         on_tick(m, s);
     } else if (msg->kind == M_WAKE) {

@@ -112,7 +112,7 @@ static bool is_quiet(struct sim *m)
     struct core_alloc_view a;
     struct core_agent_view v;
     struct master *s = master_leader(m);
-    if (!s->core || s->stage != STAGE_IDLE || imap_size(m->tasks))
+    if (!s->core || s->batch.state != BATCH_IDLE || s->batch.queued || imap_size(m->tasks))
         return false;
     size_t n = core_jobs(s->core, NULL, &ids);
     free(ids);

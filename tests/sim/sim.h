@@ -2,10 +2,11 @@
  * A simulator of the cluster around the real core: virtual time, one seed, and models of everything
  * else. A run is a pure function of its seed and options; its trace hash says so.
  *
- * The model. Three master processes share one store. Each holds a core, steps events into a batch
- * and commits it as the driver does: one transaction in flight, the other effects performed, in
- * order, once it is there. The store holds exactly the rows that were committed, refuses those of
- * an older epoch, and a booting master is rebuilt from it. Hosts have an agent each, with an
+ * The model. Three master processes share one store. Each holds a core and the real rules of a
+ * batch (core/keep/batch.h): events wait, one transaction is in flight, the other effects are
+ * performed, in order, once it is there. The store holds exactly the rows that were committed,
+ * refuses those of an older epoch, and a booting master is rebuilt from it. Hosts have an agent
+ * each, with an
  * ordered link that loses nothing while it stands and everything when it breaks. A task is the real
  * life of a det-task (agent/life/) with a model of a harness: rendezvous, operations, training,
  * checkpoints, preemption. Their requests are asked again until answered and may be lost, late,
@@ -15,7 +16,9 @@
  * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
  * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
  * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
- * It refuses a row: what that belongs to is parked (core_refused), and no row of it may come again.
+ * Where it goes away with a batch in its hands, that is done or not, and sent again; what harnesses
+ * and agents ask meanwhile is refused. It refuses a row: what that belongs to is parked
+ * (core_refused), and no row of it may come again.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
  * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
  * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
@@ -31,6 +34,7 @@
 #ifndef SIM_H
 #define SIM_H
 
+#include "batch.h"
 #include "core.h"
 #include "map.h"
 #include "tasklife.h"
@@ -59,7 +63,8 @@ struct sim_options {
     bool trace_all;            /* and printed as they come */
 };
 struct sim_result {
-    int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked;
+    int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked,
+        again, unavailable; /* batches sent again; requests refused for PostgreSQL is away */
     uint64_t trace;
 };
 
@@ -83,6 +88,7 @@ struct stored_trial {
     int64_t crashes;       /* of its own that were made to happen */
     int64_t last_write_run, started_run;
     const struct stored_alloc *alloc; /* of its newest run */
+    bool untold;           /* of its checkpoint the master has yet to hear */
     bool gave_up;          /* it exited early, and as if all were well */
     int64_t parked;        /* the epoch whose master writes it no more; 0: none */
 };
@@ -97,8 +103,9 @@ struct store {
     struct map *alloc_by_id;
     VEC(struct row_agent) agents;
     char ckpt_id[UUID_STR_MAX];        /* what the masters know the checkpoint store by; "": not */
+    int64_t number;                    /* of the leader's last batch */
     int64_t epoch, searched;           /* the experiment whose search heard of something last */
-    int64_t down_until, slow_until; /* PostgreSQL is away; commits take long */
+    int64_t down_from, down_until, slow_until; /* PostgreSQL is away; commits take long */
     int64_t hung_from, hung_until;  /* it is there and does nothing */
 };
 void store_init(struct store *s);
@@ -125,7 +132,7 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
 enum msg_kind {
     M_USER, M_FAULT, M_CLIENTS,
     /* masters: .index; void when .conn is not its life */
-    M_COMMIT, M_APPLY, M_ORPHAN, M_PERFORM, M_TICK, M_WAKE, M_TAKEOVER,
+    M_TURN, M_APPLY, M_ORPHAN, M_TOLD, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
     M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_SLOT, M_MOUNT,
     /* tasks: .task */
@@ -150,37 +157,46 @@ struct waiter {
     enum core_event_kind kind; /* of the event, and whom it was about: for I2 */
     int64_t id, length;
 };
-enum stage { STAGE_IDLE, STAGE_DUE, STAGE_IN_FLIGHT, STAGE_DURABLE, STAGE_REFUSED };
 struct master {
     int index;
     struct core *core;        /* NULL: down, or standing by */
     uint64_t life;
     int64_t epoch, offset_ms; /* its monotonic clock is the simulator's plus this */
     int64_t boot_ms, frozen_until, tick_at;
-    enum stage stage;
-    struct core_effects batch, flight;
+    int64_t turn_at;          /* when it takes its next turn; 0: when something comes */
+    struct batch batch;       /* the real rules */
+    size_t checked;           /* of its effects */
+    int64_t sent_ms;          /* its transaction */
+    size_t bad_row;           /* which the store will refuse; SIZE_MAX: none */
+    struct batch_told told;   /* on its way from the store */
     struct imap *waiters;     /* token -> struct waiter */
 };
 struct master *master_leader(struct sim *m);
 int64_t master_wall_us(struct sim *m);
 bool master_serves(const struct sim *m, const struct master *s);
-/* Steps the event; false: nobody listens, or PostgreSQL is away. The answer comes to w after the
- * commit. */
-bool master_post(struct sim *m, struct master *s, struct core_event *ev, struct waiter w);
+/* Queues the event; false: nobody listens. The answer comes to w after the commit. */
+bool master_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter w);
+void master_arm_tick(struct sim *m, struct master *s);
+void master_end(struct sim *m, struct master *s);
 void master_crash(struct sim *m, struct master *s);
 void master_freeze(struct sim *m, struct master *s, int64_t ms);
 void master_on(struct sim *m, struct msg *msg);
 void master_finish(struct master *s);
 
-void driver_gather(struct sim *m, struct master *s);
-void driver_commit(struct sim *m, struct master *s);
+void driver_db(struct sim *m, struct master *s);
+/* Takes w. */
+void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w);
+void driver_turn(struct sim *m, struct master *s);
+void driver_hear(struct sim *m, struct master *s);
+void driver_do_all(struct sim *m, struct master *s);
+/* The store does what it was sent, though nobody hears of it. */
+void driver_carry_out(struct sim *m, struct master *s);
 void driver_apply(struct sim *m, struct master *s);
 /* The master died while PostgreSQL hung with its transaction: that is carried out, or refused,
  * later. */
 void driver_orphan(struct sim *m, struct master *s);
 void driver_orphan_apply(struct sim *m, struct msg *msg);
 void driver_orphan_free(void *orphan);
-void driver_perform(struct sim *m, struct master *s);
 
 /* ---- hosts.c: agents ---- */
 struct host {
@@ -211,6 +227,8 @@ void host_die(struct sim *m, int index);
 void host_back(struct sim *m, int index);
 void host_on(struct sim *m, const struct msg *msg);
 void host_acked(struct sim *m, const struct waiter *w);
+/* What it said is not heard, for PostgreSQL is away: the link ends. */
+void host_refused(struct sim *m, const struct waiter *w);
 void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
 /* False: it has no link to that master. */
 bool host_order_start(struct sim *m, const struct master *s, const struct core_start *o);

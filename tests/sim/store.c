@@ -120,6 +120,7 @@ bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool c
         free((char *)t->r.latest_checkpoint);
         t->r.latest_checkpoint = det_strdup(uuid);
         t->r.latest_steps = (int64_t)steps;
+        t->untold = true;
     }
     return true;
 }

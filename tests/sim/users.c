@@ -120,8 +120,8 @@ static void delete(struct sim *m)
 /* A single search goes further, sometimes; rows are read when all that was stepped is in them. */
 static void go_on(struct sim *m)
 {
-    const struct master *s = master_leader(m);
-    if (!m->store.exps.n || s->stage != STAGE_IDLE || s->batch.n || s->flight.n)
+    struct master *s = master_leader(m);
+    if (!m->store.exps.n || s->batch.state != BATCH_IDLE || s->batch.queued)
         return;
     const struct stored_exp *e = m->store.exps.v[sim_random(m, m->store.exps.n)];
     if (!exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETED)
@@ -137,6 +137,7 @@ static void go_on(struct sim *m)
     cont.config = longer ? config : NULL;
     cont.revision = core_exp_revision(s->core, e->r.id);
     post(m, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = e->r.id, .cont = &cont});
+    driver_turn(m, s); /* the rows are borrowed */
     free((void *)cont.events);
     free((void *)cont.trials);
 }

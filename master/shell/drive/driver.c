@@ -1,10 +1,10 @@
 #include "driver.h"
 
 #include "agents.h"
+#include "batch.h"
 #include "clk.h"
 #include "db.h"
 #include "db_cluster.h"
-#include "driver_event.h"
 #include "driver_rows.h"
 #include "failpoint.h"
 #include "gc.h"
@@ -16,9 +16,10 @@
 #include "vec.h"
 #include "waits.h"
 
+#include <assert.h>
 #include <string.h>
 
-enum { BATCH_EVENTS_MAX = 2048, RETRY_MS = 200, TRIM_EFFECTS = 1000 };
+enum { BATCH_EVENTS_MAX = 2048, TRIM_EFFECTS = 1000 };
 
 struct waiting { /* a request of the core */
     driver_cb *cb;
@@ -28,19 +29,11 @@ struct waiting { /* a request of the core */
 struct driver {
     struct shell *sh;
     struct core *core;
-    struct driver_event *head, **tail; /* not yet stepped */
-    size_t queued;
+    struct batch batch;    /* decides what is done when; what follows here does it */
     struct imap *requests; /* token -> struct waiting */
     uint64_t next_request;
-    struct core_effects effects;      /* of the batch in hand */
     struct driver_payload **payloads; /* of the batch, freed when it is done */
     size_t payloads_n, payloads_cap;
-    int64_t batch;                  /* number of the last one that is committed */
-    bool numbered;                  /* the one in hand writes rows */
-    bool started, committing, held; /* held: the commit waits for PostgreSQL */
-    bool stopping;
-    bool overdue; /* a commit failed and is tried again: held, or in flight once more */
-    bool singly;  /* a row of the batch was refused: which is found out */
     struct driver_rows rows; /* singly: the statements in flight */
     struct driver_stats stats;
     uv_timer_t kick, deadline;
@@ -49,13 +42,14 @@ struct driver {
     void *arg;
 };
 
-static void run(struct driver *d);
 static void on_kick(uv_timer_t *t);
 
+/* A turn of its own: a callback never runs inside driver_post. */
 static void kick(struct driver *d)
 {
-    if (d->stopping || (d->started && !d->committing))
-        uv_timer_start(&d->kick, on_kick, 0, 0);
+    int64_t at = batch_turn_ms(&d->batch), now = clk_mono_ms();
+    if (at != INT64_MAX)
+        uv_timer_start(&d->kick, on_kick, at > now ? (uint64_t)(at - now) : 0, 0);
 }
 
 struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fatal)(void *arg),
@@ -64,7 +58,7 @@ struct driver *driver_create(struct shell *sh, struct core *core, void (*on_fata
     struct driver *d = det_zalloc(sizeof *d);
     d->sh = sh;
     d->core = core;
-    d->tail = &d->head;
+    batch_init(&d->batch, core, BATCH_EVENTS_MAX);
     d->requests = imap_create();
     d->next_request = 1;
     d->on_fatal = on_fatal;
@@ -88,17 +82,17 @@ struct core *driver_core_to_try(struct driver *d)
 
 const char *driver_not_ready(const struct driver *d)
 {
-    if (d->stopping)
+    if (d->batch.is_stopping)
         return "the master is stopping";
-    if (!d->started)
+    if (d->batch.state == BATCH_REBUILDING)
         return "the state is being rebuilt from the database";
-    return d->overdue || !db_is_up(d->sh->db) ? "PostgreSQL is not reachable" : NULL;
+    return d->batch.is_overdue || !db_is_up(d->sh->db) ? "PostgreSQL is not reachable" : NULL;
 }
 
 void driver_stats(const struct driver *d, struct driver_stats *ret)
 {
     *ret = d->stats;
-    ret->queued = d->queued;
+    ret->queued = d->batch.queued;
 }
 
 /* Answers. */
@@ -110,38 +104,39 @@ static void answer(struct driver *d, const struct core_reply *r)
         w->cb(w->arg, r);
 }
 
-static void refuse(driver_cb *cb, void *arg, const char *text)
+static void refuse(struct waiting *w, const char *text)
 {
     struct core_reply r = {.code = DET_EUNAVAIL, .text = text};
-    if (cb)
-        cb(arg, &r);
+    w->cb(w->arg, &r);
+    free(w);
 }
 
-/* PostgreSQL is away, or hangs with a batch in its hands: what waits may be refused now. */
-static bool is_blocked(const struct driver *d)
+static void refuse_event(struct batch_event *e, const char *text)
 {
-    return d->held || d->stopping || (d->committing && !db_is_up(d->sh->db));
+    if (e->ev.kind == CORE_EV_EXP_CREATE)
+        driver_payload_free(e->ev.create.payload);
+    refuse(e->whose, text);
+    batch_event_free(e);
 }
 
-/* Events that are refused while PostgreSQL is away wait for the next turn: a callback never runs
- * inside driver_post. They go through the queue like the others, marked by their kind. */
-#define EV_REFUSED CORE_EVENT_KIND_COUNT
+void driver_payload_free(struct driver_payload *p)
+{
+    if (!p)
+        return;
+    free(p->original_config);
+    free(p->model_def);
+    free(p);
+}
 
 void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, void *arg)
 {
-    struct driver_event *e = driver_event_copy(ev, cb, arg);
-    if (cb && (d->stopping || d->held || !db_is_up(d->sh->db))) {
-        if (ev->kind == CORE_EV_EXP_CREATE)
-            driver_payload_free(ev->create.payload);
-        e->ev.kind = EV_REFUSED;
-    }
-    *d->tail = e;
-    d->tail = &e->next;
-    d->queued++;
-    if (e->ev.kind == EV_REFUSED && is_blocked(d))
-        uv_timer_start(&d->kick, on_kick, 0, 0);
-    else
-        kick(d);
+    struct waiting *w = cb ? det_alloc(sizeof *w) : NULL;
+    if (w)
+        *w = (struct waiting){cb, arg};
+    if (w)
+        batch_db(&d->batch, db_is_up(d->sh->db), clk_mono_ms());
+    batch_post(&d->batch, ev, w);
+    kick(d);
 }
 
 void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
@@ -166,8 +161,6 @@ static void count(struct driver *d, const struct core_effect *f)
 static void perform(struct driver *d, const struct core_effect *f)
 {
     count(d, f);
-    if (d->stopping && f->kind != CORE_REPLY)
-        return; /* links and waits have ended; the next start repeats what is owed */
     switch (f->kind) {
     case CORE_REPLY:
         answer(d, &f->reply);
@@ -201,7 +194,7 @@ static void perform(struct driver *d, const struct core_effect *f)
                  f->log.text);
         hub_notify(d->sh->hub, f->log.task_id);
         break;
-    case CORE_SAVE_EXPERIMENT: /* rows are written already */
+    case CORE_SAVE_EXPERIMENT: /* rows are written already, and not performed */
     case CORE_SAVE_EXP_STATE:
     case CORE_SAVE_SEARCH_EVENT:
     case CORE_SAVE_SEARCH_SNAPSHOT:
@@ -219,28 +212,21 @@ static void perform(struct driver *d, const struct core_effect *f)
     }
 }
 
-static void batch_end(struct driver *d)
+static void forget_payloads(struct driver *d)
 {
-    bool was_large = d->effects.n > TRIM_EFFECTS;
-    core_effects_finish(&d->effects);
     for (size_t i = 0; i < d->payloads_n; i++)
         driver_payload_free(d->payloads[i]);
     d->payloads_n = 0;
-    d->committing = d->held = d->singly = false;
-    driver_rows_finish(&d->rows);
-    if (was_large)
-        trim_soon(d->sh->trim); /* its orders took memory, too */
 }
 
-static void batch_perform(struct driver *d)
+static void end_batch(struct driver *d)
 {
-    FAILPOINT("driver.before_perform");
-    for (size_t i = 0; i < d->effects.n; i++)
-        perform(d, &d->effects.v[i]);
     agents_read_rows(d->sh->agents);
     FAILPOINT("driver.after_perform");
-    batch_end(d);
-    kick(d);
+    forget_payloads(d);
+    driver_rows_finish(&d->rows);
+    if (d->batch.effects.n > TRIM_EFFECTS)
+        trim_soon(d->sh->trim); /* its orders took memory, too */
 }
 
 /* Deadlines. */
@@ -250,10 +236,10 @@ static void on_deadline(uv_timer_t *t)
     driver_post(t->data, &(struct core_event){.kind = CORE_EV_TICK}, NULL, NULL);
 }
 
-static void deadline_arm(struct driver *d)
+static void arm_deadline(struct driver *d)
 {
     int64_t at = core_deadline_ms(d->core), now = clk_mono_ms();
-    if (at == INT64_MAX)
+    if (at == INT64_MAX || d->batch.is_stopping)
         uv_timer_stop(&d->deadline);
     else
         uv_timer_start(&d->deadline, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
@@ -261,76 +247,61 @@ static void deadline_arm(struct driver *d)
 
 /* Rows. */
 
-static void commit(struct driver *d);
+static void do_all(struct driver *d);
 
-static void end_by(struct driver *d, const char *why)
+static struct batch_told told(const struct driver *d, const struct db_result *r)
 {
-    log_error("the database refused a row of the core: %s", why);
-    d->stopping = true;
-    d->on_fatal(d->arg);
+    int rc = db_batch_is_done(r) ? 0 : db_rc(r);
+    if (rc == 0)
+        return (struct batch_told){.answer = BATCH_COMMITTED};
+    if (rc == DET_ECANCELED)
+        return (struct batch_told){.answer = BATCH_CANCELED};
+    if (rc == DET_EUNAVAIL)
+        return (struct batch_told){.answer = BATCH_AWAY};
+    if (!db_is_refused(r))
+        return (struct batch_told){.answer = BATCH_BROKEN};
+    size_t row = driver_rows_find(&d->rows, db_stmt_index(r));
+    return (struct batch_told){BATCH_REFUSED, row < d->rows.n ? row : d->batch.effects.n, NULL};
 }
 
-/* Once more, each row by itself, to learn which it is; then without it, until all is taken. */
-static void on_refused(struct driver *d, const struct db_result *r)
+static void log_told(const struct driver *d, const struct batch *was, const char *words)
 {
-    char words[sizeof db_error(r)->text];
-    snprintf(words, sizeof words, "%s", db_error(r)->text);
-    size_t i = driver_rows_find(&d->rows, db_stmt_index(r));
-    bool is_known = d->singly && i < d->rows.n;
-    if (d->singly && (!is_known || !core_refused(d->core, &d->effects, i, words, clk_mono_ms(),
-                                                 clk_wall_us()))) {
-        end_by(d, words);
-        return;
-    }
-    if (d->singly)
+    if (d->batch.is_broken)
+        log_error("the database refused a row of the core: %s", words);
+    else if (d->batch.state == BATCH_HELD && !was->is_overdue)
+        log_warning("a batch waits to be written: %s", words);
+    else if (d->batch.state == BATCH_SENDING && was->is_singly)
         log_error("the database refused a row, without which the others are written: %s", words);
-    d->singly = true;
-    deadline_arm(d);
-    commit(d);
 }
 
 static void on_commit(void *arg, const struct db_result *r)
 {
     struct driver *d = arg;
-    int rc = db_batch_is_done(r) ? 0 : db_rc(r);
-    if (rc == 0) {
-        d->batch += d->numbered;
-        d->overdue = false;
+    const struct batch was = d->batch;
+    char words[sizeof db_error(r)->text];
+    snprintf(words, sizeof words, "%s", db_error(r)->text);
+    struct batch_told t = told(d, r);
+    t.words = words;
+    batch_tell(&d->batch, &t, clk_mono_ms(), clk_wall_us());
+    log_told(d, &was, words);
+    if (t.answer == BATCH_COMMITTED) {
         FAILPOINT("driver.after_commit");
-        batch_perform(d);
-    } else if (d->stopping || rc == DET_ECANCELED) {
-        d->committing = false; /* never performed: the rows tell the next start what is owed */
-    } else if (rc == DET_EUNAVAIL) {
-        d->held = true; /* driver_on_db tries again */
-        if (!d->overdue)
-            log_warning("a batch waits to be written: %s", db_error(r)->text);
-        d->overdue = true;
-        uv_timer_start(&d->kick, on_kick, RETRY_MS, 0);
-    } else if (db_is_refused(r)) {
-        on_refused(d, r);
-    } else {
-        end_by(d, db_error(r)->text);
+        FAILPOINT("driver.before_perform");
     }
+    do_all(d);
 }
 
 static void commit(struct driver *d)
 {
-    if (d->effects.n == 0) {
-        batch_perform(d);
-        return;
-    }
     struct db_tx *tx = db_tx_begin(d->sh->db);
-    db_begin_batch(tx, db_epoch(d->sh->db), d->batch + 1);
     driver_rows_finish(&d->rows);
-    driver_rows_save(tx, &d->effects, d->singly ? &d->rows : NULL);
-    d->numbered = db_tx_size(tx) > 1;
-    if (!d->numbered) {
-        db_tx_drop(tx);
-        tx = db_tx_begin(d->sh->db);
+    if (d->batch.is_numbered) {
+        db_begin_batch(tx, db_epoch(d->sh->db), d->batch.number + 1);
+        driver_rows_save(tx, &d->batch.effects, d->batch.is_singly ? &d->rows : NULL);
+        assert(db_tx_size(tx) > 1);
+    } else {
         db_tx_fence(tx); /* an answer or an order without a row, too, is the leader's alone */
     }
-    d->committing = true;
-    d->held = false; /* two reasons to try again may come at once: it is in flight now */
     FAILPOINT("driver.before_commit");
     db_tx_commit(tx, on_commit, d);
 }
@@ -348,101 +319,94 @@ static void payload_keep(struct driver *d, struct driver_payload *p)
 
 int64_t driver_batch(const struct driver *d)
 {
-    return d->batch;
+    return d->batch.number;
 }
 
-static void step(struct driver *d, struct driver_event *e)
+static void step(struct driver *d, struct batch_event *e)
 {
     e->ev.now_ms = clk_mono_ms();
     e->ev.now_us = clk_wall_us();
-    e->ev.request = 0;
-    if (e->cb) {
-        struct waiting *w = det_alloc(sizeof *w);
-        *w = (struct waiting){e->cb, e->arg};
-        e->ev.request = d->next_request++;
-        imap_put(d->requests, e->ev.request, w);
-    }
+    e->ev.request = e->whose ? d->next_request++ : 0;
+    if (e->whose)
+        imap_put(d->requests, e->ev.request, e->whose);
     d->stats.events++;
     if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.payload)
         payload_keep(d, e->ev.create.payload);
-    if (core_step(d->core, &e->ev, &d->effects) < 0 && !e->cb) /* else the caller is told */
+    if (core_step(d->core, &e->ev, &d->batch.effects) < 0 && !e->whose) /* else it is told */
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
     if (DET_CHECKS && !e->ev.more)
         core_check(d->core);
+    batch_event_free(e);
 }
 
-static struct driver_event *pop(struct driver *d)
+static void forget_requests(struct driver *d)
 {
-    struct driver_event *e = d->head;
-    d->head = e->next;
-    if (!d->head)
-        d->tail = &d->head;
-    d->queued--;
-    return e;
+    uint64_t key;
+    void *v;
+    for (size_t it = 0; imap_next(d->requests, &it, &key, &v);)
+        refuse(v, "the master is stopping");
+    imap_destroy(d->requests);
+    d->requests = imap_create();
 }
 
-/* One decision about what starts for all that came together: it looks at everything that waits. */
-static void run(struct driver *d)
+static void do_one(struct driver *d, const struct batch_do *what)
 {
-    for (int i = 0; i < BATCH_EVENTS_MAX && d->head; i++) {
-        struct driver_event *e = pop(d);
-        e->ev.more = i + 1 < BATCH_EVENTS_MAX && d->head && d->head->ev.kind != EV_REFUSED;
-        if (e->ev.kind == EV_REFUSED)
-            refuse(e->cb, e->arg, "PostgreSQL is not reachable; try again");
-        else
-            step(d, e);
-        driver_event_free(e);
+    switch (what->kind) {
+    case BATCH_DO_STEP:
+        step(d, what->event);
+        break;
+    case BATCH_DO_REFUSE:
+        refuse_event(what->event, "PostgreSQL is not reachable; try again");
+        break;
+    case BATCH_DO_COMMIT:
+        arm_deadline(d);
+        commit(d);
+        break;
+    case BATCH_DO_PERFORM:
+        perform(d, what->effect);
+        break;
+    case BATCH_DO_END:
+        if (d->batch.effects.n == 0) /* else it was, when they were sent */
+            arm_deadline(d);
+        end_batch(d);
+        break;
+    case BATCH_DO_FORGET:
+        forget_requests(d);
+        break;
+    case BATCH_DO_DIE:
+        d->on_fatal(d->arg);
+        break;
+    case BATCH_DO_NOTHING:
+        break;
     }
-    deadline_arm(d);
-    commit(d);
 }
 
-/* While a batch is held, only refusals leave the queue. */
-static void refuse_held(struct driver *d)
+static void do_all(struct driver *d)
 {
-    struct driver_event **p = &d->head;
-    while (*p) {
-        struct driver_event *e = *p;
-        if (!e->cb) {
-            p = &e->next;
-            continue;
-        }
-        *p = e->next;
-        d->queued--;
-        if (e->ev.kind == CORE_EV_EXP_CREATE)
-            driver_payload_free(e->ev.create.payload);
-        refuse(e->cb, e->arg, "PostgreSQL is not reachable; try again");
-        driver_event_free(e);
-    }
-    d->tail = p;
+    struct batch_do what;
+    while ((what = batch_next(&d->batch)).kind != BATCH_DO_NOTHING)
+        do_one(d, &what);
+    kick(d);
 }
 
 static void on_kick(uv_timer_t *t)
 {
     struct driver *d = t->data;
-    if (is_blocked(d)) {
-        refuse_held(d);
-        if (d->held && !d->stopping && db_is_up(d->sh->db))
-            commit(d);
-        return;
-    }
-    if (!d->committing && d->head)
-        run(d);
+    batch_db(&d->batch, db_is_up(d->sh->db), clk_mono_ms());
+    batch_turn(&d->batch, clk_mono_ms());
+    do_all(d);
 }
 
 void driver_on_db(struct driver *d, bool up)
 {
-    if (!up || d->held)
-        uv_timer_start(&d->kick, on_kick, 0, 0);
+    batch_db(&d->batch, up, clk_mono_ms());
+    kick(d);
 }
 
 void driver_start(struct driver *d, struct core_effects *owed)
 {
-    d->started = true;
-    d->effects = *owed;
-    *owed = (struct core_effects)CORE_EFFECTS_INIT;
-    deadline_arm(d);
-    commit(d);
+    batch_begin(&d->batch, owed);
+    do_all(d);
 }
 
 static void on_timer_closed(uv_handle_t *h)
@@ -452,25 +416,10 @@ static void on_timer_closed(uv_handle_t *h)
         free(d);
 }
 
-static void requests_refuse(struct driver *d)
-{
-    uint64_t key;
-    void *v;
-    for (size_t it = 0; imap_next(d->requests, &it, &key, &v);) {
-        struct waiting *w = v;
-        refuse(w->cb, w->arg, "the master is stopping");
-        free(w);
-    }
-    imap_destroy(d->requests);
-    d->requests = imap_create();
-}
-
 void driver_stop(struct driver *d)
 {
-    d->stopping = true;
+    batch_stop(&d->batch);
     uv_timer_stop(&d->deadline);
-    if (d->held)
-        requests_refuse(d);
     kick(d);
 }
 
@@ -478,14 +427,15 @@ void driver_destroy(struct driver *d)
 {
     if (!d)
         return;
-    d->stopping = true;
-    refuse_held(d);
-    while (d->head)
-        driver_event_free(pop(d));
-    requests_refuse(d);
+    batch_stop(&d->batch);
+    batch_turn(&d->batch, clk_mono_ms());
+    do_all(d);
+    forget_requests(d);
     imap_destroy(d->requests);
-    batch_end(d);
+    batch_finish(&d->batch);
+    forget_payloads(d);
     free(d->payloads);
+    driver_rows_finish(&d->rows);
     core_destroy(d->core);
     uv_close((uv_handle_t *)&d->kick, on_timer_closed);
     uv_close((uv_handle_t *)&d->deadline, on_timer_closed);

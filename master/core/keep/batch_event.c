@@ -1,10 +1,10 @@
-#include "driver_event.h"
+#include "batch_event.h"
 
 #include "mem.h"
 
 #include <string.h>
 
-static const char *own(struct driver_event *e, const char *s)
+static const char *own(struct batch_event *e, const char *s)
 {
     if (!s)
         return NULL;
@@ -15,7 +15,7 @@ static const char *own(struct driver_event *e, const char *s)
     return e->strings[e->strings_n++] = det_strdup(s);
 }
 
-static void own_task(struct driver_event *e, struct core_task_in *t)
+static void own_task(struct batch_event *e, struct core_task_in *t)
 {
     t->alloc = own(e, t->alloc);
     t->container = own(e, t->container);
@@ -26,7 +26,7 @@ static void own_task(struct driver_event *e, struct core_task_in *t)
 }
 
 /* Of one event, not of a hello's tasks: those have none. */
-static void own_marks(struct driver_event *e, struct core_task_in *t)
+static void own_marks(struct batch_event *e, struct core_task_in *t)
 {
     if (t->marks_n == 0)
         return;
@@ -38,7 +38,7 @@ static void own_marks(struct driver_event *e, struct core_task_in *t)
     t->marks = e->arrays[0] = marks;
 }
 
-static void own_hello(struct driver_event *e, struct core_hello *h)
+static void own_hello(struct batch_event *e, struct core_hello *h)
 {
     struct core_slot_in *slots = det_alloc((h->slots_n + 1) * sizeof *slots);
     struct core_task_in *tasks = det_alloc((h->tasks_n + 1) * sizeof *tasks);
@@ -64,7 +64,7 @@ static void own_hello(struct driver_event *e, struct core_hello *h)
     h->tasks = e->arrays[1] = tasks;
 }
 
-static void own_gc(struct driver_event *e, struct core_gc *g)
+static void own_gc(struct batch_event *e, struct core_gc *g)
 {
     g->job_id = own(e, g->job_id);
     g->action = own(e, g->action);
@@ -73,7 +73,7 @@ static void own_gc(struct driver_event *e, struct core_gc *g)
     e->json[2] = json_incref(g->globs);
 }
 
-static void own_create(struct driver_event *e, struct core_create *c)
+static void own_create(struct batch_event *e, struct core_create *c)
 {
     c->job_id = own(e, c->job_id);
     c->warm_start = own(e, c->warm_start);
@@ -81,7 +81,7 @@ static void own_create(struct driver_event *e, struct core_create *c)
     e->json[0] = json_incref(c->config);
 }
 
-static void own_store(struct driver_event *e, struct core_store_in *s)
+static void own_store(struct batch_event *e, struct core_store_in *s)
 {
     s->place = own(e, s->place);
     s->id = own(e, s->id);
@@ -89,7 +89,7 @@ static void own_store(struct driver_event *e, struct core_store_in *s)
 }
 
 /* What the members of its kind point to. */
-static void own_members(struct driver_event *e, const struct core_event *ev)
+static void own_members(struct batch_event *e, const struct core_event *ev)
 {
     switch (ev->kind) {
     case CORE_EV_EXP_CREATE:
@@ -160,12 +160,11 @@ static void own_members(struct driver_event *e, const struct core_event *ev)
     }
 }
 
-struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *cb, void *arg)
+struct batch_event *batch_event_copy(const struct core_event *ev, void *whose)
 {
-    struct driver_event *e = det_zalloc(sizeof *e);
+    struct batch_event *e = det_zalloc(sizeof *e);
     e->ev = *ev;
-    e->cb = cb;
-    e->arg = arg;
+    e->whose = whose;
     e->ev.alloc_id = own(e, ev->alloc_id);
     e->ev.container = own(e, ev->container);
     e->ev.agent_id = own(e, ev->agent_id);
@@ -173,7 +172,7 @@ struct driver_event *driver_event_copy(const struct core_event *ev, driver_cb *c
     return e;
 }
 
-void driver_event_free(struct driver_event *e)
+void batch_event_free(struct batch_event *e)
 {
     for (size_t i = 0; i < e->strings_n; i++)
         free(e->strings[i]);
@@ -185,13 +184,4 @@ void driver_event_free(struct driver_event *e)
     json_decref(e->json[1]);
     json_decref(e->json[2]);
     free(e);
-}
-
-void driver_payload_free(struct driver_payload *p)
-{
-    if (!p)
-        return;
-    free(p->original_config);
-    free(p->model_def);
-    free(p);
 }

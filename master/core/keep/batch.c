@@ -1,0 +1,254 @@
+#include "batch.h"
+
+#include <assert.h>
+
+enum { RETRY_MS = 200 };
+
+#define TO(state) (1u << BATCH_##state)
+static const unsigned batch_edges[BATCH_STATE_COUNT] = {
+    [BATCH_REBUILDING] = TO(SENDING) | TO(PERFORMING),
+    [BATCH_IDLE] = TO(GATHERING),
+    [BATCH_GATHERING] = TO(SENDING) | TO(PERFORMING),
+    [BATCH_SENDING] = TO(IN_FLIGHT),
+    [BATCH_IN_FLIGHT] = TO(PERFORMING) | TO(HELD) | TO(SENDING) | TO(OVER),
+    [BATCH_HELD] = TO(SENDING) | TO(OVER),
+    [BATCH_PERFORMING] = TO(IDLE),
+    [BATCH_OVER] = 0,
+};
+
+static void move(struct batch *b, enum batch_state to)
+{
+    assert(batch_edges[b->state] & 1u << to);
+    b->state = to;
+}
+
+void batch_init(struct batch *b, struct core *core, size_t most)
+{
+    *b = (struct batch){.core = core, .most = most, .is_up = true};
+    b->tail = &b->head;
+}
+
+static struct batch_event *pop(struct batch_event **head)
+{
+    struct batch_event *e = *head;
+    *head = e->next;
+    return e;
+}
+
+void batch_finish(struct batch *b)
+{
+    while (b->refused)
+        batch_event_free(pop(&b->refused));
+    while (b->head)
+        batch_event_free(pop(&b->head));
+    core_effects_finish(&b->effects);
+}
+
+/* PostgreSQL is away, or hangs with a batch in its hands: what waits may be refused now. */
+static bool is_blocked(const struct batch *b)
+{
+    return b->is_stopping || b->state == BATCH_HELD || (b->state == BATCH_IN_FLIGHT && !b->is_up);
+}
+
+bool batch_post(struct batch *b, const struct core_event *ev, void *whose)
+{
+    struct batch_event *e = batch_event_copy(ev, whose);
+    e->is_refused = whose && (b->is_stopping || b->state == BATCH_HELD || !b->is_up);
+    *b->tail = e;
+    b->tail = &e->next;
+    b->queued++;
+    return e->is_refused;
+}
+
+void batch_db(struct batch *b, bool is_up, int64_t now_ms)
+{
+    if (is_up && !b->is_up && b->state == BATCH_HELD)
+        b->retry_ms = now_ms;
+    b->is_up = is_up;
+}
+
+static void end(struct batch *b)
+{
+    b->is_stopping = b->is_owing = true;
+    move(b, BATCH_OVER);
+}
+
+void batch_stop(struct batch *b)
+{
+    if (b->state == BATCH_HELD)
+        end(b);
+    b->is_stopping = true;
+}
+
+static bool is_any_asked(const struct batch *b)
+{
+    const struct batch_event *e = b->head;
+    while (e && !e->whose)
+        e = e->next;
+    return e;
+}
+
+int64_t batch_turn_ms(const struct batch *b)
+{
+    if (b->refused || b->is_owing || (b->state == BATCH_IDLE && b->head && !b->is_stopping) ||
+        (is_blocked(b) && is_any_asked(b)))
+        return 0;
+    return b->state == BATCH_HELD ? b->retry_ms : INT64_MAX;
+}
+
+/* What is asked leaves the queue; what comes meanwhile waits for the next turn. */
+static void refuse_asked(struct batch *b)
+{
+    struct batch_event **to = &b->refused;
+    while (*to)
+        to = &(*to)->next;
+    b->tail = &b->head;
+    while (*b->tail) {
+        struct batch_event *e = *b->tail;
+        if (!e->whose) {
+            b->tail = &e->next;
+            continue;
+        }
+        *b->tail = e->next;
+        b->queued--;
+        e->next = NULL;
+        *to = e;
+        to = &e->next;
+    }
+}
+
+void batch_turn(struct batch *b, int64_t now_ms)
+{
+    if (is_blocked(b))
+        refuse_asked(b);
+    if (b->state == BATCH_HELD && b->is_up) {
+        move(b, BATCH_SENDING);
+    } else if (b->state == BATCH_HELD && b->retry_ms <= now_ms) {
+        b->retry_ms = INT64_MAX;
+    } else if (b->state == BATCH_IDLE && b->head && !b->is_stopping) {
+        b->done = 0;
+        move(b, BATCH_GATHERING);
+    }
+}
+
+/* Rows, and the lines of logs: they are rows as well as something to be told of. */
+static bool is_any_written(const struct core_effects *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (CORE_EFFECT_IS_ROW(f->v[i].kind) || f->v[i].kind == CORE_TASK_LOG)
+            return true;
+    return false;
+}
+
+static void send_or_perform(struct batch *b)
+{
+    b->done = 0;
+    move(b, b->effects.n > 0 ? BATCH_SENDING : BATCH_PERFORMING);
+}
+
+void batch_begin(struct batch *b, struct core_effects *owed)
+{
+    b->effects = *owed;
+    *owed = (struct core_effects)CORE_EFFECTS_INIT;
+    send_or_perform(b);
+}
+
+static void end_broken(struct batch *b)
+{
+    b->is_broken = true;
+    end(b);
+}
+
+/* Once more, each row by itself, to learn which it is; then without it, until all is taken. */
+static void on_refused(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
+{
+    bool is_known = b->is_singly && t->row < b->effects.n;
+    if (b->is_singly &&
+        (!is_known || !core_refused(b->core, &b->effects, t->row, t->words, now_ms, now_us))) {
+        end_broken(b);
+        return;
+    }
+    b->is_singly = true;
+    move(b, BATCH_SENDING);
+}
+
+void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
+{
+    if (t->answer == BATCH_COMMITTED) {
+        b->number += b->is_numbered;
+        b->is_overdue = false;
+        b->done = 0;
+        move(b, BATCH_PERFORMING);
+    } else if (b->is_stopping || t->answer == BATCH_CANCELED) {
+        b->is_stopping = true;
+        move(b, BATCH_OVER); /* never performed: the rows tell the next start what is owed */
+    } else if (t->answer == BATCH_AWAY) {
+        b->is_overdue = true;
+        b->retry_ms = now_ms + RETRY_MS;
+        move(b, BATCH_HELD);
+    } else if (t->answer == BATCH_REFUSED) {
+        on_refused(b, t, now_ms, now_us);
+    } else {
+        end_broken(b);
+    }
+}
+
+static struct batch_event *take(struct batch *b)
+{
+    struct batch_event *e = pop(&b->head);
+    if (!b->head)
+        b->tail = &b->head;
+    b->queued--;
+    return e;
+}
+
+/* One decision about what starts for all that came together: it looks at everything that waits. */
+static struct batch_do gather(struct batch *b)
+{
+    struct batch_event *e = take(b);
+    b->done++;
+    e->ev.more = b->done < b->most && b->head && !b->head->is_refused;
+    return (struct batch_do){e->is_refused ? BATCH_DO_REFUSE : BATCH_DO_STEP, .event = e};
+}
+
+static struct batch_do perform(struct batch *b)
+{
+    while (b->done < b->effects.n) {
+        const struct core_effect *f = &b->effects.v[b->done++];
+        if (f->kind == CORE_NOTHING || CORE_EFFECT_IS_ROW(f->kind))
+            continue;
+        if (b->is_stopping && f->kind != CORE_REPLY)
+            continue; /* links and waits have ended; the next start repeats what is owed */
+        return (struct batch_do){BATCH_DO_PERFORM, .effect = f};
+    }
+    b->is_singly = false;
+    move(b, BATCH_IDLE);
+    return (struct batch_do){.kind = BATCH_DO_END};
+}
+
+static struct batch_do send(struct batch *b)
+{
+    b->is_numbered = is_any_written(&b->effects);
+    move(b, BATCH_IN_FLIGHT);
+    return (struct batch_do){.kind = BATCH_DO_COMMIT};
+}
+
+struct batch_do batch_next(struct batch *b)
+{
+    if (b->refused)
+        return (struct batch_do){BATCH_DO_REFUSE, .event = pop(&b->refused)};
+    if (b->state == BATCH_GATHERING && b->done < b->most && b->head)
+        return gather(b);
+    if (b->state == BATCH_GATHERING)
+        send_or_perform(b);
+    if (b->state == BATCH_SENDING)
+        return send(b);
+    if (b->state == BATCH_PERFORMING)
+        return perform(b);
+    if (b->state == BATCH_IDLE)
+        core_effects_finish(&b->effects);
+    if (b->state != BATCH_OVER || !b->is_owing)
+        return (struct batch_do){.kind = BATCH_DO_NOTHING};
+    b->is_owing = false;
+    return (struct batch_do){.kind = b->is_broken ? BATCH_DO_DIE : BATCH_DO_FORGET};
+}

@@ -1,0 +1,106 @@
+/*
+ * How a master's events become durable, as a machine. Pure: no I/O, no clock. Who runs it
+ * (shell/drive/driver.c, tests/sim/driver.c) posts events, says what the database answered, and
+ * does what batch_next() names until that is nothing.
+ *
+ *     REBUILDING --> SENDING --> IN_FLIGHT --committed--> PERFORMING --> IDLE
+ *                       ^           |  |                      ^           | turn
+ *                       |  refused  |  | away                 | no effect v
+ *                       +-----------+  v                      +------ GATHERING
+ *                       +<---turn---- HELD                               |
+ *                       +<-----------------------------------------------+
+ *
+ * and from IN_FLIGHT and HELD to OVER: what is in hand is never performed.
+ *
+ * The rules. What waits is stepped in order, at most batch.most events at once, each told whether
+ * another follows. All rows of a batch are one transaction; one that has rows has the number after
+ * the last that is durable, also when it is sent again, so that a commit whose answer was lost is
+ * known. Nothing of a batch is performed before its rows are durable, then each effect once, in
+ * order. Meanwhile what comes waits. While PostgreSQL is away, what somebody asks is refused, also
+ * when it waits already, and is not stepped; what nobody waits for is kept.
+ */
+#ifndef CORE_BATCH_H
+#define CORE_BATCH_H
+
+#include "batch_event.h"
+
+enum batch_state {
+    BATCH_REBUILDING, /* not begun */
+    BATCH_IDLE,
+    BATCH_GATHERING, /* events are stepped */
+    BATCH_SENDING,
+    BATCH_IN_FLIGHT,
+    BATCH_HELD, /* PostgreSQL was away: to be sent again */
+    BATCH_PERFORMING,
+    BATCH_OVER,
+    BATCH_STATE_COUNT
+};
+
+struct batch {
+    struct core *core; /* borrowed, for core_refused() */
+    enum batch_state state;
+    struct batch_event *head, **tail; /* not yet stepped */
+    struct batch_event *refused;      /* taken from there */
+    size_t queued, most;
+    struct core_effects effects; /* of the batch in hand */
+    size_t done;                 /* events stepped, then effects performed */
+    int64_t number;              /* of the last that is durable */
+    int64_t retry_ms;            /* HELD: when it is sent again, INT64_MAX: when PostgreSQL is up */
+    bool is_numbered;            /* the one in hand has rows */
+    bool is_singly;              /* each row in a statement of its own, to find the refused one */
+    bool is_overdue;             /* a commit failed and is tried again: held, or in flight */
+    bool is_up;                  /* PostgreSQL, as far as is known */
+    bool is_stopping;
+    bool is_owing;  /* OVER: BATCH_DO_FORGET or _DIE is not yet said */
+    bool is_broken; /* the database refuses what no data explains */
+};
+/* Into the caller's storage. most: events stepped for one commit. */
+void batch_init(struct batch *b, struct core *core, size_t most);
+void batch_finish(struct batch *b); /* what waits is gone, whoever waits for it is the caller's */
+
+/* What core_restored() owed is performed first. Takes the effects. */
+void batch_begin(struct batch *b, struct core_effects *owed);
+/* Queues a copy. whose: who waits for the answer; NULL: nobody. True: it will be refused. */
+bool batch_post(struct batch *b, const struct core_event *ev, void *whose);
+void batch_db(struct batch *b, bool is_up, int64_t now_ms);
+/* Nothing is stepped any more, what is asked is refused, and of what is in flight only the answers
+ * go out. */
+void batch_stop(struct batch *b);
+/* When batch_turn() is wanted: 0 at once, INT64_MAX not at all. */
+int64_t batch_turn_ms(const struct batch *b);
+void batch_turn(struct batch *b, int64_t now_ms);
+
+enum batch_answer {
+    BATCH_COMMITTED, /* now, or when it was sent before */
+    BATCH_AWAY,      /* whether it was committed is not known */
+    BATCH_CANCELED,  /* by whoever ends */
+    BATCH_REFUSED,   /* a row, by what the data are */
+    BATCH_BROKEN     /* whatever else, as by another leader */
+};
+/* Of the transaction in flight. row: of BATCH_REFUSED, when is_singly, the effect that the row is
+ * of, effects.n: none; words: the database's. */
+struct batch_told {
+    enum batch_answer answer;
+    size_t row;
+    const char *words;
+};
+void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us);
+
+enum batch_do_kind {
+    BATCH_DO_NOTHING,
+    BATCH_DO_STEP,    /* .event: core_step() onto batch.effects; then batch_event_free() */
+    BATCH_DO_REFUSE,  /* .event: tell whose it is; then batch_event_free() */
+    BATCH_DO_COMMIT,  /* batch.effects, as number + 1 when is_numbered; then batch_tell() */
+    BATCH_DO_PERFORM, /* .effect */
+    BATCH_DO_END,     /* of the batch: its effects are freed with the next call */
+    BATCH_DO_FORGET,  /* what is in hand was held and never will be written: its requests end */
+    BATCH_DO_DIE      /* memory and database differ: a restart rebuilds the core from the rows */
+};
+struct batch_do {
+    enum batch_do_kind kind;
+    struct batch_event *event;
+    const struct core_effect *effect;
+};
+struct batch_do batch_next(struct batch *b);
+
+#endif
