@@ -295,6 +295,7 @@ static void step(struct sim *m, struct master *s, struct batch_event *e)
     if (e->ev.kind == CORE_EV_CHECKPOINT)
         note_checkpoint(m, &e->ev);
     core_step(s->core, &e->ev, &s->batch.effects);
+    s->is_promised = e->ev.more;
     check_step(m, s, &e->ev, stale, from);
     batch_event_free(e);
 }
@@ -318,6 +319,8 @@ static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
     } else if (what->kind == BATCH_DO_REFUSE) {
         refuse(m, s, what->event);
     } else if (what->kind == BATCH_DO_COMMIT) {
+        if (s->is_promised)
+            sim_fail(m, "a batch ends though its last event was told that another follows");
         commit(m, s);
     } else if (what->kind == BATCH_DO_PERFORM) {
         perform(m, s, what->effect);

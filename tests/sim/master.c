@@ -55,6 +55,7 @@ void master_end(struct sim *m, struct master *s)
     batch_finish(&s->batch);
     s->batch = (struct batch){0};
     s->checked = 0;
+    s->is_promised = false;
     core_destroy(s->core);
     s->core = NULL;
     s->life++;

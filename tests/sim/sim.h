@@ -166,6 +166,7 @@ struct master {
     int64_t turn_at;          /* when it takes its next turn; 0: when something comes */
     struct batch batch;       /* the real rules */
     size_t checked;           /* of its effects */
+    bool is_promised;         /* that another event follows the last one */
     int64_t sent_ms;          /* its transaction */
     size_t bad_row;           /* which the store will refuse; SIZE_MAX: none */
     struct batch_told told;   /* on its way from the store */
