@@ -240,7 +240,8 @@ static void same_allocs(struct sim *m, const struct core *a, const struct core *
 }
 
 /* One whose first row was refused is in no row, and ends once its host says that nothing of it
- * runs: an experiment, or a collection. */
+ * runs: an experiment, or a collection. One of whose a later row was is over in its row, a
+ * collection also of what ended long ago. */
 static bool is_any_refused(const struct sim *m, const struct core *c)
 {
     int64_t *ids;
@@ -251,7 +252,9 @@ static bool is_any_refused(const struct sim *m, const struct core *c)
         any |= (size_t)ids[i] > m->store.exps.n || m->store.exps.v[ids[i] - 1]->deleted;
     free(ids);
     for (size_t i = 0; !any && core_alloc_at(c, i, &a); i++)
-        any = a.state == ALLOC_TERMINATING && !map_get(m->store.alloc_by_id, a.id);
+        any = a.state == ALLOC_TERMINATING &&
+              (!map_get(m->store.alloc_by_id, a.id) ||
+               m->store.exps.v[a.exp_id - 1]->parked == m->store.epoch);
     return any;
 }
 
