@@ -107,7 +107,9 @@ static void check_starts(struct sim *m, const struct core *c, const struct core_
     for (size_t i = 0; core_alloc_at(c, i, &a); i++) {
         if (a.state != ALLOC_PENDING || strcmp(a.pool, p->name) || is_limited(m, c, &a))
             continue;
-        if (a.avoids) /* what is idle may be a host that cannot start it */
+        /* What is idle may be a host that cannot start it; after losses in a row a pause is
+         * longer. */
+        if (a.avoids || a.wait == CORE_WAIT_HOLD)
             continue;
         if (in_order && a.slots)
             head = !head.id || stands_before(m, p, &a, &head) ? a : head;
