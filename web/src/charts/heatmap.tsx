@@ -63,6 +63,11 @@ export function heightOf(g: Grid): number {
 /* The lowest row is that of the least value, as on any axis. */
 const boxOf = (g: Grid, at: Place, x: number, y: number): [number, number] => [at.left + x * at.wide, at.top + (g.ys.length - 1 - y) * at.high];
 
+export function cellAt(g: Grid, w: number, px: number, py: number): Cell | undefined {
+    const at = placeOf(g, w), x = Math.floor((px - at.left) / at.wide), y = g.ys.length - 1 - Math.floor((py - at.top) / at.high);
+    return g.cells.find((c) => c.x === x && c.y === y);
+}
+
 function cut(text: string, px: number): string {
     const clear = shown(text), most = Math.max(1, Math.floor(px / 7));
     return clear.length > most ? `${clear.slice(0, most - 1)}…` : clear;
@@ -143,15 +148,20 @@ export function HeatMap(p: HeatMapProps) {
         drawHeat(pen, w, p, g);
     };
     const onMove = (px: number, py: number) => {
-        const place = placeOf(g, width.current), x = Math.floor((px - place.left) / place.wide), y = g.ys.length - 1 - Math.floor((py - place.top) / place.high);
-        const found = g.cells.find((c) => c.x === x && c.y === y);
-        setAt(found ? [x, y] : null);
+        const found = cellAt(g, width.current, px, py);
+        setAt(found ? [found.x, found.y] : null);
         p.onHover(found ? found.ids[0]! : null);
+        return found;
+    };
+    const onUp = (px: number, py: number) => { // of a tap nothing moved before
+        const found = onMove(px, py);
+        if (found) p.onPick(found.ids);
     };
     const leave = () => { setAt(null); p.onHover(null); };
-    const [left, top] = cell ? boxOf(g, placeOf(g, width.current), cell.x, cell.y) : [0, 0];
+    const left = cell ? boxOf(g, placeOf(g, width.current), cell.x, cell.y)[0] : 0;
     return <div class="chart">
-        <Canvas height={heightOf(g)} label={p.summary} draw={draw} onMove={onMove} onLeave={leave} onUp={() => cell && p.onPick(cell.ids)} />
-        {cell && <div class="chart-tip lines" style={{ left: `${left + placeOf(g, width.current).wide / 2}px`, top: `${top}px` }}>{cellText(p, g, cell).replaceAll(" · ", "\n")}</div>}
+        <Canvas height={heightOf(g)} label={p.summary} draw={draw} onMove={onMove} onLeave={leave} onUp={onUp} />
+        {/* Above all cells: it hides none. */}
+        {cell && <div class="chart-tip lines" style={{ left: `${left + placeOf(g, width.current).wide / 2}px`, top: `${KEY}px` }}>{cellText(p, g, cell).replaceAll(" · ", "\n")}</div>}
     </div>;
 }

@@ -75,6 +75,13 @@ export function listView(query: string): ListView {
     };
 }
 
+/* Why the address's conditions are not read; "": they are, or there are none. */
+export function unreadOf(query: string): string {
+    const f = new URLSearchParams(query).get("f");
+    if (!f || listView(query).tree) return "";
+    return f.length > TREE_MAX ? `they take ${f.length.toLocaleString("en")} characters, and ${TREE_MAX.toLocaleString("en")} are read` : "they cannot be read";
+}
+
 /* Only what differs from the plain view, in a fixed order: the same view has one address. Starts with "?" or is "". */
 export function listQuery(v: ListView): string {
     const q = new URLSearchParams();

@@ -19,17 +19,24 @@ function common(a: string[], b: string[]): [number, number][] {
 /* Lines from..to of the old text became these. */
 interface Change { from: number; to: number; lines: string[] }
 
+/* What both begin and end with is not compared: as a rule that is nearly all. */
 function changes(a: string[], b: string[]): Change[] {
-    const out: Change[] = [];
-    let [i, k] = [0, 0];
-    for (const [p, q] of [...common(a, b), [a.length, b.length] as const]) {
+    const out: Change[] = [], least = Math.min(a.length, b.length);
+    let head = 0, tail = 0;
+    while (head < least && a[head] === b[head]) head++;
+    while (tail < least - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+    const between = common(a.slice(head, a.length - tail), b.slice(head, b.length - tail)).map(([p, q]) => [p + head, q + head] as const);
+    let [i, k] = [head, head];
+    for (const [p, q] of [...between, [a.length - tail, b.length - tail] as const]) {
         if (p > i || q > k) out.push({ from: i, to: p, lines: b.slice(k, q) });
         [i, k] = [p + 1, q + 1];
     }
     return out;
 }
 
-const linesOf = (text: string): string[] => (text === "" ? [] : text.split("\n"));
+const linesOf = (text: string): string[] => (text === "" ? [] : text.split(/\r?\n/));
+/* A text box has LF whatever it was given: those of the text that is kept are meant. */
+const endOf = (text: string): string => (text.includes("\r\n") ? "\r\n" : "\n");
 const isLong = (...all: string[][]): boolean => all.some((l) => l.length > LINES_MOST);
 
 /* "- old", "+ new"; of a text too long to compare all of it. */
@@ -51,5 +58,5 @@ export function merged(base: string, mine: string, theirs: string): string | nul
         out.push(...of.slice(at, c.from), ...c.lines);
         at = c.to;
     }
-    return [...out, ...of.slice(at)].join("\n");
+    return [...out, ...of.slice(at)].join(endOf(theirs));
 }

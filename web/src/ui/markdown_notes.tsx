@@ -1,5 +1,5 @@
 /* The notes of a thing: Markdown, read and written. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { draftOf, keepDraft } from "../state/drafts";
 import { changedLines, merged } from "../state/merge";
 import "./editor.css";
@@ -62,7 +62,7 @@ function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: 
             setBusy(false);
         }
     };
-    const both = seen === null ? null : merged(base, text, seen);
+    const both = useMemo(() => (seen === null ? null : merged(base, text, seen)), [base, text, seen]);
     const merge = () => {
         setBase(seen!);
         setSeen(null);

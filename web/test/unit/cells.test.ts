@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axis } from "../../src/charts/axes";
 import { binAt, binsOf, cellsOf } from "../../src/charts/cells";
-import { cellText, gridOf, lightness } from "../../src/charts/heatmap";
+import { cellAt, cellText, gridOf, lightness } from "../../src/charts/heatmap";
 import { chosenAfter } from "../../src/pages/experiment/pairs";
 import { statNames, withStats } from "../../src/pages/experiment/stats";
 import type { Trial } from "../../src/pages/experiment/data";
@@ -21,6 +21,9 @@ test("a cell has the mean of those that have a value, and all its trials; who la
     assert.deepEqual(g.cells.map((c) => cellText(p, g, c)), ["lr 0.1 · act tanh · mean loss 5 · 2 trials (1 of them with a value)",
         "lr 0.01 · act relu · mean loss 2 ± 1.4 · 2 trials", "lr 0.1 · act relu · no loss · 1 trial (0 of them with a value)"]);
     assert.deepEqual(gridOf({ ...p, rows: [] }).cells, []);
+    assert.deepEqual([cellAt(g, 600, -1, -1), cellAt(g, 600, 599, 9999)], [undefined, undefined]);
+    const found = new Set(Array.from({ length: 600 * 60 }, (_, i) => cellAt(g, 600, i % 600, 10 * Math.floor(i / 600))).filter(Boolean));
+    assert.equal(found.size, g.cells.length);
 });
 
 test("of many values equal parts of the axis, of a logarithm equal factors; each value lies in one", () => {

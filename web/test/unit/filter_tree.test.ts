@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { formset, sortText, statOf } from "../../src/pages/experiments/search";
 import { isPlain } from "../../src/pages/experiments/data";
 import { operatorsOf, requestOf, treeOf, treeText, wordsOf, type Group } from "../../src/state/filter_tree";
-import { isKey, listView } from "../../src/state/list_address";
+import { isKey, listView, unreadOf } from "../../src/state/list_address";
 
 const TREE: Group = { how: "and", children: [{ column: "hp.lr", op: "<", value: 0.01 },
     { how: "or", children: [{ column: "validation.acc.max", op: ">=", value: 0.9 }, { column: "tags", op: "isEmpty", value: null }] }] };
@@ -49,4 +49,11 @@ test("what the summary says of a metric, dots in its name or not", () => {
 test("words and operators", () => {
     assert.equal(wordsOf(TREE), "hp.lr < 0.01 and (validation.acc.max ≥ 0.9 or tags is empty)");
     assert.deepEqual([operatorsOf("state"), operatorsOf("text")[0], operatorsOf("number").includes("contains")], [["=", "!="], "contains", false]);
+});
+
+test("conditions that are not read are told of", () => {
+    const asQuery = (f: string) => `?${new URLSearchParams({ f })}`;
+    assert.deepEqual([unreadOf(""), unreadOf(asQuery(treeText(TREE)))], ["", ""]);
+    assert.equal(unreadOf(asQuery("{")), "they cannot be read");
+    assert.match(unreadOf(asQuery("x".repeat(6001))), /6,001 characters, and 6,000 are read/);
 });

@@ -1,6 +1,6 @@
 /* All experiments: live rows, of which only those in sight are asked for. What is seen is the address. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, type Column, type ListView } from "../../state/list_address";
+import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, unreadOf, type Column, type ListView } from "../../state/list_address";
 import { fieldsOf } from "../../state/filter_tree";
 import { useLive } from "../../state/live";
 import { keepColumns, ownColumns } from "../../state/prefs";
@@ -109,7 +109,7 @@ export function ExperimentsPage() {
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
     useEffect(() => sight.toTop(), [key]);
-    const names = useColumnNames(got, view);
+    const names = useColumnNames(got, view), unread = unreadOf(query.value.toString());
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
             <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={own} />
@@ -119,6 +119,7 @@ export function ExperimentsPage() {
                     of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} names={names} />
         <Problem error={live.error} what="The experiments" />
+        {unread && <p class="error" role="alert">The conditions in this address are left out: {unread}.</p>}
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
             acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />
         {live.data && !got.total && <Empty view={got.of} />}
