@@ -57,6 +57,7 @@ bool batch_post(struct batch *b, const struct core_event *ev, void *whose)
     *b->tail = e;
     b->tail = &e->next;
     b->queued++;
+    b->asked += whose != NULL;
     return e->is_refused;
 }
 
@@ -80,18 +81,10 @@ void batch_stop(struct batch *b)
     b->is_stopping = true;
 }
 
-static bool is_any_asked(const struct batch *b)
-{
-    const struct batch_event *e = b->head;
-    while (e && !e->whose)
-        e = e->next;
-    return e;
-}
-
 int64_t batch_turn_ms(const struct batch *b)
 {
     if (b->refused || b->is_owing || (b->state == BATCH_IDLE && b->head && !b->is_stopping) ||
-        (is_blocked(b) && is_any_asked(b)))
+        (is_blocked(b) && b->asked))
         return 0;
     return b->state == BATCH_HELD ? b->retry_ms : INT64_MAX;
 }
@@ -111,6 +104,7 @@ static void refuse_asked(struct batch *b)
         }
         *b->tail = e->next;
         b->queued--;
+        b->asked--;
         e->next = NULL;
         *to = e;
         to = &e->next;
@@ -199,6 +193,7 @@ static struct batch_event *take(struct batch *b)
     if (!b->head)
         b->tail = &b->head;
     b->queued--;
+    b->asked -= e->whose != NULL;
     return e;
 }
 

@@ -41,7 +41,8 @@ struct batch {
     enum batch_state state;
     struct batch_event *head, **tail; /* not yet stepped */
     struct batch_event *refused;      /* taken from there */
-    size_t queued, most;
+    size_t queued, asked; /* of what is queued somebody waits for so many */
+    size_t most;
     struct core_effects effects; /* of the batch in hand */
     size_t done;                 /* events stepped, then effects performed */
     int64_t number;              /* of the last that is durable */

@@ -359,7 +359,8 @@ static void do_one(struct driver *d, const struct batch_do *what)
         refuse_event(what->event, "PostgreSQL is not reachable; try again");
         break;
     case BATCH_DO_COMMIT:
-        arm_deadline(d);
+        if (!d->batch.is_overdue) /* what is sent again changed nothing since */
+            arm_deadline(d);
         commit(d);
         break;
     case BATCH_DO_PERFORM:
