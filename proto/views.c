@@ -21,6 +21,8 @@ int view_check_address(const char *address, struct det_err *err)
     if (strncmp(address, "/det/", 5) != 0 || address[5] == '/')
         return det_fail(err, DET_EINVAL,
                         "address: expected one of the page's, as /det/experiments?search=x");
+    if (strncmp(address, "/det/views/", 11) == 0)
+        return det_fail(err, DET_EINVAL, "address: a page's, not that of another view");
     if (n > VIEW_ADDRESS_MAX)
         return det_fail(err, DET_EINVAL, "address: %zu bytes; at most %d", n, VIEW_ADDRESS_MAX);
     for (const char *c = address; *c; c++)

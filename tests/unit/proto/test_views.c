@@ -40,6 +40,7 @@ static void test_addresses(void **state)
                                      {"/det", "expected one"},
                                      {"/detour", "expected one"},
                                      {"/det//x", "expected one"},
+                                     {"/det/views/7", "another view"},
                                      {"/det/x y", "%XX"},
                                      {"/det/x\n", "%XX"},
                                      {"/det/\xc3\xa9", "%XX"}};
