@@ -11,8 +11,8 @@ const MOST = 500;
 /* Own ones, those of others, and how many of the latter are not listed. */
 export const views = signal<Views>({ own: [], shown: [], more: 0 });
 
-/* Only pages of ours: nobody is led elsewhere by what is stored. */
-export const isOurs = (address: string): boolean => /^\/det\/(?!\/)/.test(address);
+/* Only pages of ours: nobody is led elsewhere by what is stored, nor in a circle. */
+export const isOurs = (address: string): boolean => /^\/det\/(?!\/|views\/)/.test(address);
 
 export function viewsOf(list: View[], owner: number | undefined, total = list.length): Views {
     const ours = list.filter((v) => isOurs(v.address));
@@ -24,10 +24,17 @@ export async function readViews(owner: number | undefined): Promise<void> {
     views.value = viewsOf(r.views, owner, r.pagination.total);
 }
 
+/* What differs: a place that stays is not asked for again, as one may have lost it meanwhile. */
+export function changesOf(v: View, words: Words): Words {
+    return Object.fromEntries(Object.entries(words).filter(([key, value]) => value !== v[key as keyof Words]));
+}
+
+export const ownNamed = (name: string): View | undefined => views.value.own.find((v) => v.name === name.trim());
+
 /* One's own of the same name is replaced. */
 export function saveView(words: Required<Words>): Promise<{ view: View }> {
-    const same = views.value.own.find((v) => v.name === words.name);
-    return same ? changeView(same.id, words) : call("POST /api/v1/views", { body: words });
+    const same = ownNamed(words.name);
+    return same ? changeView(same.id, changesOf(same, words)) : call("POST /api/v1/views", { body: words });
 }
 
 export const changeView = (viewId: number, words: Words): Promise<{ view: View }> => call("PATCH /api/v1/views/{viewId}", { path: { viewId }, body: words });

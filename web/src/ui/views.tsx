@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { me } from "../state/session";
 import { path, query } from "../state/router";
-import { changeView, deleteView, linkOf, readPlaces, readViews, saveView, views, type View } from "../state/views";
+import { changesOf, changeView, deleteView, isOurs, linkOf, ownNamed, readPlaces, readViews, saveView, views, type View } from "../state/views";
 import { attempt } from "./attempt";
 import { confirm } from "./confirm";
 import { FormDialog } from "./dialog";
@@ -39,15 +39,16 @@ function ShownField({ at, of, set }: { at: number; of?: View; set: (id: number) 
 }
 
 function Save({ close }: { close: () => void }) {
-    const [name, setName] = useState(""), [at, setAt] = useState(0), isThere = views.value.own.some((v) => v.name === name.trim());
+    const [name, setName] = useState(""), [chosen, setAt] = useState<number | null>(null), same = ownNamed(name);
+    const at = chosen ?? same?.workspaceId ?? 0; // one that is replaced stays where it is shown
     const save = async () => {
         const { view } = await saveView({ name: name.trim(), address: here(), workspaceId: at });
         await read();
         toast(`Saved as “${shown(view.name)}”. ${at ? `Its link: ${location.origin}${linkOf(view)}` : "Nobody else sees it."}`);
     };
-    return <FormDialog title="Save this view" button={isThere ? "Replace" : "Save"} save={save} close={close}>
+    return <FormDialog title="Save this view" button={same ? "Replace" : "Save"} save={save} close={close}>
         <NameField name={name} set={setName} />
-        <ShownField at={at} set={setAt} />
+        <ShownField at={at} {...(same ? { of: same } : {})} set={setAt} />
         <p class="soft">What is seen now: <code>{shown(here())}</code></p>
     </FormDialog>;
 }
@@ -55,7 +56,7 @@ function Save({ close }: { close: () => void }) {
 function Change({ view, close }: { view: View; close: () => void }) {
     const [name, setName] = useState(view.name), [at, setAt] = useState(view.workspaceId), [isNow, setNow] = useState(false);
     const save = async () => {
-        await changeView(view.id, { name: name.trim(), workspaceId: at, ...(isNow ? { address: here() } : {}) });
+        await changeView(view.id, changesOf(view, { name: name.trim(), workspaceId: at, ...(isNow ? { address: here() } : {}) }));
         await read();
     };
     const drop = async () => {
@@ -92,7 +93,7 @@ export function Views() {
         {others.length > 0 && <details class="view-others"><summary class="soft">Shown by others ({others.length + more})</summary>
             {others.map((v) => <Entry key={v.id} view={v} {...(me.value?.admin ? { change: () => setOpen(v) } : {})} />)}
             {more > 0 && <span class="soft">{more} more: open them by their links</span>}</details>}
-        <button type="button" class="plain" onClick={() => setOpen("new")}>Save this view…</button>
+        {isOurs(path.value) && <button type="button" class="plain" onClick={() => setOpen("new")}>Save this view…</button>}
         {open === "new" && <Save close={() => setOpen(null)} />}
         {open && open !== "new" && <Change key={open.id} view={open} close={() => setOpen(null)} />}
     </nav>;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare/data";
-import { isOurs, viewsOf, type View } from "../../src/state/views";
+import { changesOf, isOurs, viewsOf, type View } from "../../src/state/views";
 
 test("what is compared is its address and back", () => {
     const v = compareView("?e=3,1&t=9,7&all=1&m=validation.accuracy&y=log");
@@ -22,9 +22,11 @@ test("what differs comes first, also what one side lacks", () => {
 });
 
 test("views lead to pages of ours only", () => {
-    const addresses = ["/det/experiments?search=a", "https://elsewhere.invalid", "//x/det/", "javascript:0", "", "/det//x"];
-    assert.deepEqual(addresses.map(isOurs), [true, false, false, false, false, false]);
+    const addresses = ["/det/experiments?search=a", "https://elsewhere.invalid", "//x/det/", "javascript:0", "", "/det//x", "/det/views/7"];
+    assert.deepEqual(addresses.map(isOurs), [true, false, false, false, false, false, false]);
     const view = (id: number, userId: number, address: string): View => ({ id, name: "v", address, userId, username: "u", workspaceId: 1, workspaceName: "w" });
     const { own, shown, more } = viewsOf([view(1, 7, "/det/a"), view(2, 8, "/det/b"), view(3, 8, "//b")], 7, 10);
     assert.deepEqual([own.map((v) => v.id), shown.map((v) => v.id), more], [[1], [2], 7]);
+    assert.deepEqual(changesOf(view(1, 7, "/det/a"), { name: "v", address: "/det/b", workspaceId: 1 }), { address: "/det/b" });
+    assert.deepEqual(changesOf(view(1, 7, "/det/a"), { workspaceId: 0 }), { workspaceId: 0 });
 });
