@@ -100,8 +100,20 @@ def test_notebook(c, model):
     assert done.returncode == 0 and done.stdout.endswith("[0.01, 0.1] {'lr': 0.1}\n"), (done.stdout, done.stderr)
 
 
+ELSEWHERE = """
+import sys
+from determined.experimental import core_v2
+core_v2.init(defaults=core_v2.DefaultConfig(name="elsewhere"), checkpoint_storage=sys.argv[1])
+core_v2.train.report_training_metrics(2, {"loss": 0.5})
+with core_v2.checkpoint.store_path({"steps_completed": 2}) as (path, uuid):
+    (path / "state").write_text("two")
+print(core_v2.info.trial.trial_id)
+sys.exit(3)
+"""
+
+
 def test_client(c, model):
-    """`det` of the client's wheel, where no other is: an experiment from its submission to its checkpoint."""
+    """`det` of the client's wheel, where no other is: an experiment from its submission to its checkpoint; and a training elsewhere."""
     wheel = subprocess.run([PYTHON, os.path.join(TOP, "deploy/client-wheel"), c.path("wheel")], capture_output=True, text=True, check=True).stdout.strip()
     env = {**user(c), "PYTHONPATH": wheel, "PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": c.path("config-of-client")}
 
@@ -124,6 +136,11 @@ def test_client(c, model):
     uuid = det("e", "list-checkpoints", str(exp)).splitlines()[-1].split()[0]
     assert os.path.exists(os.path.join(c.path(""), det("c", "download", uuid, "-o", "here").strip(), "state.pth"))
     assert "det: " in det("e", "describe", "999", status=1)
+    done = subprocess.run([PYTHON, "-c", ELSEWHERE, c.path("elsewhere")], env=env, capture_output=True, text=True, timeout=60 * SLOWER)
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    far = int(done.stdout)
+    assert rows(c, far) == [(2, {"loss": 0.5})] and set(checkpoints(c, far)) == {2}
+    assert c.api("GET", f"/trials/{far}")["trial"]["state"] == "STATE_ERROR"
     det("e", "archive", str(exp))
     assert det("e", "list").count("\n") == len(c.api("GET", "/experiments")["experiments"])  # a title more, and one archived
 

@@ -22,11 +22,26 @@ import sys
 from determined import searcher
 from determined.experimental import client
 assert "torch" not in sys.modules and "determined.core" not in sys.modules
-for name in ("core", "pytorch"):
+from determined import core
+from determined.experimental import core_v2
+try:
+    core.DistributedContext(rank=0, size=2, local_rank=0, local_size=2, cross_rank=0, cross_size=1)
+except ImportError as e:
+    print(e)
+import os, sys
+with core.init(checkpoint_storage=sys.argv[1]) as context:
+    with context.checkpoint.store_path({"steps_completed": 3}) as (path, uuid):
+        (path / "weights").write_text("1")
+    assert context.checkpoint.get_metadata(uuid) == {"steps_completed": 3}
+    with context.checkpoint.restore_path(uuid) as path:
+        assert (path / "weights").read_text() == "1"
+    os.truncate(os.path.join(sys.argv[1], uuid, "weights"), 0)
     try:
-        __import__("determined." + name)
-    except ImportError as e:
+        context.checkpoint.download(uuid, sys.argv[1] + "/again")
+    except RuntimeError as e:
         print(e)
+    context.checkpoint.delete(uuid)
+    assert os.listdir(sys.argv[1]) == [], os.listdir(sys.argv[1])
 """
 
 
@@ -52,8 +67,9 @@ class Wheel(unittest.TestCase):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", where], check=True)
         python = os.path.join(where, "bin/python")
         subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "-q", wheel], check=True)
-        said = self.says(python, "-c", PROGRAM)
+        said = self.says(python, "-c", PROGRAM, os.path.join(self.top.name, "store"))
         self.assertIn("the client of a det cluster alone", said)
+        self.assertIn("weights is not as it was written", said)
         self.assertIn("experiment", self.says(os.path.join(where, "bin/det"), "--help"))
         self.assertIn("--follow", self.says(python, "-m", "determined.cli", "e", "create", "--help"))
 
@@ -64,7 +80,7 @@ class Wheel(unittest.TestCase):
     def test_older_pythons(self):
         """What the client imports has no syntax that is newer than its metadata says."""
         with zipfile.ZipFile(make(self.top.name)) as wheel:
-            names = [n for n in wheel.namelist() if n.endswith(".py") and n.split("/")[1] in ("__init__.py", "_tls.py", "experimental", "searcher", "cli", "errors.py")]
+            names = [n for n in wheel.namelist() if n.endswith(".py") and n.split("/")[1] in ("__init__.py", "_info.py", "_loop.py", "_tls.py", "core", "experimental", "searcher", "cli", "errors.py")]
             self.assertGreater(len(names), 15)
             for name in names:
                 ast.parse(wheel.read(name), name, feature_version=(3, 9))

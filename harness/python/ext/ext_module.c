@@ -1,6 +1,7 @@
 #include "ext.h"
 
 #include "log.h"
+#include "storage.h"
 
 static PyMethodDef functions[] = {
     {"run", ext_run, METH_VARARGS,
@@ -43,7 +44,8 @@ PyMODINIT_FUNC PyInit__loop(void)
     log_set_task_format();
     if (add_type(module, "Loop", ext_loop_type()) < 0 ||
         add_type(module, "Comm", ext_comm_type()) < 0 ||
-        add_type(module, "EventWriter", ext_events_type()) < 0)
+        add_type(module, "EventWriter", ext_events_type()) < 0 ||
+        PyModule_AddStringConstant(module, "HASHES", STORAGE_HASHES) < 0)
         Py_CLEAR(module);
     return module;
 }

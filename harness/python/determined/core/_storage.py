@@ -14,7 +14,8 @@ from determined import _loop
 Selector = Callable[[str], bool]
 METADATA = "metadata.json"
 MARKER = ".det-store"
-HASHES = "xxh128"
+HASHES: str = _loop.HASHES  # the kind that is written; the client's wheel has another than a cluster
+KINDS = ("xxh128", "sha256")
 TASK = "det_task"
 CLUSTER = "det_cluster"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -164,15 +165,16 @@ class DirectoryStorage:
         if not path.is_dir():
             raise FileNotFoundError(f"there is no checkpoint {uuid} in {self.root}")
         metadata = _read_metadata(path)
-        if metadata.get("uuid", uuid) != uuid and HASHES in metadata:
+        if metadata.get("uuid", uuid) != uuid and _kind(metadata):
             raise RuntimeError(f"{path} holds the files of checkpoint {metadata['uuid']}")
-        _loop.store_verify(path, {kind: _selected(metadata, kind, selector) for kind in (HASHES, "sha256")})
+        _loop.store_verify(path, {kind: _selected(metadata, kind, selector) for kind in KINDS})
 
     def metadata_of(self, uuid: str) -> Dict[str, Any]:
         """What was given when it was stored."""
         self._need()
         metadata = _read_metadata(self.path_of(uuid))
-        return {k: v for k, v in metadata.items() if HASHES not in metadata or k not in ("uuid", HASHES, TASK, CLUSTER)}
+        kind = _kind(metadata)
+        return {k: v for k, v in metadata.items() if not kind or k not in ("uuid", kind, TASK, CLUSTER)}
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         self.verify(uuid, selector)
@@ -206,6 +208,13 @@ def _read_metadata(path: pathlib.Path) -> Dict[str, Any]:
     if not isinstance(metadata, dict):
         raise RuntimeError(f"checkpoint {path} is damaged: {METADATA} holds no object")
     return metadata
+
+
+def _kind(metadata: Dict[str, Any]) -> Optional[str]:
+    """Of the hashes with which it was written; None: from elsewhere, and all keys are its user's."""
+    if KINDS[0] in metadata:
+        return KINDS[0]
+    return KINDS[1] if KINDS[1] in metadata and ("uuid" in metadata or TASK in metadata) else None
 
 
 def _selected(metadata: Dict[str, Any], kind: str, selector: Optional[Selector]) -> Dict[str, Any]:
