@@ -57,8 +57,8 @@ static void check_given_up(struct sim *m, const struct master *s, const struct r
     const json_t *all = json_arr(core, "containers");
     int64_t longest = 0;
     for (size_t i = 0; i < json_array_size(all); i++) {
-        const struct host *h =
-            &m->hosts[host_find(m, json_str(json_array_get(all, i), "agent", ""))];
+        const struct sim_host *h =
+            &m->hosts[hosts_find(m, json_str(json_array_get(all, i), "agent", ""))];
         int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
         if (m->now_ms - from > longest)
             longest = m->now_ms - from;

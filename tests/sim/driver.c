@@ -187,7 +187,7 @@ static void refuse(struct sim *m, struct master *s, struct batch_event *e)
 {
     det_cleanup(freep) struct waiter *w = imap_del(s->waiters, ((struct waiter *)e->whose)->token);
     if (w->host >= 0)
-        host_refused(m, w);
+        hosts_refused(m, w);
     m->got.unavailable++;
     batch_event_free(e);
 }
@@ -201,10 +201,10 @@ static void perform_reply(struct sim *m, struct master *s, const struct core_rep
         check_answer(m, w);
     if (w->kind == CORE_EV_SEARCH_EVENTS && r->code == 0 && !sim_chance(m, 30))
         client_hear(m, w->id, r->data);
-    if (w->host >= 0 && !host_cut_down(m, w->host))
-        host_acked(m, w);
+    if (w->host >= 0 && !hosts_cut_down(m, w->host))
+        hosts_acked(m, w);
     struct task *t = w->host < 0 ? task_find(m, w->task) : NULL;
-    if (t && !sim_chance(m, 10) && !host_cut_down(m, t->host)) /* else: the answer is lost */
+    if (t && !sim_chance(m, 10) && !hosts_cut_down(m, t->host)) /* else: the answer is lost */
         task_answer(m, t, w->token, r->code);
 }
 
@@ -212,7 +212,7 @@ static void perform_reply(struct sim *m, struct master *s, const struct core_rep
 static void tell_tasks(struct sim *m, const char *alloc, bool preempt)
 {
     for (struct task *t = map_get(m->by_alloc, alloc); t; t = t->next) {
-        if (sim_chance(m, 20) || host_cut_down(m, t->host))
+        if (sim_chance(m, 20) || hosts_cut_down(m, t->host))
             continue;
         t->preempt |= preempt;
         t->met |= !preempt;
@@ -226,15 +226,15 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
     sim_trace_effect(m, e);
     switch (e->kind) {
     case CORE_ORDER_START:
-        if (host_order_start(m, s, &e->start))
+        if (hosts_order_start(m, s, &e->start))
             check_start(m, &e->start);
         break;
     case CORE_ORDER_KILL:
-        if (host_order_kill(m, s, &e->kill))
+        if (hosts_order_kill(m, s, &e->kill))
             check_kill(m, &e->kill);
         break;
     case CORE_ORDER_STORE:
-        host_order_store(m, s, &e->store_order);
+        hosts_order_store(m, s, &e->store_order);
         break;
     case CORE_REPLY:
         perform_reply(m, s, &e->reply);
@@ -265,7 +265,7 @@ static void note_lost(struct sim *m, const struct master *s, const struct core_e
 {
     struct core_agent_view a;
     for (int i = 0; i < m->hosts_n && s->epoch == m->store.epoch; i++) {
-        struct host *h = &m->hosts[i];
+        struct sim_host *h = &m->hosts[i];
         int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
         bool is_known = core_agent_get(s->core, h->id, &a);
         bool is_late = m->now_ms - from > m->o.agent_reconnect_wait_ms + LATE_MS;

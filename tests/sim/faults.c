@@ -14,7 +14,7 @@ static void cut_off(struct sim *m, int i)
     sim_trace(m, "network   %s is cut off (%s) until %.3f s", m->hosts[i].id,
               ways == 0 ? "both ways" : ways == 1 ? "from the master" : "to the master",
               (double)until / 1000);
-    host_break(m, i);
+    hosts_break(m, i);
 }
 
 /* Everybody at once: a switch, or the master's own host. */
@@ -64,13 +64,13 @@ static void unmount(struct sim *m, int host)
     m->got.faults++;
     for (int i = 0; m->marker[0] && i < m->hosts_n; i++)
         if ((all || i == host) && m->hosts[i].looks)
-            host_mount(m, i, false);
+            hosts_mount(m, i, false);
 }
 
 static void slot_ails(struct sim *m, int host)
 {
     m->got.faults++;
-    host_ail(m, host, (int)sim_random(m, (uint64_t)m->hosts[host].slots), false);
+    hosts_ail(m, host, (int)sim_random(m, (uint64_t)m->hosts[host].slots), false);
 }
 
 void fault_strike(struct sim *m)
@@ -79,9 +79,9 @@ void fault_strike(struct sim *m)
     struct master *s = master_leader(m);
     uint64_t dice = sim_random(m, 27);
     if (dice < 5) {
-        host_break(m, host); /* a link, or the agent's process: tasks live on */
+        hosts_break(m, host); /* a link, or the agent's process: tasks live on */
     } else if (dice < 8) {
-        host_die(m, host);
+        hosts_die(m, host);
     } else if (dice < 11) {
         cut_off(m, host);
     } else if (dice < 12) {

@@ -26,7 +26,7 @@ static void order_free(struct order *o)
     free(o);
 }
 
-void host_msg_free(struct msg *msg)
+void hosts_msg_free(struct msg *msg)
 {
     if (msg->kind == M_ORDER)
         order_free(msg->data);
@@ -36,17 +36,17 @@ void host_msg_free(struct msg *msg)
         free(msg->data);
 }
 
-bool host_cut_up(const struct sim *m, int index)
+bool hosts_cut_up(const struct sim *m, int index)
 {
     return m->hosts[index].up_cut > m->now_ms;
 }
 
-bool host_cut_down(const struct sim *m, int index)
+bool hosts_cut_down(const struct sim *m, int index)
 {
     return m->hosts[index].down_cut > m->now_ms;
 }
 
-int host_find(const struct sim *m, const char *id)
+int hosts_find(const struct sim *m, const char *id)
 {
     long i = strncmp(id, "agent-", 6) == 0 ? strtol(id + 6, NULL, 10) : -1;
     if (i < 0 || i >= m->hosts_n || strcmp(m->hosts[i].id, id) != 0)
@@ -62,9 +62,9 @@ static int choose_master(struct sim *m)
 }
 
 /* Breaks what there is and says hello in a while. */
-void host_connect(struct sim *m, int index, int64_t in_ms)
+void hosts_connect(struct sim *m, int index, int64_t in_ms)
 {
-    struct host *h = &m->hosts[index];
+    struct sim_host *h = &m->hosts[index];
     if (h->heard_conn && h->heard_conn == h->conn) /* the master hears of it, or notices silence */
         sim_later(m, (int64_t)sim_random(m, SILENCE_MS),
                   (struct msg){.kind = M_LINK_DOWN, .index = index, .conn = h->conn});
@@ -73,24 +73,24 @@ void host_connect(struct sim *m, int index, int64_t in_ms)
     sim_later(m, in_ms, (struct msg){.kind = M_HELLO, .index = index, .conn = h->conn});
 }
 
-void host_break(struct sim *m, int index)
+void hosts_break(struct sim *m, int index)
 {
     if (!m->hosts[index].alive)
         return;
     m->got.faults++;
     sim_trace(m, "%s   loses its link", m->hosts[index].id);
-    host_connect(m, index, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
+    hosts_connect(m, index, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
 }
 
 /* The host is gone with all that ran on it; it may come back, empty. */
-void host_die(struct sim *m, int index)
+void hosts_die(struct sim *m, int index)
 {
-    struct host *h = &m->hosts[index];
+    struct sim_host *h = &m->hosts[index];
     if (!h->alive)
         return;
     m->got.faults++;
     sim_trace(m, "%s   dies with %zu tasks", h->id, h->tasks.n);
-    host_connect(m, index, 0);
+    hosts_connect(m, index, 0);
     while (h->tasks.n)
         task_free(m, h->tasks.v[h->tasks.n - 1]);
     h->alive = false;
@@ -99,12 +99,12 @@ void host_die(struct sim *m, int index)
     sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .index = index});
 }
 
-void host_back(struct sim *m, int index)
+void hosts_back(struct sim *m, int index)
 {
     if (m->hosts[index].alive)
         return;
     m->hosts[index].alive = true;
-    host_connect(m, index, 100);
+    hosts_connect(m, index, 100);
 }
 
 /* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
@@ -123,7 +123,7 @@ static void fill_task(const struct sim *m, struct core_task_in *in, const struct
     in->silent = silence_of(m, t);
 }
 
-static bool say_hello(struct sim *m, struct host *h, struct master *s)
+static bool say_hello(struct sim *m, struct sim_host *h, struct master *s)
 {
     VEC(struct core_slot_in) slots = {0};
     VEC(struct core_task_in) tasks = {0};
@@ -155,13 +155,13 @@ static bool say_hello(struct sim *m, struct host *h, struct master *s)
 /* One that is not answered breaks the link after a while: task is 1. */
 static void on_hello(struct sim *m, const struct msg *msg)
 {
-    struct host *h = &m->hosts[msg->index];
+    struct sim_host *h = &m->hosts[msg->index];
     if (msg->conn != h->conn || !h->alive || h->connected)
         return;
     struct master *s = &m->masters[choose_master(m)];
-    h->hello_sent = !msg->task && !host_cut_up(m, h->index) && say_hello(m, h, s);
+    h->hello_sent = !msg->task && !hosts_cut_up(m, h->index) && say_hello(m, h, s);
     if (!h->hello_sent) {
-        host_connect(m, h->index, 500 + (int64_t)sim_random(m, 2000));
+        hosts_connect(m, h->index, 500 + (int64_t)sim_random(m, 2000));
         return;
     }
     h->heard_conn = h->conn;
@@ -172,7 +172,7 @@ static void on_hello(struct sim *m, const struct msg *msg)
 
 static void on_link_down(struct sim *m, const struct msg *msg)
 {
-    struct host *h = &m->hosts[msg->index];
+    struct sim_host *h = &m->hosts[msg->index];
     struct master *s = &m->masters[h->heard_by];
     if (h->heard_conn != msg->conn || !s->core)
         return;
@@ -185,20 +185,20 @@ static void on_link_down(struct sim *m, const struct msg *msg)
                 (struct waiter){.host = -1});
 }
 
-void host_refused(struct sim *m, const struct waiter *w)
+void hosts_refused(struct sim *m, const struct waiter *w)
 {
-    struct host *h = &m->hosts[w->host];
+    struct sim_host *h = &m->hosts[w->host];
     if (h->conn != w->conn)
         return;
     if (w->hello)
         h->heard_conn = 0;
-    host_break(m, h->index);
+    hosts_break(m, h->index);
 }
 
 /* In order on the link; what a broken link loses comes again with the hello. */
-void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state)
+void hosts_report(struct sim *m, struct task *t, bool exit, enum core_task_state state)
 {
-    struct host *h = &m->hosts[t->host];
+    struct sim_host *h = &m->hosts[t->host];
     if (!h->connected)
         return;
     int copies = sim_chance(m, 10) ? 2 : 1;
@@ -213,12 +213,12 @@ void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state 
 static void on_event(struct sim *m, const struct msg *msg)
 {
     det_cleanup(freep) struct agent_event *e = msg->data;
-    struct host *h = &m->hosts[msg->index];
+    struct sim_host *h = &m->hosts[msg->index];
     struct task *t = task_find(m, e->task);
     if (!t || !h->connected || msg->conn != h->conn)
         return;
-    if (host_cut_up(m, h->index) || sim_chance(m, 5)) {
-        host_break(m, h->index);
+    if (hosts_cut_up(m, h->index) || sim_chance(m, 5)) {
+        hosts_break(m, h->index);
         return;
     }
     struct core_event ev = {.kind = e->exit ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE,
@@ -228,22 +228,22 @@ static void on_event(struct sim *m, const struct msg *msg)
     struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn,
                        .task = e->exit ? t->uid : 0};
     if (!master_post(m, &m->masters[h->master], &ev, w))
-        host_connect(m, h->index, 500);
+        hosts_connect(m, h->index, 500);
 }
 
 /* ---- The checkpoint store ---- */
 
-static void report(struct sim *m, struct host *h, struct core_event *ev)
+static void report(struct sim *m, struct sim_host *h, struct core_event *ev)
 {
     if (!h->connected) /* the hello begins anew */
         return;
-    if (host_cut_up(m, h->index))
-        host_break(m, h->index);
+    if (hosts_cut_up(m, h->index))
+        hosts_break(m, h->index);
     else if (!master_post(m, &m->masters[h->master], ev, (struct waiter){.host = -1}))
-        host_connect(m, h->index, 500);
+        hosts_connect(m, h->index, 500);
 }
 
-static void report_slot(struct sim *m, struct host *h, int slot)
+static void report_slot(struct sim *m, struct sim_host *h, int slot)
 {
     bool unfit = h->unfit & 1u << slot;
     struct core_event ev = {.kind = CORE_EV_AGENT_SLOT, .agent_id = h->id};
@@ -252,22 +252,22 @@ static void report_slot(struct sim *m, struct host *h, int slot)
     report(m, h, &ev);
 }
 
-static void report_store(struct sim *m, struct host *h, enum core_store_kind kind)
+static void report_store(struct sim *m, struct sim_host *h, enum core_store_kind kind)
 {
     struct core_event ev = {.kind = CORE_EV_AGENT_STORE, .agent_id = h->id};
     ev.store = (struct core_store_in){SIM_STORE, m->marker, kind, ""};
     report(m, h, &ev);
 }
 
-static enum core_store_kind look(const struct sim *m, const struct host *h)
+static enum core_store_kind look(const struct sim *m, const struct sim_host *h)
 {
     return h->mounted && m->marker[0] ? CORE_STORE_PRESENT : CORE_STORE_ABSENT;
 }
 
 /* What the master has committed: an exit is forgotten, a hello opens the link. */
-void host_acked(struct sim *m, const struct waiter *w)
+void hosts_acked(struct sim *m, const struct waiter *w)
 {
-    struct host *h = &m->hosts[w->host];
+    struct sim_host *h = &m->hosts[w->host];
     if (w->conn != h->conn || !h->alive)
         return;
     for (size_t i = h->tasks.n; i-- > 0;)
@@ -283,14 +283,14 @@ void host_acked(struct sim *m, const struct waiter *w)
     for (int i = 0; h->judges && i < h->slots; i++)
         report_slot(m, h, i);
     for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
-        host_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
+        hosts_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
                     h->tasks.v[i]->has_run ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
 }
 
 /* A stream keeps its order. A master that the host has left speaks to nobody. */
 static bool send_order(struct sim *m, const struct master *s, int host, struct order o)
 {
-    struct host *h = &m->hosts[host];
+    struct sim_host *h = &m->hosts[host];
     struct order *copy = det_memdup(&o, sizeof o);
     if (h->heard_conn != h->conn || h->heard_by != s->index) {
         order_free(copy);
@@ -303,31 +303,31 @@ static bool send_order(struct sim *m, const struct master *s, int host, struct o
     return true;
 }
 
-bool host_order_start(struct sim *m, const struct master *s, const struct core_start *in)
+bool hosts_order_start(struct sim *m, const struct master *s, const struct core_start *in)
 {
     struct order o = {.alloc = det_strdup(in->alloc_id),
                       .task = json_parse(in->task, strlen(in->task), NULL),
                       .env = json_parse(in->env, strlen(in->env), NULL),
                       .trial = in->trial_id, .run = in->run_id};
     memcpy(o.container, in->container, UUID_STR_MAX);
-    return send_order(m, s, host_find(m, in->agent_id), o);
+    return send_order(m, s, hosts_find(m, in->agent_id), o);
 }
 
-bool host_order_kill(struct sim *m, const struct master *s, const struct core_kill *in)
+bool hosts_order_kill(struct sim *m, const struct master *s, const struct core_kill *in)
 {
     struct order o = {.kill = true, .alloc = det_strdup(in->alloc_id)};
     memcpy(o.container, in->container, UUID_STR_MAX);
-    return send_order(m, s, host_find(m, in->agent_id), o);
+    return send_order(m, s, hosts_find(m, in->agent_id), o);
 }
 
-void host_order_store(struct sim *m, const struct master *s, const struct core_store_order *in)
+void hosts_order_store(struct sim *m, const struct master *s, const struct core_store_order *in)
 {
     struct order o = {.store = true, .make = in->make};
-    send_order(m, s, host_find(m, in->agent_id), o);
+    send_order(m, s, hosts_find(m, in->agent_id), o);
 }
 
 /* Where the file system is not mounted nothing can be made: the mount point is read-only. */
-static void on_store_order(struct sim *m, struct host *h, bool make)
+static void on_store_order(struct sim *m, struct sim_host *h, bool make)
 {
     h->watches = true;
     if (make && h->mounted && !m->marker[0])
@@ -336,9 +336,9 @@ static void on_store_order(struct sim *m, struct host *h, bool make)
     report_store(m, h, make && !h->mounted ? CORE_STORE_FAILED : look(m, h));
 }
 
-void host_mount(struct sim *m, int index, bool mounted)
+void hosts_mount(struct sim *m, int index, bool mounted)
 {
-    struct host *h = &m->hosts[index];
+    struct sim_host *h = &m->hosts[index];
     if (h->mounted == mounted)
         return;
     h->mounted = mounted;
@@ -350,9 +350,9 @@ void host_mount(struct sim *m, int index, bool mounted)
                   (struct msg){.kind = M_MOUNT, .index = index});
 }
 
-void host_ail(struct sim *m, int index, int slot, bool usable)
+void hosts_ail(struct sim *m, int index, int slot, bool usable)
 {
-    struct host *h = &m->hosts[index];
+    struct sim_host *h = &m->hosts[index];
     if (!h->judges || usable != !!(h->unfit & 1u << slot))
         return;
     h->unfit ^= 1u << slot;
@@ -386,13 +386,13 @@ static void start(struct sim *m, int host, const struct order *o)
 }
 
 /* A kill for a task it never had: that is over. */
-static void refuse_kill(struct sim *m, struct host *h, const struct order *o)
+static void refuse_kill(struct sim *m, struct sim_host *h, const struct order *o)
 {
     struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = h->id};
     ev.task = (struct core_task_in){.alloc = o->alloc, .container = o->container,
                                     .state = CORE_TASK_ENDED,
                                     .exit = {.reason = CORE_LOST, .rank = -1}};
-    if (!host_cut_up(m, h->index))
+    if (!hosts_cut_up(m, h->index))
         master_post(m, &m->masters[h->master], &ev, (struct waiter){.host = -1});
 }
 
@@ -401,11 +401,11 @@ static void refuse_kill(struct sim *m, struct host *h, const struct order *o)
 static void on_order(struct sim *m, const struct msg *msg)
 {
     struct order *o = msg->data;
-    struct host *h = &m->hosts[msg->index];
-    if (h->alive && msg->conn == h->conn && !host_cut_down(m, h->index)) {
+    struct sim_host *h = &m->hosts[msg->index];
+    if (h->alive && msg->conn == h->conn && !hosts_cut_down(m, h->index)) {
         struct task *t = o->store ? NULL : task_of(m, msg->index, o->alloc);
         if (sim_chance(m, 10))
-            host_break(m, msg->index);
+            hosts_break(m, msg->index);
         else if (o->store)
             on_store_order(m, h, o->make);
         else if (!o->kill)
@@ -418,7 +418,7 @@ static void on_order(struct sim *m, const struct msg *msg)
     order_free(o);
 }
 
-void host_on(struct sim *m, const struct msg *msg)
+void hosts_on(struct sim *m, const struct msg *msg)
 {
     if (msg->kind == M_HELLO)
         on_hello(m, msg);
@@ -429,9 +429,9 @@ void host_on(struct sim *m, const struct msg *msg)
     else if (msg->kind == M_ORDER)
         on_order(m, msg);
     else if (msg->kind == M_SLOT)
-        host_ail(m, msg->index, (int)msg->task, true);
+        hosts_ail(m, msg->index, (int)msg->task, true);
     else if (msg->kind == M_MOUNT)
-        host_mount(m, msg->index, true);
+        hosts_mount(m, msg->index, true);
     else
-        host_back(m, msg->index);
+        hosts_back(m, msg->index);
 }

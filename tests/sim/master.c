@@ -66,7 +66,7 @@ void master_end(struct sim *m, struct master *s)
     s->waiters = imap_create();
     for (int i = 0; i < m->hosts_n; i++)
         if (m->hosts[i].alive && m->hosts[i].master == s->index)
-            host_connect(m, i, 100 + (int64_t)sim_random(m, 5000));
+            hosts_connect(m, i, 100 + (int64_t)sim_random(m, 5000));
 }
 
 void master_finish(struct master *s)
@@ -134,7 +134,7 @@ static void boot(struct sim *m, struct master *s)
     for (int i = 0; i < m->hosts_n; i++) {
         m->hosts[i].heard_conn = 0;
         if (m->hosts[i].alive)
-            host_connect(m, i, (int64_t)sim_random(m, 8000));
+            hosts_connect(m, i, (int64_t)sim_random(m, 8000));
     }
 }
 

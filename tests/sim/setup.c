@@ -17,7 +17,7 @@ void setup_hosts(struct sim *m)
     m->hosts = det_zalloc((size_t)m->hosts_n * sizeof *m->hosts);
     m->pools_n = m->hosts_n > 3 ? 1 + (int)sim_random(m, DET_ARRAY_LEN(pool_names)) : 1;
     for (int i = 0; i < m->hosts_n; i++) {
-        struct host *h = &m->hosts[i];
+        struct sim_host *h = &m->hosts[i];
         h->index = i;
         snprintf(h->id, sizeof h->id, "agent-%d", i);
         h->pool = pool_names[i % m->pools_n];
@@ -26,7 +26,7 @@ void setup_hosts(struct sim *m)
         h->looks = sim_random(m, 5) > 0; /* the others are of an older version */
         h->judges = i % 4 != 3;
         h->dropped = map_create();
-        host_connect(m, i, (int64_t)sim_random(m, 1000));
+        hosts_connect(m, i, (int64_t)sim_random(m, 1000));
     }
 }
 

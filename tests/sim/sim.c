@@ -75,7 +75,7 @@ static void handle(struct sim *m, struct msg *msg)
     else if (msg->kind <= M_TAKEOVER)
         master_on(m, msg);
     else if (msg->kind <= M_MOUNT)
-        host_on(m, msg);
+        hosts_on(m, msg);
     else if (msg->kind == M_REQUEST)
         request_arrive(m, msg);
     else if (msg->kind == M_LIFE)
@@ -133,12 +133,12 @@ static void calm_begin(struct sim *m)
 {
     m->calm = true;
     for (int i = 0; i < m->hosts_n; i++)
-        host_mount(m, i, true);
+        hosts_mount(m, i, true);
     m->calm_at = m->now_ms;
     m->store.down_until = m->store.slow_until = m->store.hung_until = 0;
     for (int i = 0; i < m->hosts_n; i++) {
         m->hosts[i].up_cut = m->hosts[i].down_cut = 0;
-        host_back(m, i);
+        hosts_back(m, i);
     }
     for (int i = 0; i < MASTERS; i++)
         if (m->masters[i].frozen_until > m->now_ms + TAKEOVER_MS)
@@ -176,7 +176,7 @@ static void finish(struct sim *m)
 {
     sim_watch(NULL);
     for (size_t i = 0; i < m->heap.n; i++)
-        host_msg_free(&m->heap.v[i]);
+        hosts_msg_free(&m->heap.v[i]);
     for (int i = 0; i < m->hosts_n; i++) {
         vec_free(&m->hosts[i].tasks);
         map_destroy(m->hosts[i].dropped);

@@ -200,7 +200,7 @@ void driver_orphan_apply(struct sim *m, struct msg *msg);
 void driver_orphan_free(void *orphan);
 
 /* ---- hosts.c: agents ---- */
-struct host {
+struct sim_host {
     int index;
     char id[24];
     const char *pool;         /* "": the default one */
@@ -222,27 +222,27 @@ struct host {
     unsigned unfit;           /* a bit for each of these */
 };
 #define SIM_STORE "/ckpt"     /* the one checkpoint store, on a file system that hosts mount */
-void host_connect(struct sim *m, int index, int64_t in_ms);
-void host_break(struct sim *m, int index);
-void host_die(struct sim *m, int index);
-void host_back(struct sim *m, int index);
-void host_on(struct sim *m, const struct msg *msg);
-void host_acked(struct sim *m, const struct waiter *w);
+void hosts_connect(struct sim *m, int index, int64_t in_ms);
+void hosts_break(struct sim *m, int index);
+void hosts_die(struct sim *m, int index);
+void hosts_back(struct sim *m, int index);
+void hosts_on(struct sim *m, const struct msg *msg);
+void hosts_acked(struct sim *m, const struct waiter *w);
 /* What it said is not heard, for PostgreSQL is away: the link ends. */
-void host_refused(struct sim *m, const struct waiter *w);
-void host_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
+void hosts_refused(struct sim *m, const struct waiter *w);
+void hosts_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
 /* False: it has no link to that master. */
-bool host_order_start(struct sim *m, const struct master *s, const struct core_start *o);
-bool host_order_kill(struct sim *m, const struct master *s, const struct core_kill *o);
-void host_order_store(struct sim *m, const struct master *s, const struct core_store_order *o);
+bool hosts_order_start(struct sim *m, const struct master *s, const struct core_start *o);
+bool hosts_order_kill(struct sim *m, const struct master *s, const struct core_kill *o);
+void hosts_order_store(struct sim *m, const struct master *s, const struct core_store_order *o);
 /* The checkpoints' file system comes or goes. */
-void host_mount(struct sim *m, int index, bool mounted);
+void hosts_mount(struct sim *m, int index, bool mounted);
 /* One of its slots is not usable, or is again. */
-void host_ail(struct sim *m, int index, int slot, bool usable);
-int host_find(const struct sim *m, const char *id);
-bool host_cut_up(const struct sim *m, int index);
-bool host_cut_down(const struct sim *m, int index);
-void host_msg_free(struct msg *msg);
+void hosts_ail(struct sim *m, int index, int slot, bool usable);
+int hosts_find(const struct sim *m, const char *id);
+bool hosts_cut_up(const struct sim *m, int index);
+bool hosts_cut_down(const struct sim *m, int index);
+void hosts_msg_free(struct msg *msg);
 
 /* ---- tasks.c: a container and its harness ---- */
 enum phase {
@@ -346,7 +346,7 @@ struct sim {
     struct master masters[MASTERS];
     int leader;
     struct store store;
-    struct host *hosts;
+    struct sim_host *hosts;
     int hosts_n;
     char marker[UUID_STR_MAX]; /* in the checkpoints' file system; "": none yet */
     VEC(struct msg) heap;

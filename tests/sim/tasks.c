@@ -33,7 +33,7 @@ struct task *task_create(struct sim *m, int host, const char *alloc, const char 
 
 static void unlist(struct sim *m, struct task *t)
 {
-    struct host *h = &m->hosts[t->host];
+    struct sim_host *h = &m->hosts[t->host];
     struct task *first = map_get(m->by_alloc, t->alloc);
     for (size_t i = 0; i < h->tasks.n; i++)
         if (h->tasks.v[i] == t)
@@ -81,7 +81,7 @@ void task_over(struct sim *m, struct task *t, enum core_exit_reason reason, int 
     }
     sim_trace(m, "task      %s on %s ends: reason %d, code %d", t->alloc, m->hosts[t->host].id,
               (int)reason, code);
-    host_report(m, t, true, CORE_TASK_ENDED);
+    hosts_report(m, t, true, CORE_TASK_ENDED);
     for (size_t i = 0; i < m->hosts[t->host].tasks.n; i++) /* who waits for its slots */
         if (m->hosts[t->host].tasks.v[i]->phase == P_QUEUED)
             wake(m, m->hosts[t->host].tasks.v[i], 1);
@@ -164,7 +164,7 @@ static bool shares_slot(const struct task *a, const struct task *b)
 /* Slots another task still dies on must be free first. */
 static bool slots_are_free(const struct sim *m, const struct task *t)
 {
-    const struct host *h = &m->hosts[t->host];
+    const struct sim_host *h = &m->hosts[t->host];
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct task *o = h->tasks.v[i];
         if (o != t && !o->stopped && o->phase != P_QUEUED && shares_slot(t, o))
@@ -337,7 +337,7 @@ static void start(struct sim *m, struct task *t)
 {
     life_begin(m, t);
     enter(m, t, P_STARTING, 5);
-    host_report(m, t, false, CORE_TASK_STARTING);
+    hosts_report(m, t, false, CORE_TASK_STARTING);
     if (m->now_ms < m->hosts[t->host].broken_until)
         task_end(m, t, CORE_START_FAILED, 0);
     else if (sim_random(m, 2))
@@ -349,7 +349,7 @@ static void start_ranks(struct sim *m, struct task *t)
     life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_RANKS});
     t->has_run = true;
     enter(m, t, P_RENDEZVOUS, 5);
-    host_report(m, t, false, CORE_TASK_RUNNING);
+    hosts_report(m, t, false, CORE_TASK_RUNNING);
 }
 
 void task_run(struct sim *m, struct task *t)

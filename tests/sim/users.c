@@ -94,7 +94,7 @@ static void create(struct sim *m)
 
 static void set_agent(struct sim *m, bool enabled)
 {
-    struct host *h = &m->hosts[sim_random(m, (uint64_t)m->hosts_n)];
+    struct sim_host *h = &m->hosts[sim_random(m, (uint64_t)m->hosts_n)];
     struct core_event ev = {.kind = CORE_EV_AGENT_SET};
     ev.agent_set = (struct core_agent_set){.agent_id = h->id, .enabled = enabled,
                                            .drain = sim_random(m, 2),
