@@ -9,6 +9,22 @@
 
 #define RECOVERIES_MAX 2
 
+#define TO(state) (1u << HOST_##state)
+static const unsigned host_edges[HOST_STATE_COUNT] = {
+    [HOST_WAITING] = TO(STARTING) | TO(OVER),
+    [HOST_STARTING] = TO(RUNNING) | TO(ENDED) | TO(OVER),
+    [HOST_RUNNING] = TO(ENDED) | TO(OVER),
+    [HOST_ENDED] = TO(KNOWN) | TO(OVER),
+    [HOST_KNOWN] = 0, /* forgotten, once its det-task is gone */
+    [HOST_OVER] = 0,  /* forgotten, once acknowledged */
+};
+
+static void move(struct host_task *t, enum host_state to)
+{
+    assert(host_edges[t->state] & 1u << to);
+    t->state = to;
+}
+
 struct host *host_create(const char *boot, const char *pool, const char *addr,
                          const struct link_slot *slots, size_t slots_n)
 {
@@ -106,9 +122,11 @@ static struct host_effect *effect(struct host *h, enum host_effect_kind kind,
     return &h->effects.v[h->effects.n - 1];
 }
 
-static struct host_task *add(struct host *h, const char *alloc, const char *container)
+static struct host_task *add(struct host *h, const char *alloc, const char *container,
+                             enum host_state state)
 {
     struct host_task *t = det_zalloc(sizeof *t);
+    t->state = state;
     t->alloc = det_strdup(alloc);
     t->container = det_strdup(container);
     t->exit = (struct link_exit){.rank = -1, .text = det_strdup("")};
@@ -154,7 +172,8 @@ static const struct link_slot *slot_of(const struct host *h, int id)
 
 static bool holds(const struct host_task *t, int id)
 {
-    for (size_t i = 0; t->state != LINK_ENDED && !t->held && i < t->slots_n; i++)
+    bool has_any = t->state == HOST_STARTING || t->state == HOST_RUNNING;
+    for (size_t i = 0; has_any && i < t->slots_n; i++)
         if (t->slots[i] == id)
             return true;
     return false;
@@ -195,10 +214,10 @@ static void start_held(struct host *h)
 {
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct host_task *t = h->tasks.v[i];
-        if (!t->held || !slots_are_free(h, t))
+        if (t->state != HOST_WAITING || !slots_are_free(h, t))
             continue;
-        effect(h, HOST_START, t)->task = t->held;
-        t->held = NULL;
+        move(t, HOST_STARTING);
+        effect(h, HOST_START, t)->task = det_take(t->held);
     }
 }
 
@@ -210,28 +229,29 @@ static void settle(struct host *h, const struct host_task *t)
             effect(h, HOST_SETTLE, t)->slot = t->slots[i];
 }
 
-static void end(struct host *h, struct host_task *t, const struct link_exit *e)
+/* to: ENDED, or OVER when there is no det-task. */
+static void end(struct host *h, struct host_task *t, enum host_state to, const struct link_exit *e)
 {
-    bool was_started = !t->held;
+    bool was_started = t->state != HOST_WAITING;
     struct link_exit copy = *e;
     copy.text = det_strdup(e->text ? e->text : "");
     copy.exception = det_strdup(e->exception);
     copy.at = det_strdup(e->at);
     exit_finish(&t->exit);
     t->exit = copy;
-    t->state = LINK_ENDED;
-    json_decref(t->held);
-    t->held = NULL;
+    move(t, to);
+    json_decref(det_take(t->held));
     if (was_started)
         settle(h, t);
     t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
     start_held(h);
 }
 
+/* Without a word of a det-task: there is none. */
 static void end_as(struct host *h, struct host_task *t, enum link_exit_reason reason,
                    const char *why)
 {
-    end(h, t, &(struct link_exit){.reason = reason, .rank = -1, .text = why});
+    end(h, t, HOST_OVER, &(struct link_exit){.reason = reason, .rank = -1, .text = why});
 }
 
 static void on_start(struct host *h, const struct link_order *o)
@@ -250,7 +270,7 @@ static void on_start(struct host *h, const struct link_order *o)
         host_refuse(h, o->alloc, o->container, err.text);
         return;
     }
-    struct host_task *t = add(h, o->alloc, o->container);
+    struct host_task *t = add(h, o->alloc, o->container, HOST_WAITING);
     take_slots(t, spec.slots, spec.slots_n);
     link_spec_finish(&spec);
     host_tell(h, LINK_EV_STATE, t);
@@ -264,7 +284,7 @@ static void answer_lost(struct host *h, const struct link_order *o)
 {
     struct host_task t = {.alloc = (char *)o->alloc,
                           .container = (char *)(o->container ? o->container : o->alloc),
-                          .state = LINK_ENDED,
+                          .state = HOST_OVER,
                           .exit = {.reason = LINK_LOST,
                                    .rank = -1,
                                    .text = "the agent knows of no such task"}};
@@ -272,12 +292,17 @@ static void answer_lost(struct host *h, const struct link_order *o)
 }
 
 /* There is no process yet: only a kill means something. */
-static void signal_held(struct host *h, struct host_task *t, int signal)
+static void signal_waiting(struct host *h, struct host_task *t, int signal)
 {
-    if (signal != SIGKILL)
-        return;
-    t->is_gone = true;
-    end_as(h, t, LINK_KILLED, "killed before it could start");
+    if (signal == SIGKILL)
+        end_as(h, t, LINK_KILLED, "killed before it could start");
+}
+
+static void signal_task(struct host *h, struct host_task *t, int signal)
+{
+    if (t->signal != SIGKILL)
+        t->signal = signal;
+    effect(h, HOST_SIGNAL, t)->signal = signal;
 }
 
 static void on_signal(struct host *h, const struct link_order *o)
@@ -285,14 +310,23 @@ static void on_signal(struct host *h, const struct link_order *o)
     struct host_task *t = find(h, o->alloc);
     if (!t) {
         answer_lost(h, o);
-    } else if (t->held) {
-        signal_held(h, t, o->signal);
-    } else if (t->state != LINK_ENDED) {
-        if (t->signal != SIGKILL)
-            t->signal = o->signal;
-        effect(h, HOST_SIGNAL, t)->signal = o->signal;
-    } else if (t->is_acked) {
+        return;
+    }
+    switch (t->state) {
+    case HOST_WAITING:
+        signal_waiting(h, t, o->signal);
+        break;
+    case HOST_STARTING:
+    case HOST_RUNNING:
+        signal_task(h, t, o->signal);
+        break;
+    case HOST_KNOWN: /* not to that master, it seems */
         host_tell(h, LINK_EV_EXIT, t);
+        break;
+    case HOST_ENDED:
+    case HOST_OVER: /* told already, and again until it is acknowledged */
+    case HOST_STATE_COUNT:
+        break;
     }
 }
 
@@ -300,7 +334,7 @@ static void on_signal(struct host *h, const struct link_order *o)
 static void on_stacks(struct host *h, const struct link_order *o)
 {
     const struct host_task *t = find(h, o->alloc);
-    if (t && t->state == LINK_RUNNING && strcmp(t->container, o->container) == 0)
+    if (t && t->state == HOST_RUNNING && strcmp(t->container, o->container) == 0)
         effect(h, HOST_STACKS, t);
 }
 
@@ -313,22 +347,30 @@ static void on_store(struct host *h, const struct link_order *o)
 
 void host_on_order(struct host *h, const struct link_order *o)
 {
-    if (o->kind == LINK_START)
+    switch (o->kind) {
+    case LINK_START:
         on_start(h, o);
-    else if (o->kind == LINK_SIGNAL)
+        break;
+    case LINK_SIGNAL:
         on_signal(h, o);
-    else if (o->kind == LINK_STORE)
+        break;
+    case LINK_STORE:
         on_store(h, o);
-    else if (o->kind == LINK_STACKS)
+        break;
+    case LINK_STACKS:
         on_stacks(h, o);
+        break;
+    case LINK_HEARTBEAT:
+    case LINK_ORDER_UNKNOWN: /* of a later master */
+        break;
+    }
 }
 
 void host_refuse(struct host *h, const char *alloc, const char *container, const char *why)
 {
     if (find(h, alloc))
         return;
-    struct host_task *t = add(h, alloc, container);
-    t->is_gone = true;
+    struct host_task *t = add(h, alloc, container, HOST_WAITING);
     end_as(h, t, LINK_START_FAILED, why);
 }
 
@@ -339,8 +381,8 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
 {
     if (find(h, alloc))
         return;
-    struct host_task *t = add(h, alloc, container);
-    t->state = LINK_RUNNING; /* until its det-task says that it has ended */
+    struct host_task *t = add(h, alloc, container, HOST_RUNNING); /* until its det-task says that it
+                                                                   * has ended */
     t->is_silent = true;
     take_slots(t, slots, slots_n);
 }
@@ -348,13 +390,14 @@ void host_adopt(struct host *h, const char *alloc, const char *container, const 
 void host_on_running(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    bool has_news = t && t->state == LINK_RUNNING &&
-                    (t->marks.n > t->marks_told || t->has_silence_news);
-    if (t)
-        t->is_silent = false;
-    if (!t || t->held || (t->state != LINK_STARTING && !has_news))
+    if (!t)
         return;
-    t->state = LINK_RUNNING;
+    bool has_news = t->marks.n > t->marks_told || t->has_silence_news;
+    t->is_silent = false;
+    if (t->state == HOST_STARTING)
+        move(t, HOST_RUNNING);
+    else if (t->state != HOST_RUNNING || !has_news)
+        return;
     host_tell(h, LINK_EV_STATE, t);
 }
 
@@ -371,7 +414,7 @@ void host_on_marks(struct host *h, const char *alloc, const json_t *marks)
     struct link_mark *checked;
     size_t n;
     struct host_task *t = find(h, alloc);
-    if (!t || t->state == LINK_ENDED || link_marks_decode(marks, &checked, &n, NULL) < 0)
+    if (!t || host_has_ended(t) || link_marks_decode(marks, &checked, &n, NULL) < 0)
         return;
     free(checked);
     for (size_t i = 0; i < n && t->marks.n < LINK_MARKS_MAX; i++)
@@ -404,7 +447,7 @@ void host_on_silent(struct host *h, const char *alloc, const struct link_silent 
 {
     static const struct link_silent none;
     struct host_task *t = find(h, alloc);
-    if (!t || t->state == LINK_ENDED || is_same(&t->silent, s ? s : &none))
+    if (!t || host_has_ended(t) || is_same(&t->silent, s ? s : &none))
         return;
     free((char *)t->silent.phase);
     t->silent = s ? *s : none;
@@ -415,8 +458,8 @@ void host_on_silent(struct host *h, const char *alloc, const struct link_silent 
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
 {
     struct host_task *t = find(h, alloc);
-    if (t && t->state != LINK_ENDED)
-        end(h, t, e);
+    if (t && (t->state == HOST_STARTING || t->state == HOST_RUNNING))
+        end(h, t, HOST_ENDED, e);
 }
 
 /* The successor runs a task that was not begun: what was asked of it holds for that one too. */
@@ -427,21 +470,35 @@ static void recover(struct host *h, struct host_task *t)
         effect(h, HOST_SIGNAL, t)->signal = t->signal;
 }
 
+static void forget(struct host *h, struct host_task *t)
+{
+    effect(h, HOST_FORGET, t);
+    drop(h, t);
+}
+
 void host_on_gone(struct host *h, const char *alloc)
 {
     struct host_task *t = find(h, alloc);
-    if (!t || t->held)
+    if (!t)
         return;
-    if (t->state != LINK_ENDED && t->recoveries++ < RECOVERIES_MAX) {
-        recover(h, t);
-        return;
-    }
-    t->is_gone = true;
-    if (t->state != LINK_ENDED)
-        end_as(h, t, LINK_LOST, "det-task ended without a word");
-    if (t->is_acked) {
-        effect(h, HOST_FORGET, t);
-        drop(h, t);
+    switch (t->state) {
+    case HOST_STARTING:
+    case HOST_RUNNING:
+        if (t->recoveries++ < RECOVERIES_MAX)
+            recover(h, t);
+        else
+            end_as(h, t, LINK_LOST, "det-task ended without a word");
+        break;
+    case HOST_ENDED:
+        move(t, HOST_OVER);
+        break;
+    case HOST_KNOWN:
+        forget(h, t);
+        break;
+    case HOST_WAITING:
+    case HOST_OVER:
+    case HOST_STATE_COUNT: /* it has no det-task */
+        break;
     }
 }
 
@@ -450,16 +507,16 @@ static void take_acked_exits(struct host *h, int64_t seq)
 {
     for (size_t i = 0; i < h->tasks.n;) {
         struct host_task *t = h->tasks.v[i];
-        if (t->state != LINK_ENDED || t->is_acked || t->exit_seq == 0 || t->exit_seq > seq) {
-            i++;
+        bool is_acked = t->exit_seq > 0 && t->exit_seq <= seq;
+        if (is_acked && t->state == HOST_OVER) {
+            forget(h, t);
             continue;
         }
-        t->is_acked = true;
-        effect(h, t->is_gone ? HOST_FORGET : HOST_ACKED, t);
-        if (t->is_gone)
-            drop(h, t);
-        else
-            i++;
+        if (is_acked && t->state == HOST_ENDED) {
+            move(t, HOST_KNOWN);
+            effect(h, HOST_ACKED, t);
+        }
+        i++;
     }
 }
 
@@ -489,7 +546,7 @@ struct host_counts host_count(const struct host *h)
     for (size_t i = 0; i < h->slots.n; i++)
         c.slots_used += holder_of(h, h->slots.v[i].id) != NULL;
     for (size_t i = 0; i < h->tasks.n; i++)
-        c.tasks += h->tasks.v[i]->state != LINK_ENDED;
+        c.tasks += !host_has_ended(h->tasks.v[i]);
     return c;
 }
 
@@ -508,7 +565,7 @@ void host_check(const struct host *h)
     for (size_t i = 0; i < h->outbox.n; i++)
         assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
     for (size_t i = 0; i < h->tasks.n; i++)
-        assert(!(h->tasks.v[i]->is_acked && h->tasks.v[i]->is_gone));
+        assert(!h->tasks.v[i]->held == (h->tasks.v[i]->state != HOST_WAITING));
     for (size_t i = 0; i < h->tasks.n; i++)
         assert(h->tasks.v[i]->marks_acked <= h->tasks.v[i]->marks.n);
 }

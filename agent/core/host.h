@@ -3,11 +3,16 @@
  * yet heard. Pure: no I/O, no clock. The shell feeds in orders, reports of det-task and
  * acknowledgements, and performs the effects, in order.
  *
- *     order start --> STARTING --running--> RUNNING --ended--> ENDED --acknowledged--> (forgotten)
- *                        |  det-task gone without an exit: HOST_RECOVER, twice; then ENDED as lost
+ *     start --> WAITING --> STARTING --running--> RUNNING --ended--> ENDED --acked--> KNOWN
+ *                  |            \____ det-task gone ____/              | gone            | gone
+ *                  | killed, refused     |                            v                 v
+ *                  +---------------------+------------------------> OVER --acked--> (forgotten)
  *
- * A start whose slots are still held by a task that is dying waits, as STARTING, for their end: the
- * master may have given them away while the agent was out of reach. A kill ends a waiting start.
+ * A det-task that is gone without an exit is followed by another one (HOST_RECOVER), twice; then
+ * its task is OVER, as lost. host.c has the table of edges.
+ *
+ * A start WAITS while its slots are held by a task that is dying: the master may have given them
+ * away while the agent was out of reach. The master knows it as starting.
  *
  * A slot that is judged (host_on_slot()) is UNSEEN from the end of its task on; that is told before
  * the exit: the master has it back then, and places nothing there before a look. A start waits too.

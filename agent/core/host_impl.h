@@ -5,16 +5,24 @@
 #include "host.h"
 #include "vec.h"
 
+enum host_state {
+    HOST_WAITING,  /* for its slots: there is no det-task yet */
+    HOST_STARTING, /* its det-task prepares it */
+    HOST_RUNNING,
+    HOST_ENDED, /* its det-task is there, its exit not acknowledged */
+    HOST_KNOWN, /* acknowledged; its det-task has a log to send */
+    HOST_OVER,  /* its det-task is gone, its exit not acknowledged */
+    HOST_STATE_COUNT
+};
 struct host_task {
     char *alloc, *container;
-    enum link_state state;
+    enum host_state state; /* changed by move() in host.c only */
     struct link_exit exit; /* its text is owned */
     int *slots;
     size_t slots_n;
     int recoveries;
     int signal;       /* the last that was asked for; 0: none */
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
-    bool is_acked, is_gone;
     bool is_silent; /* adopted and not heard of yet: it may have ended, its slots be another's */
     VEC(json_t *) marks;   /* all, as the wire has them */
     size_t marks_acked;    /* of them the master knows */
@@ -22,7 +30,7 @@ struct host_task {
     int64_t marks_seq;     /* or 0: none is on its way */
     struct link_silent silent; /* its phase is owned; NULL: no rank is */
     bool has_silence_news;
-    json_t *held; /* what to start once its slots are free; NULL: it was started */
+    json_t *held; /* WAITING: what to start; else NULL */
 };
 struct host_mail {
     int64_t seq;
@@ -56,6 +64,15 @@ struct host {
     bool is_looking; /* at some store */
 };
 
+/* What the master knows the state as. */
+static inline enum link_state host_state_told(enum host_state s)
+{
+    return s <= HOST_STARTING ? LINK_STARTING : s == HOST_RUNNING ? LINK_RUNNING : LINK_ENDED;
+}
+static inline bool host_has_ended(const struct host_task *t)
+{
+    return t->state >= HOST_ENDED;
+}
 /* Puts an event about t into the outbox; its number. */
 int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t);
 void host_outbox_clear(struct host *h);

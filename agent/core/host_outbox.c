@@ -17,8 +17,8 @@ static int64_t post(struct host *h, json_t *event, bool is_hello)
 static struct link_task link_task_of(const struct host_task *t)
 {
     return (struct link_task){
-        .alloc = t->alloc, .container = t->container, .state = t->state, .exit = t->exit,
-        .silent = t->silent};
+        .alloc = t->alloc, .container = t->container, .state = host_state_told(t->state),
+        .exit = t->exit, .silent = t->silent};
 }
 
 /* What is not known yet goes with the event that makes its number. */
@@ -169,7 +169,7 @@ static void post_hello(struct host *h)
     e.hello.unfit_n = unfit.n;
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];
-        if (!t->is_acked)
+        if (t->state != HOST_KNOWN)
             vec_push(&tasks, link_task_of(t));
     }
     e.hello.tasks = tasks.v;
@@ -196,9 +196,9 @@ void host_hello(struct host *h, const char *boot)
     post_hello(h);
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct host_task *t = h->tasks.v[i];
-        if (t->state == LINK_ENDED && !t->is_acked)
+        if (t->state == HOST_ENDED || t->state == HOST_OVER)
             t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
-        else if (t->marks_acked < t->marks.n)
+        else if (!host_has_ended(t) && t->marks_acked < t->marks.n)
             host_tell(h, LINK_EV_STATE, t);
     }
 }
