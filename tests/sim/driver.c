@@ -187,7 +187,7 @@ static void refuse(struct sim *m, struct master *s, struct batch_event *e)
 {
     det_cleanup(freep) struct waiter *w = imap_del(s->waiters, ((struct waiter *)e->whose)->token);
     if (w->host >= 0)
-        hosts_refused(m, w);
+        links_refused(m, w);
     m->got.unavailable++;
     batch_event_free(e);
 }
@@ -201,8 +201,8 @@ static void perform_reply(struct sim *m, struct master *s, const struct core_rep
         check_answer(m, w);
     if (w->kind == CORE_EV_SEARCH_EVENTS && r->code == 0 && !sim_chance(m, 30))
         client_hear(m, w->id, r->data);
-    if (w->host >= 0 && !hosts_cut_down(m, w->host))
-        hosts_acked(m, w);
+    if (w->host >= 0)
+        links_acked(m, w);
     struct task *t = w->host < 0 ? task_find(m, w->task) : NULL;
     if (t && !sim_chance(m, 10) && !hosts_cut_down(m, t->host)) /* else: the answer is lost */
         task_answer(m, t, w->token, r->code);
@@ -226,15 +226,15 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
     sim_trace_effect(m, e);
     switch (e->kind) {
     case CORE_ORDER_START:
-        if (hosts_order_start(m, s, &e->start))
+        if (links_start(m, s, &e->start))
             check_start(m, &e->start);
         break;
     case CORE_ORDER_KILL:
-        if (hosts_order_kill(m, s, &e->kill))
+        if (links_kill(m, s, &e->kill))
             check_kill(m, &e->kill);
         break;
     case CORE_ORDER_STORE:
-        hosts_order_store(m, s, &e->store_order);
+        links_store(m, s, &e->store_order);
         break;
     case CORE_REPLY:
         perform_reply(m, s, &e->reply);

@@ -73,13 +73,22 @@ static void slot_ails(struct sim *m, int host)
     hosts_ail(m, host, (int)sim_random(m, (uint64_t)m->hosts[host].slots), false);
 }
 
+/* One of its det-tasks, whatever that is at. */
+static void task_dies(struct sim *m, int host)
+{
+    size_t n = m->hosts[host].tasks.n;
+    m->got.faults++;
+    if (n)
+        life_die(m, m->hosts[host].tasks.v[sim_random(m, n)]);
+}
+
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
     struct master *s = master_leader(m);
-    uint64_t dice = sim_random(m, 27);
+    uint64_t dice = sim_random(m, 30);
     if (dice < 5) {
-        hosts_break(m, host); /* a link, or the agent's process: tasks live on */
+        hosts_break(m, host);
     } else if (dice < 8) {
         hosts_die(m, host);
     } else if (dice < 11) {
@@ -94,6 +103,10 @@ void fault_strike(struct sim *m)
         master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
     } else if (dice < 18 && s->core) {
         master_crash(m, s);
+    } else if (dice == 18 || dice == 29) {
+        hosts_restart(m, host);
+    } else if (dice >= 27) {
+        task_dies(m, host);
     } else if (dice == 19) {
         host_breaks(m, host);
     } else if (dice >= 25) {

@@ -1,40 +1,13 @@
-/* Agents: the link, the tasks they know, orders; and how they break. */
+/* Hosts: the real core of an agent (agent/core/) in a process that comes and goes, what performs
+ * its effects, and how hosts break. */
+#include "host.h"
 #include "sim.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SIM_AILS "XID 79"
-
-struct order {
-    bool kill, store, make;
-    char *alloc, container[UUID_STR_MAX];
-    json_t *task, *env;
-    int64_t trial, run;
-};
-struct agent_event {
-    uint64_t task;
-    bool exit;
-    enum core_task_state state;
-};
-
-static void order_free(struct order *o)
-{
-    free(o->alloc);
-    json_decref(o->task);
-    json_decref(o->env);
-    free(o);
-}
-
-void hosts_msg_free(struct msg *msg)
-{
-    if (msg->kind == M_ORDER)
-        order_free(msg->data);
-    else if (msg->kind == M_ORPHAN)
-        driver_orphan_free(msg->data);
-    else
-        free(msg->data);
-}
+#define SIM_AILS   "XID 79"
+#define SIM_UNSEEN "not looked at yet"
 
 bool hosts_cut_up(const struct sim *m, int index)
 {
@@ -54,300 +27,38 @@ int hosts_find(const struct sim *m, const char *id)
     return (int)i;
 }
 
-/* It tries its masters in turn: one that was replaced and does not know it yet may answer first. */
-static int choose_master(struct sim *m)
+const char *hosts_boot(struct sim *m, char out[UUID_STR_MAX])
 {
-    int other = (m->leader + 1 + (int)sim_random(m, MASTERS - 1)) % MASTERS;
-    return master_serves(m, &m->masters[other]) && sim_random(m, 2) ? other : m->leader;
+    snprintf(out, UUID_STR_MAX, "b0070000-0000-4000-8000-%012llx",
+             (unsigned long long)++m->next_conn & 0xffffffffffff);
+    return out;
 }
 
-/* Breaks what there is and says hello in a while. */
-void hosts_connect(struct sim *m, int index, int64_t in_ms)
-{
-    struct sim_host *h = &m->hosts[index];
-    if (h->heard_conn && h->heard_conn == h->conn) /* the master hears of it, or notices silence */
-        sim_later(m, (int64_t)sim_random(m, SILENCE_MS),
-                  (struct msg){.kind = M_LINK_DOWN, .index = index, .conn = h->conn});
-    h->connected = h->hello_sent = false;
-    h->conn = ++m->next_conn;
-    sim_later(m, in_ms, (struct msg){.kind = M_HELLO, .index = index, .conn = h->conn});
-}
+/* ---- what it looks at ---- */
 
-void hosts_break(struct sim *m, int index)
-{
-    if (!m->hosts[index].alive)
-        return;
-    m->got.faults++;
-    sim_trace(m, "%s   loses its link", m->hosts[index].id);
-    hosts_connect(m, index, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
-}
-
-/* The host is gone with all that ran on it; it may come back, empty. */
-void hosts_die(struct sim *m, int index)
-{
-    struct sim_host *h = &m->hosts[index];
-    if (!h->alive)
-        return;
-    m->got.faults++;
-    sim_trace(m, "%s   dies with %zu tasks", h->id, h->tasks.n);
-    hosts_connect(m, index, 0);
-    while (h->tasks.n)
-        task_free(m, h->tasks.v[h->tasks.n - 1]);
-    h->alive = false;
-    map_destroy(h->dropped);
-    h->dropped = map_create();
-    sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .index = index});
-}
-
-void hosts_back(struct sim *m, int index)
-{
-    if (m->hosts[index].alive)
-        return;
-    m->hosts[index].alive = true;
-    hosts_connect(m, index, 100);
-}
-
-/* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
-static struct core_silent silence_of(const struct sim *m, const struct task *t)
-{
-    bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->has_run;
-    return (struct core_silent){is && t->phase != P_ENDED ? "training" : NULL, t->node, 10000, 60000};
-}
-
-static void fill_task(const struct sim *m, struct core_task_in *in, const struct task *t)
-{
-    *in = (struct core_task_in){.alloc = t->alloc, .container = t->container, .exit = t->exit,
-                                .state = t->stopped ? CORE_TASK_ENDED
-                                         : t->has_run ? CORE_TASK_RUNNING
-                                                      : CORE_TASK_STARTING};
-    in->silent = silence_of(m, t);
-}
-
-static bool say_hello(struct sim *m, struct sim_host *h, struct master *s)
-{
-    VEC(struct core_slot_in) slots = {0};
-    VEC(struct core_task_in) tasks = {0};
-    VEC(struct core_slot_sight) unfit = {0};
-    for (int i = 0; i < h->slots; i++) {
-        vec_push(&slots, (struct core_slot_in){.id = i});
-        if (h->unfit & 1u << i)
-            vec_push(&unfit, (struct core_slot_sight){i, CORE_SLOT_AILING, SIM_AILS});
-    }
-    for (size_t i = 0; i < h->tasks.n; i++) {
-        struct core_task_in in;
-        fill_task(m, &in, h->tasks.v[i]);
-        vec_push(&tasks, in);
-    }
-    struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = h->id};
-    ev.hello = (struct core_hello){.version = "1", .pool = h->pool, .addr = h->id,
-                                   .slots = slots.v, .slots_n = slots.n,
-                                   .tasks = tasks.v, .tasks_n = tasks.n, .looks = h->looks,
-                                   .judges = h->judges, .unfit = unfit.v, .unfit_n = unfit.n};
-    h->watches = false;
-    struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn, .hello = true};
-    bool heard = master_post(m, s, &ev, w);
-    vec_free(&slots);
-    vec_free(&tasks);
-    vec_free(&unfit);
-    return heard;
-}
-
-/* One that is not answered breaks the link after a while: task is 1. */
-static void on_hello(struct sim *m, const struct msg *msg)
-{
-    struct sim_host *h = &m->hosts[msg->index];
-    if (msg->conn != h->conn || !h->alive || h->connected)
-        return;
-    struct master *s = &m->masters[choose_master(m)];
-    h->hello_sent = !msg->task && !hosts_cut_up(m, h->index) && say_hello(m, h, s);
-    if (!h->hello_sent) {
-        hosts_connect(m, h->index, 500 + (int64_t)sim_random(m, 2000));
-        return;
-    }
-    h->heard_conn = h->conn;
-    h->heard_by = h->master = s->index;
-    sim_later(m, SILENCE_MS, (struct msg){.kind = M_HELLO, .index = h->index, .conn = h->conn,
-                                          .task = 1});
-}
-
-static void on_link_down(struct sim *m, const struct msg *msg)
-{
-    struct sim_host *h = &m->hosts[msg->index];
-    struct master *s = &m->masters[h->heard_by];
-    if (h->heard_conn != msg->conn || !s->core)
-        return;
-    if (!master_serves(m, s)) {
-        sim_later(m, 500, *msg);
-        return;
-    }
-    h->heard_conn = 0;
-    master_post(m, s, &(struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = h->id},
-                (struct waiter){.host = -1});
-}
-
-void hosts_refused(struct sim *m, const struct waiter *w)
-{
-    struct sim_host *h = &m->hosts[w->host];
-    if (h->conn != w->conn)
-        return;
-    if (w->hello)
-        h->heard_conn = 0;
-    hosts_break(m, h->index);
-}
-
-/* In order on the link; what a broken link loses comes again with the hello. */
-void hosts_report(struct sim *m, struct task *t, bool exit, enum core_task_state state)
-{
-    struct sim_host *h = &m->hosts[t->host];
-    if (!h->connected)
-        return;
-    int copies = sim_chance(m, 10) ? 2 : 1;
-    for (int i = 0; i < copies; i++) {
-        struct agent_event e = {t->uid, exit, state};
-        sim_later(m, 1 + (int64_t)sim_random(m, 30),
-                  (struct msg){.kind = M_AGENT_EVENT, .index = t->host, .conn = h->conn,
-                               .data = det_memdup(&e, sizeof e)});
-    }
-}
-
-static void on_event(struct sim *m, const struct msg *msg)
-{
-    det_cleanup(freep) struct agent_event *e = msg->data;
-    struct sim_host *h = &m->hosts[msg->index];
-    struct task *t = task_find(m, e->task);
-    if (!t || !h->connected || msg->conn != h->conn)
-        return;
-    if (hosts_cut_up(m, h->index) || sim_chance(m, 5)) {
-        hosts_break(m, h->index);
-        return;
-    }
-    struct core_event ev = {.kind = e->exit ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE,
-                            .agent_id = h->id};
-    ev.task = (struct core_task_in){.alloc = t->alloc, .container = t->container, .state = e->state,
-                                    .exit = t->exit, .silent = silence_of(m, t)};
-    struct waiter w = {.token = ++m->next_token, .host = h->index, .conn = h->conn,
-                       .task = e->exit ? t->uid : 0};
-    if (!master_post(m, &m->masters[h->master], &ev, w))
-        hosts_connect(m, h->index, 500);
-}
-
-/* ---- The checkpoint store ---- */
-
-static void report(struct sim *m, struct sim_host *h, struct core_event *ev)
-{
-    if (!h->connected) /* the hello begins anew */
-        return;
-    if (hosts_cut_up(m, h->index))
-        hosts_break(m, h->index);
-    else if (!master_post(m, &m->masters[h->master], ev, (struct waiter){.host = -1}))
-        hosts_connect(m, h->index, 500);
-}
-
-static void report_slot(struct sim *m, struct sim_host *h, int slot)
+/* One that its last task has just left is not known until it was looked at. */
+static void report_slot(struct sim_host *h, int slot)
 {
     bool unfit = h->unfit & 1u << slot;
-    struct core_event ev = {.kind = CORE_EV_AGENT_SLOT, .agent_id = h->id};
-    ev.sight = (struct core_slot_sight){slot, unfit ? CORE_SLOT_AILING : CORE_SLOT_USABLE,
-                                        unfit ? SIM_AILS : ""};
-    report(m, h, &ev);
+    if (h->agent && h->judges && !(h->unseen & 1u << slot))
+        host_on_slot(h->agent, &(struct link_slot_sight){
+                                   slot, unfit ? LINK_SLOT_AILING : LINK_SLOT_USABLE,
+                                   unfit ? SIM_AILS : ""});
 }
 
-static void report_store(struct sim *m, struct sim_host *h, enum core_store_kind kind)
+static void look_later(struct sim *m, struct sim_host *h, int slot)
 {
-    struct core_event ev = {.kind = CORE_EV_AGENT_STORE, .agent_id = h->id};
-    ev.store = (struct core_store_in){SIM_STORE, m->marker, kind, ""};
-    report(m, h, &ev);
+    h->unseen |= 1u << slot;
+    sim_later(m, 1 + (int64_t)sim_random(m, 2000),
+              (struct msg){.kind = M_LOOK, .index = h->index, .task = (uint64_t)slot,
+                           .conn = h->process});
 }
 
-static enum core_store_kind look(const struct sim *m, const struct sim_host *h)
+static void on_look(struct sim *m, struct sim_host *h, int slot)
 {
-    return h->mounted && m->marker[0] ? CORE_STORE_PRESENT : CORE_STORE_ABSENT;
-}
-
-/* What the master has committed: an exit is forgotten, a hello opens the link. */
-void hosts_acked(struct sim *m, const struct waiter *w)
-{
-    struct sim_host *h = &m->hosts[w->host];
-    if (w->conn != h->conn || !h->alive)
-        return;
-    for (size_t i = h->tasks.n; i-- > 0;)
-        if (h->tasks.v[i]->stopped && h->tasks.v[i]->uid == w->task) {
-            map_put(h->dropped, h->tasks.v[i]->container, h);
-            task_free(m, h->tasks.v[i]);
-        }
-    if (!w->hello)
-        return;
-    h->connected = true;
-    if (h->watches)
-        report_store(m, h, look(m, h));
-    for (int i = 0; h->judges && i < h->slots; i++)
-        report_slot(m, h, i);
-    for (size_t i = 0; i < h->tasks.n; i++) /* what changed since the hello was written */
-        hosts_report(m, h->tasks.v[i], h->tasks.v[i]->stopped,
-                    h->tasks.v[i]->has_run ? CORE_TASK_RUNNING : CORE_TASK_STARTING);
-}
-
-/* A stream keeps its order. A master that the host has left speaks to nobody. */
-static bool send_order(struct sim *m, const struct master *s, int host, struct order o)
-{
-    struct sim_host *h = &m->hosts[host];
-    struct order *copy = det_memdup(&o, sizeof o);
-    if (h->heard_conn != h->conn || h->heard_by != s->index) {
-        order_free(copy);
-        return false;
-    }
-    int64_t at = m->now_ms + 1 + (int64_t)sim_random(m, 20);
-    h->order_ms = at > h->order_ms ? at : h->order_ms;
-    sim_later(m, h->order_ms - m->now_ms,
-              (struct msg){.kind = M_ORDER, .index = host, .conn = h->conn, .data = copy});
-    return true;
-}
-
-bool hosts_order_start(struct sim *m, const struct master *s, const struct core_start *in)
-{
-    struct order o = {.alloc = det_strdup(in->alloc_id),
-                      .task = json_parse(in->task, strlen(in->task), NULL),
-                      .env = json_parse(in->env, strlen(in->env), NULL),
-                      .trial = in->trial_id, .run = in->run_id};
-    memcpy(o.container, in->container, UUID_STR_MAX);
-    return send_order(m, s, hosts_find(m, in->agent_id), o);
-}
-
-bool hosts_order_kill(struct sim *m, const struct master *s, const struct core_kill *in)
-{
-    struct order o = {.kill = true, .alloc = det_strdup(in->alloc_id)};
-    memcpy(o.container, in->container, UUID_STR_MAX);
-    return send_order(m, s, hosts_find(m, in->agent_id), o);
-}
-
-void hosts_order_store(struct sim *m, const struct master *s, const struct core_store_order *in)
-{
-    struct order o = {.store = true, .make = in->make};
-    send_order(m, s, hosts_find(m, in->agent_id), o);
-}
-
-/* Where the file system is not mounted nothing can be made: the mount point is read-only. */
-static void on_store_order(struct sim *m, struct sim_host *h, bool make)
-{
-    h->watches = true;
-    if (make && h->mounted && !m->marker[0])
-        snprintf(m->marker, sizeof m->marker, "00000000-0000-4000-8000-%012llx",
-                 (unsigned long long)m->in.seed & 0xffffffffffff);
-    report_store(m, h, make && !h->mounted ? CORE_STORE_FAILED : look(m, h));
-}
-
-void hosts_mount(struct sim *m, int index, bool mounted)
-{
-    struct sim_host *h = &m->hosts[index];
-    if (h->mounted == mounted)
-        return;
-    h->mounted = mounted;
-    sim_trace(m, "%s   has %s checkpoint store", h->id, mounted ? "its" : "no");
-    if (h->alive && h->watches)
-        report_store(m, h, look(m, h));
-    if (!mounted)
-        sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
-                  (struct msg){.kind = M_MOUNT, .index = index});
+    h->unseen &= ~(1u << slot);
+    report_slot(h, slot);
+    hosts_perform(m, h);
 }
 
 void hosts_ail(struct sim *m, int index, int slot, bool usable)
@@ -357,81 +68,369 @@ void hosts_ail(struct sim *m, int index, int slot, bool usable)
         return;
     h->unfit ^= 1u << slot;
     sim_trace(m, "%s   slot %d is %s", h->id, slot, usable ? "usable again" : "not usable");
-    if (h->alive)
-        report_slot(m, h, slot);
+    report_slot(h, slot);
+    hosts_perform(m, h);
     if (!usable)
         sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
                   (struct msg){.kind = M_SLOT, .index = index, .task = (uint64_t)slot});
 }
 
-static void start(struct sim *m, int host, const struct order *o)
+static enum link_store_state look_at_store(const struct sim *m, const struct sim_host *h)
 {
-    if (task_of(m, host, o->alloc) || map_get(m->hosts[host].dropped, o->container))
-        return; /* the acknowledgement of its end may overtake a start that was sent twice */
-    if (map_get(m->started, o->container))
-        sim_fail(m, "I1: container %s of %s is started again", o->container, o->alloc);
-    struct task *t = task_create(m, host, o->alloc, o->container);
-    t->trial = o->trial;
-    t->run = o->run;
-    t->gc = strcmp(json_str(o->task, "kind", ""), "TRIAL") != 0;
-    t->has_store = json_str(o->env, "DET_STORE_ID", NULL) != NULL;
-    t->node = (int)json_int(o->task, "node", 0);
-    t->nodes = (int)json_int(o->task, "nodes", 1);
-    const json_t *slots = json_arr(o->task, "slots");
+    return h->mounted && m->marker[0] ? LINK_STORE_PRESENT : LINK_STORE_ABSENT;
+}
+
+static void report_store(const struct sim *m, struct sim_host *h, enum link_store_state state)
+{
+    if (h->agent && h->watches)
+        host_on_store(h->agent, &(struct link_store){
+                                    SIM_STORE, state == LINK_STORE_PRESENT ? m->marker : NULL,
+                                    state, ""});
+}
+
+/* Where the file system is not mounted nothing can be made: the mount point is read-only. */
+static void watch_store(struct sim *m, struct sim_host *h, bool make)
+{
+    h->watches = true;
+    if (make && h->mounted && !m->marker[0])
+        snprintf(m->marker, sizeof m->marker, "00000000-0000-4000-8000-%012llx",
+                 (unsigned long long)m->in.seed & 0xffffffffffff);
+    report_store(m, h, make && !h->mounted ? LINK_STORE_FAILED : look_at_store(m, h));
+}
+
+void hosts_mount(struct sim *m, int index, bool mounted)
+{
+    struct sim_host *h = &m->hosts[index];
+    if (h->mounted == mounted)
+        return;
+    h->mounted = mounted;
+    sim_trace(m, "%s   has %s checkpoint store", h->id, mounted ? "its" : "no");
+    report_store(m, h, look_at_store(m, h));
+    hosts_perform(m, h);
+    if (!mounted)
+        sim_later(m, (int64_t)sim_random(m, sim_random(m, 2) ? 20000 : 400000),
+                  (struct msg){.kind = M_MOUNT, .index = index});
+}
+
+/* ---- its effects ---- */
+
+static void refuse_start(struct sim_host *h, const char *alloc)
+{
+    const struct link_exit e = {.reason = LINK_START_FAILED, .rank = -1, .text = "no room"};
+    host_on_ended(h->agent, alloc, &e);
+    host_on_gone(h->agent, alloc);
+}
+
+/* I4: who has a slot is alone on it. */
+static void check_alone(const struct sim *m, const struct sim_host *h, const struct task *t)
+{
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        const struct task *o = h->tasks.v[i];
+        for (size_t k = 0; o != t && !o->stopped && k < o->slots.n; k++)
+            for (size_t j = 0; j < t->slots.n; j++)
+                if (o->slots.v[k] == t->slots.v[j])
+                    sim_fail(m, "I4: %s starts on slot %d of %s, where %s runs", t->alloc,
+                             t->slots.v[j], h->id, o->alloc);
+    }
+}
+
+static void start(struct sim *m, struct sim_host *h, const struct host_effect *e)
+{
+    const json_t *env = json_obj(e->task, "env"), *slots = json_arr(e->task, "slots");
+    if (map_get(m->started, e->container))
+        sim_fail(m, "I1: container %s of %s is started again", e->container, e->alloc);
+    if (m->now_ms < h->broken_until && sim_random(m, 2)) {
+        refuse_start(h, e->alloc);
+        return;
+    }
+    struct task *t = task_create(m, h->index, e->alloc, e->container);
+    t->trial = strtoll(json_str(env, "DET_TRIAL_ID", "0"), NULL, 10);
+    t->run = json_int(e->task, "run_id", 0);
+    t->gc = strcmp(json_str(e->task, "kind", ""), "TRIAL") != 0;
+    t->has_store = json_str(env, "DET_STORE_ID", NULL) != NULL;
+    t->node = (int)json_int(e->task, "node", 0);
+    t->nodes = (int)json_int(e->task, "nodes", 1);
     for (size_t i = 0; i < json_array_size(slots); i++)
         vec_push(&t->slots, (int)json_integer_value(json_array_get(slots, i)));
-    const char *steps = json_str(o->env, "DET_STEPS_COMPLETED", "0");
-    t->progress = (double)strtoll(steps, NULL, 10);
-    sim_later(m, 5, (struct msg){.kind = M_TASK, .task = t->uid});
+    t->progress = (double)strtoll(json_str(env, "DET_STEPS_COMPLETED", "0"), NULL, 10);
+    check_alone(m, h, t);
+    if (sim_chance(m, 10)) /* the order dies with the server that was to fork */
+        life_die(m, t);
+    else
+        task_begin(m, t);
 }
 
-/* A kill for a task it never had: that is over. */
-static void refuse_kill(struct sim *m, struct sim_host *h, const struct order *o)
+/* Another det-task, in place of one that is gone. */
+static void recover(struct sim *m, struct sim_host *h, const char *alloc)
 {
-    struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = h->id};
-    ev.task = (struct core_task_in){.alloc = o->alloc, .container = o->container,
-                                    .state = CORE_TASK_ENDED,
-                                    .exit = {.reason = CORE_LOST, .rank = -1}};
-    if (!hosts_cut_up(m, h->index))
-        master_post(m, &m->masters[h->master], &ev, (struct waiter){.host = -1});
+    struct task *t = task_of(m, h->index, alloc);
+    if (!t || !t->is_dead)
+        sim_fail(m, "I1: a second det-task takes over %s on %s", alloc, h->id);
+    if (t->has_begun)
+        life_recover(m, t);
+    else
+        task_begin(m, t);
 }
 
-/* Between the order and its arrival the link may have opened only halfway: the hello's answer
- * follows. */
-static void on_order(struct sim *m, const struct msg *msg)
+static void forget(struct sim *m, struct sim_host *h, const char *alloc)
 {
-    struct order *o = msg->data;
-    struct sim_host *h = &m->hosts[msg->index];
-    if (h->alive && msg->conn == h->conn && !hosts_cut_down(m, h->index)) {
-        struct task *t = o->store ? NULL : task_of(m, msg->index, o->alloc);
-        if (sim_chance(m, 10))
-            hosts_break(m, msg->index);
-        else if (o->store)
-            on_store_order(m, h, o->make);
-        else if (!o->kill)
-            start(m, msg->index, o);
-        else if (!t)
-            refuse_kill(m, h, o);
-        else if (!t->stopped)
+    struct task *t = task_of(m, h->index, alloc);
+    if (t && t->phase != P_ENDED)
+        sim_fail(m, "I3: %s is forgotten on %s while it runs", alloc, h->id);
+    if (t)
+        task_free(m, t);
+}
+
+static void perform(struct sim *m, struct sim_host *h, const struct host_effect *e)
+{
+    struct task *t = task_of(m, h->index, e->alloc);
+    switch (e->kind) {
+    case HOST_START:
+        start(m, h, e);
+        break;
+    case HOST_RECOVER:
+        recover(m, h, e->alloc);
+        break;
+    case HOST_SIGNAL:
+        if (t && !t->is_dead)
             task_end(m, t, CORE_KILLED, 0);
+        break;
+    case HOST_STACKS:
+        break;
+    case HOST_ACKED:
+        if (t && !t->is_dead)
+            life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_ACKED});
+        break;
+    case HOST_FORGET:
+        forget(m, h, e->alloc);
+        break;
+    case HOST_SETTLE:
+        look_later(m, h, e->slot);
+        break;
+    case HOST_LOOK:
+        watch_store(m, h, json_flag(e->task, "make", false));
+        break;
+    case HOST_UNLOOK:
+        h->watches = false;
+        break;
     }
-    order_free(o);
+}
+
+void hosts_perform(struct sim *m, struct sim_host *h)
+{
+    struct host_effect e;
+    if (!h->agent || h->is_performing)
+        return;
+    h->is_performing = true;
+    while (host_take(h->agent, &e)) {
+        perform(m, h, &e);
+        json_decref(e.task);
+    }
+    h->is_performing = false;
+    host_check(h->agent);
+    links_step(m, h);
+}
+
+/* ---- what det-tasks say ---- */
+
+enum word { WORD_RUNNING, WORD_ENDED, WORD_GONE };
+
+static void say(struct sim *m, const struct task *t, enum word word)
+{
+    sim_later(m, 1, (struct msg){.kind = M_WORD, .index = t->host, .task = t->uid,
+                                 .conn = m->hosts[t->host].process << 2 | word});
+}
+
+void hosts_hear_running(struct sim *m, const struct task *t)
+{
+    say(m, t, WORD_RUNNING);
+}
+
+void hosts_hear_ended(struct sim *m, const struct task *t)
+{
+    say(m, t, WORD_ENDED);
+}
+
+void hosts_hear_gone(struct sim *m, const struct task *t)
+{
+    say(m, t, WORD_GONE);
+}
+
+/* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
+static void tell_silence(const struct sim *m, struct host *agent, const struct task *t)
+{
+    const struct link_silent s = {.phase = "training", .rank = t->node, .silent_ms = 10000,
+                                  .timeout_ms = 60000};
+    bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->phase != P_ENDED;
+    host_on_silent(agent, t->alloc, is ? &s : NULL);
+}
+
+static void tell_marks(struct host *agent, const struct task *t)
+{
+    JSON_OWN marks = json_array();
+    const struct link_mark mark = {.kind = "prepared", .at_us = t->begun_ms * 1000, .detail = ""};
+    json_array_append_new(marks, link_mark_json(&mark));
+    host_on_marks(agent, t->alloc, marks);
+}
+
+static void tell_ended(struct host *agent, const struct task *t)
+{
+    const struct link_exit e = {.reason = (enum link_exit_reason)t->exit.reason,
+                                .code = t->exit.code,
+                                .rank = t->exit.rank,
+                                .text = "",
+                                .exception = t->exit.exception,
+                                .at = t->exit.at};
+    host_on_ended(agent, t->alloc, &e);
+}
+
+static void on_word(struct sim *m, struct sim_host *h, const struct msg *msg)
+{
+    struct task *t = task_find(m, msg->task);
+    enum word word = (enum word)(msg->conn & 3);
+    if (!h->agent || !t || msg->conn >> 2 != h->process)
+        return;
+    if (word == WORD_RUNNING) {
+        tell_marks(h->agent, t);
+        tell_silence(m, h->agent, t);
+        host_on_running(h->agent, t->alloc);
+    }
+    if (word == WORD_ENDED || (word == WORD_GONE && t->stopped)) /* its state file says so */
+        tell_ended(h->agent, t);
+    if (word == WORD_GONE)
+        host_on_gone(h->agent, t->alloc);
+    hosts_perform(m, h);
+}
+
+/* ---- its process ---- */
+
+static struct host *create(struct sim *m, const struct sim_host *h)
+{
+    char boot[UUID_STR_MAX];
+    VEC(struct link_slot) slots = {0};
+    for (int i = 0; i < h->slots; i++)
+        vec_push(&slots, (struct link_slot){.id = i});
+    struct host *agent = host_create(hosts_boot(m, boot), h->pool, h->id, slots.v, slots.n);
+    vec_free(&slots);
+    return agent;
+}
+
+/* From the directories of tasks there are; each det-task says how it is, or is gone. */
+static void adopt(struct sim *m, struct sim_host *h)
+{
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        const struct task *t = h->tasks.v[i];
+        host_adopt(h->agent, t->alloc, t->container, t->slots.v, t->slots.n);
+        if (t->is_dead)
+            say(m, t, WORD_GONE);
+        else if (t->stopped)
+            say(m, t, WORD_ENDED);
+        else if (t->has_run)
+            say(m, t, WORD_RUNNING);
+    }
+}
+
+static void begin(struct sim *m, struct sim_host *h, int64_t in_ms)
+{
+    h->process++;
+    h->agent = create(m, h);
+    for (int i = 0; h->judges && i < h->slots; i++) {
+        host_on_slot(h->agent, &(struct link_slot_sight){i, LINK_SLOT_UNSEEN, SIM_UNSEEN});
+        look_later(m, h, i);
+    }
+    adopt(m, h);
+    h->dial.conn = ++m->next_conn;
+    host_hello(h->agent, NULL);
+    links_dial(m, h, in_ms);
+    hosts_perform(m, h);
+}
+
+static void end(struct sim *m, struct sim_host *h)
+{
+    if (!h->agent)
+        return;
+    links_close(m, h);
+    host_destroy(h->agent);
+    h->agent = NULL;
+    h->process++;
+    h->watches = false;
+    h->unseen = 0;
+}
+
+void hosts_begin(struct sim *m, int index, int64_t in_ms)
+{
+    struct sim_host *h = &m->hosts[index];
+    if (h->alive && !h->agent)
+        begin(m, h, in_ms);
+}
+
+void hosts_finish(struct sim_host *h)
+{
+    host_destroy(h->agent);
+    vec_free(&h->tasks);
+}
+
+/* ---- how it breaks ---- */
+
+void hosts_break(struct sim *m, int index)
+{
+    if (!m->hosts[index].agent)
+        return;
+    m->got.faults++;
+    sim_trace(m, "%s   loses its link", m->hosts[index].id);
+    links_down(m, index, sim_chance(m, 30) ? 60000 : (int64_t)sim_random(m, 9000));
+}
+
+/* Its tasks go on, and are found by the next one. */
+void hosts_restart(struct sim *m, int index)
+{
+    struct sim_host *h = &m->hosts[index];
+    if (!h->agent)
+        return;
+    m->got.faults++;
+    sim_trace(m, "%s   its agent dies", h->id);
+    end(m, h);
+    sim_later(m, (int64_t)sim_random(m, sim_random(m, 4) ? 3000 : 60000),
+              (struct msg){.kind = M_AGENT_BACK, .index = index});
+}
+
+/* The host is gone with all that ran on it; it may come back, with its disk or empty. */
+void hosts_die(struct sim *m, int index)
+{
+    struct sim_host *h = &m->hosts[index];
+    if (!h->alive)
+        return;
+    m->got.faults++;
+    sim_trace(m, "%s   dies with %zu tasks", h->id, h->tasks.n);
+    end(m, h);
+    h->alive = false;
+    if (sim_random(m, 2))
+        while (h->tasks.n)
+            task_free(m, h->tasks.v[h->tasks.n - 1]);
+    for (size_t i = 0; i < h->tasks.n; i++)
+        life_lose_power(h->tasks.v[i]);
+    sim_later(m, (int64_t)sim_random(m, 90000), (struct msg){.kind = M_HOST_BACK, .index = index});
+}
+
+void hosts_back(struct sim *m, int index)
+{
+    m->hosts[index].alive = true;
+    hosts_begin(m, index, 100);
 }
 
 void hosts_on(struct sim *m, const struct msg *msg)
 {
-    if (msg->kind == M_HELLO)
-        on_hello(m, msg);
-    else if (msg->kind == M_LINK_DOWN)
-        on_link_down(m, msg);
-    else if (msg->kind == M_AGENT_EVENT)
-        on_event(m, msg);
-    else if (msg->kind == M_ORDER)
-        on_order(m, msg);
+    struct sim_host *h = &m->hosts[msg->index];
+    if (msg->kind == M_WORD)
+        on_word(m, h, msg);
+    else if (msg->kind == M_LOOK && h->agent && msg->conn == h->process)
+        on_look(m, h, (int)msg->task);
     else if (msg->kind == M_SLOT)
         hosts_ail(m, msg->index, (int)msg->task, true);
     else if (msg->kind == M_MOUNT)
         hosts_mount(m, msg->index, true);
-    else
+    else if (msg->kind == M_AGENT_BACK)
+        hosts_begin(m, msg->index, 100);
+    else if (msg->kind == M_HOST_BACK && !h->alive)
         hosts_back(m, msg->index);
 }

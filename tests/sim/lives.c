@@ -6,7 +6,8 @@
 
 static void later(struct sim *m, const struct task *t, int64_t in_ms, enum tasklife_event_kind kind)
 {
-    sim_later(m, in_ms, (struct msg){.kind = M_LIFE, .task = t->uid, .index = (int)kind});
+    sim_later(m, in_ms, (struct msg){.kind = M_LIFE, .task = t->uid, .index = (int)kind,
+                                     .conn = t->lives});
 }
 
 /* Nothing of it computes or asks any more. */
@@ -53,33 +54,63 @@ static void tell_exit(struct sim *m, struct task *t)
     task_over(m, t, (enum core_exit_reason)e->reason, e->code);
 }
 
+static void leave(struct sim *m, struct task *t)
+{
+    if (t->is_dead)
+        return;
+    t->is_dead = true;
+    t->lives++;
+    t->killed_ms = 0;
+    hosts_hear_gone(m, t);
+}
+
 static void perform(struct sim *m, struct task *t, enum tasklife_effect effect)
 {
-    if (effect == TASKLIFE_LOOK)
+    switch (effect) {
+    case TASKLIFE_LOOK:
         later(m, t, 1 + (int64_t)sim_random(m, 10000), TASKLIFE_LOOKED);
-    else if (effect == TASKLIFE_STOP)
+        break;
+    case TASKLIFE_STOP:
         end_harness(t);
-    else if (effect == TASKLIFE_STRIKE)
+        break;
+    case TASKLIFE_STRIKE:
         strike(m, t);
-    else if (effect == TASKLIFE_READ_PIPES)
+        break;
+    case TASKLIFE_READ_PIPES:
         read_pipes(m, t);
-    else if (effect == TASKLIFE_SEND_REPORTS)
+        break;
+    case TASKLIFE_SEND_REPORTS:
         send_reports(m, t);
-    else if (effect == TASKLIFE_HURRY_REPORTS)
+        break;
+    case TASKLIFE_HURRY_REPORTS:
         later(m, t, 400, TASKLIFE_REPORTED);
-    else if (effect == TASKLIFE_SEND_LOG || effect == TASKLIFE_SEND_REST)
+        break;
+    case TASKLIFE_SEND_LOG:
+    case TASKLIFE_SEND_REST:
         send_log(m, t);
-    else if (effect == TASKLIFE_TELL_EXIT)
+        break;
+    case TASKLIFE_TELL_EXIT:
         tell_exit(m, t);
+        break;
+    case TASKLIFE_FINISH:
+    case TASKLIFE_QUIT:
+        leave(m, t);
+        break;
+    case TASKLIFE_SAY_EXIT: /* into its log */
+    case TASKLIFE_SAY_STRAGGLE:
+    case TASKLIFE_SAY_UNDYING:
+    case TASKLIFE_ASK_TO_END: /* ranks here end when they are killed */
+    case TASKLIFE_EFFECT_COUNT:
+        break;
+    }
 }
 
 /* ---- what it is told ---- */
 
-/* What follows the exit lasts as long as the agent keeps the task. */
 static void arm(struct sim *m, struct task *t)
 {
     int64_t by_ms = t->life.deadline_ms;
-    if (by_ms == t->tick_ms || by_ms == TASKLIFE_NEVER || t->life.phase >= TASK_ENDED)
+    if (by_ms == t->tick_ms || by_ms == TASKLIFE_NEVER || t->is_dead)
         return;
     t->tick_ms = by_ms;
     later(m, t, by_ms > m->now_ms ? by_ms - m->now_ms : 0, TASKLIFE_TICK);
@@ -88,6 +119,8 @@ static void arm(struct sim *m, struct task *t)
 void life_step(struct sim *m, struct task *t, struct tasklife_event e)
 {
     enum tasklife_effect effect;
+    if (t->is_dead)
+        return;
     tasklife_step(&t->life, &e, m->now_ms);
     tasklife_check(&t->life);
     if (t->is_performing)
@@ -103,12 +136,35 @@ void life_begin(struct sim *m, struct task *t)
 {
     tasklife_finish(&t->life);
     tasklife_init(&t->life, 0, m->now_ms);
+    t->is_dead = false;
+    t->tick_ms = 0;
+}
+
+void life_recover(struct sim *m, struct task *t)
+{
+    const struct link_exit e = {.reason = LINK_LOST, .rank = -1, .text = ""};
+    life_begin(m, t);
+    life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_RECOVER, .exit = e});
+}
+
+void life_die(struct sim *m, struct task *t)
+{
+    sim_trace(m, "task      %s on %s loses its det-task", t->alloc, m->hosts[t->host].id);
+    leave(m, t);
+}
+
+void life_lose_power(struct task *t)
+{
+    end_harness(t);
+    t->is_dead = true;
+    t->lives++;
+    t->killed_ms = 0;
 }
 
 void life_on(struct sim *m, const struct msg *msg)
 {
     struct task *t = task_find(m, msg->task);
-    if (!t)
+    if (!t || msg->conn != t->lives)
         return;
     if (msg->index == TASKLIFE_TICK && m->now_ms >= t->tick_ms)
         t->tick_ms = 0;
@@ -143,15 +199,14 @@ static void kill_task(struct sim *m, struct task *t)
 void life_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
 {
     struct link_exit e = {.reason = (enum link_exit_reason)reason, .code = code, .text = ""};
-    if (reason == CORE_KILLED) {
+    if (t->is_dead) {
+        end_harness(t); /* whoever comes in its place finds nothing */
+    } else if (reason == CORE_KILLED) {
         kill_task(m, t);
     } else if (reason == CORE_START_FAILED) {
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_FAILED, .exit = e});
     } else if (reason == CORE_STALLED) {
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_STALLED, .exit = e});
-    } else if (reason == CORE_LOST) { /* its det-task died: another one ends what is left */
-        life_begin(m, t);
-        life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_RECOVER, .exit = e});
     } else {
         end_ranks(m, t, &e);
     }

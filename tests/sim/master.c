@@ -42,7 +42,7 @@ bool master_post(struct sim *m, struct master *s, const struct core_event *ev, s
     struct waiter *waits = w.token ? det_memdup(&w, sizeof w) : NULL;
     if (waits)
         imap_put(s->waiters, w.token, waits);
-    m->got.events++;
+    m->got.events += w.host < 0; /* not those that only wait for others */
     driver_post(m, s, ev, waits);
     return true;
 }
@@ -64,17 +64,20 @@ void master_end(struct sim *m, struct master *s)
         free(w);
     imap_destroy(s->waiters);
     s->waiters = imap_create();
+    links_end(m, s);
     for (int i = 0; i < m->hosts_n; i++)
-        if (m->hosts[i].alive && m->hosts[i].master == s->index)
-            hosts_connect(m, i, 100 + (int64_t)sim_random(m, 5000));
+        if (m->hosts[i].dial.master == s->index)
+            links_down(m, i, 100 + (int64_t)sim_random(m, 5000));
 }
 
-void master_finish(struct master *s)
+void master_finish(const struct sim *m, struct master *s)
 {
     uint64_t token;
     void *w;
     batch_finish(&s->batch);
     core_destroy(s->core);
+    links_end(m, s);
+    free(s->links);
     for (size_t it = 0; imap_next(s->waiters, &it, &token, &w);)
         free(w);
     imap_destroy(s->waiters);
@@ -131,11 +134,8 @@ static void boot(struct sim *m, struct master *s)
     driver_do_all(m, s);
     if (!s->core) /* it crashed */
         return;
-    for (int i = 0; i < m->hosts_n; i++) {
-        m->hosts[i].heard_conn = 0;
-        if (m->hosts[i].alive)
-            hosts_connect(m, i, (int64_t)sim_random(m, 8000));
-    }
+    for (int i = 0; i < m->hosts_n; i++)
+        links_down(m, i, (int64_t)sim_random(m, 8000));
 }
 
 /* conn: the life of the leader that was missed. It may be back. */

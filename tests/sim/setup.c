@@ -25,8 +25,7 @@ void setup_hosts(struct sim *m)
         h->alive = h->mounted = true;
         h->looks = sim_random(m, 5) > 0; /* the others are of an older version */
         h->judges = i % 4 != 3;
-        h->dropped = map_create();
-        hosts_connect(m, i, (int64_t)sim_random(m, 1000));
+        hosts_begin(m, i, (int64_t)sim_random(m, 1000));
     }
 }
 

@@ -74,7 +74,9 @@ static void handle(struct sim *m, struct msg *msg)
         client_poll(m);
     else if (msg->kind <= M_TAKEOVER)
         master_on(m, msg);
-    else if (msg->kind <= M_MOUNT)
+    else if (msg->kind <= M_DIAL_BY)
+        links_on(m, msg);
+    else if (msg->kind <= M_HOST_BACK)
         hosts_on(m, msg);
     else if (msg->kind == M_REQUEST)
         request_arrive(m, msg);
@@ -96,9 +98,12 @@ static void init(struct sim *m, const struct sim_options *in)
                       .now_ms = 1000};
     sim_watch(m);
     store_init(&m->store);
-    for (int i = 0; i < MASTERS; i++)
-        m->masters[i] = (struct master){.index = i, .waiters = imap_create()};
     setup_hosts(m);
+    for (int i = 0; i < MASTERS; i++) {
+        m->masters[i] = (struct master){.index = i, .waiters = imap_create()};
+        m->masters[i].links = det_zalloc((size_t)m->hosts_n * sizeof(struct sim_link));
+        links_end(m, &m->masters[i]);
+    }
     setup_options(m);
     sim_later(m, 0, (struct msg){.kind = M_TAKEOVER, .index = 0});
     sim_later(m, 2000, (struct msg){.kind = M_USER});
@@ -138,7 +143,9 @@ static void calm_begin(struct sim *m)
     m->store.down_until = m->store.slow_until = m->store.hung_until = 0;
     for (int i = 0; i < m->hosts_n; i++) {
         m->hosts[i].up_cut = m->hosts[i].down_cut = 0;
-        hosts_back(m, i);
+        if (!m->hosts[i].alive)
+            hosts_back(m, i);
+        hosts_begin(m, i, 100);
     }
     for (int i = 0; i < MASTERS; i++)
         if (m->masters[i].frozen_until > m->now_ms + TAKEOVER_MS)
@@ -176,13 +183,11 @@ static void finish(struct sim *m)
 {
     sim_watch(NULL);
     for (size_t i = 0; i < m->heap.n; i++)
-        hosts_msg_free(&m->heap.v[i]);
-    for (int i = 0; i < m->hosts_n; i++) {
-        vec_free(&m->hosts[i].tasks);
-        map_destroy(m->hosts[i].dropped);
-    }
+        links_msg_free(&m->heap.v[i]);
     for (int i = 0; i < MASTERS; i++)
-        master_finish(&m->masters[i]);
+        master_finish(m, &m->masters[i]);
+    for (int i = 0; i < m->hosts_n; i++)
+        hosts_finish(&m->hosts[i]);
     store_finish(&m->store);
     vec_free(&m->heap);
     imap_destroy(m->tasks);

@@ -134,10 +134,12 @@ enum msg_kind {
     /* masters: .index; void when .conn is not its life */
     M_TURN, M_APPLY, M_ORPHAN, M_TOLD, M_TICK, M_WAKE, M_TAKEOVER,
     /* hosts: .index, .conn */
-    M_HELLO, M_LINK_DOWN, M_AGENT_EVENT, M_ORDER, M_HOST_BACK, M_SLOT, M_MOUNT,
+    M_DIAL, M_POST, M_POST_LATE, M_ANSWER, M_STREAM, M_ORDER,
+    M_LINK_DOWN, M_DIAL_BY, /* .task: the master */
+    M_WORD, M_LOOK, M_SLOT, M_MOUNT, M_AGENT_BACK, M_HOST_BACK,
     /* tasks: .task */
     M_TASK, M_REQUEST,
-    M_LIFE, /* and .index: of enum tasklife_event_kind */
+    M_LIFE, /* and .index: of enum tasklife_event_kind; void when .conn is not its life */
     M_KIND_COUNT
 };
 struct msg {
@@ -145,7 +147,7 @@ struct msg {
     uint64_t seq, task, conn;
     enum msg_kind kind;
     int index;
-    void *data; /* M_ORPHAN, M_ORDER, M_AGENT_EVENT, M_REQUEST: theirs */
+    void *data; /* M_ORPHAN, M_POST, M_ANSWER, M_ORDER, M_REQUEST: theirs */
 };
 void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 
@@ -153,7 +155,8 @@ void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 struct waiter {
     uint64_t token, task, conn;
     int host;                 /* -1: a harness or a user */
-    bool hello;
+    uint64_t post;            /* the host's request, */
+    int64_t ack;              /* with events up to this one */
     enum core_event_kind kind; /* of the event, and whom it was about: for I2 */
     int64_t id, length;
 };
@@ -171,6 +174,7 @@ struct master {
     size_t bad_row;           /* which the store will refuse; SIZE_MAX: none */
     struct batch_told told;   /* on its way from the store */
     struct imap *waiters;     /* token -> struct waiter */
+    struct sim_link *links;   /* one for each host */
 };
 struct master *master_leader(struct sim *m);
 int64_t master_wall_us(struct sim *m);
@@ -182,7 +186,7 @@ void master_end(struct sim *m, struct master *s);
 void master_crash(struct sim *m, struct master *s);
 void master_freeze(struct sim *m, struct master *s, int64_t ms);
 void master_on(struct sim *m, struct msg *msg);
-void master_finish(struct master *s);
+void master_finish(const struct sim *m, struct master *s);
 
 void driver_db(struct sim *m, struct master *s);
 /* Takes w. */
@@ -199,42 +203,49 @@ void driver_orphan(struct sim *m, struct master *s);
 void driver_orphan_apply(struct sim *m, struct msg *msg);
 void driver_orphan_free(void *orphan);
 
-/* ---- hosts.c: agents ---- */
+/* ---- hosts.c: hosts with an agent each, whose core is the real one ---- */
+struct host;
+struct sim_dial {             /* the agent's end of the link */
+    uint64_t conn;            /* number of the connection */
+    uint64_t post;            /* of the request in flight; 0: none */
+    int master;               /* it goes to */
+    bool is_paused, is_greeted, has_stream;
+};
 struct sim_host {
     int index;
     char id[24];
     const char *pool;         /* "": the default one */
     int slots;
-    bool alive, connected, hello_sent;
-    uint64_t conn;            /* number of the connection */
-    int master;               /* it goes to */
-    uint64_t heard_conn;      /* the one that a master counts as up; 0: none */
-    int heard_by;
+    bool alive;
+    struct host *agent;       /* NULL: its process is not there */
+    uint64_t process;         /* number of that */
+    bool is_performing;       /* what the agent's core asks for */
+    struct sim_dial dial;
     int64_t lost_ms;          /* when the master last counted it as lost */
     int64_t order_ms;         /* when the last order on its way arrives */
     int64_t broken_until;     /* it can start nothing */
     int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
-    VEC(struct task *) tasks; /* those the master has not acknowledged the end of */
-    struct map *dropped;      /* containers of this agent's process whose end it has */
+    VEC(struct task *) tasks; /* those that have a directory */
     bool looks;               /* at the checkpoint store, when it is told to */
     bool watches, mounted;
     bool judges;              /* it says which slots are not usable; others are older */
-    unsigned unfit;           /* a bit for each of these */
+    unsigned unfit, unseen;   /* a bit for each of these; and of those not looked at */
 };
 #define SIM_STORE "/ckpt"     /* the one checkpoint store, on a file system that hosts mount */
-void hosts_connect(struct sim *m, int index, int64_t in_ms);
+/* The agent's process comes, finds what runs, and dials. */
+void hosts_begin(struct sim *m, int index, int64_t in_ms);
+void hosts_finish(struct sim_host *h);
 void hosts_break(struct sim *m, int index);
+void hosts_restart(struct sim *m, int index);
 void hosts_die(struct sim *m, int index);
 void hosts_back(struct sim *m, int index);
 void hosts_on(struct sim *m, const struct msg *msg);
-void hosts_acked(struct sim *m, const struct waiter *w);
-/* What it said is not heard, for PostgreSQL is away: the link ends. */
-void hosts_refused(struct sim *m, const struct waiter *w);
-void hosts_report(struct sim *m, struct task *t, bool exit, enum core_task_state state);
-/* False: it has no link to that master. */
-bool hosts_order_start(struct sim *m, const struct master *s, const struct core_start *o);
-bool hosts_order_kill(struct sim *m, const struct master *s, const struct core_kill *o);
-void hosts_order_store(struct sim *m, const struct master *s, const struct core_store_order *o);
+/* What the agent's core asks for; after each call of it. */
+void hosts_perform(struct sim *m, struct sim_host *h);
+/* By its det-task: the agent hears of it, if it is there. */
+void hosts_hear_running(struct sim *m, const struct task *t);
+void hosts_hear_ended(struct sim *m, const struct task *t);
+void hosts_hear_gone(struct sim *m, const struct task *t);
 /* The checkpoints' file system comes or goes. */
 void hosts_mount(struct sim *m, int index, bool mounted);
 /* One of its slots is not usable, or is again. */
@@ -242,11 +253,39 @@ void hosts_ail(struct sim *m, int index, int slot, bool usable);
 int hosts_find(const struct sim *m, const char *id);
 bool hosts_cut_up(const struct sim *m, int index);
 bool hosts_cut_down(const struct sim *m, int index);
-void hosts_msg_free(struct msg *msg);
+const char *hosts_boot(struct sim *m, char out[UUID_STR_MAX]); /* a new one */
+
+/* ---- links.c: between agents and masters ---- */
+struct sim_link {             /* a master's end */
+    char boot[UUID_STR_MAX];
+    int64_t seen;             /* highest event taken; -1: none of this boot */
+    int64_t next_seq;         /* of orders */
+    VEC(char *) orders;       /* that wait for the stream */
+    uint64_t stream;          /* the connection that has it; 0: none */
+    int64_t dial_by_ms;       /* no stream yet: lost after this; 0: not waiting */
+    bool here;                /* the core was told hello and not yet lost */
+};
+void links_dial(struct sim *m, struct sim_host *h, int64_t in_ms);
+/* The agent is gone, its master hears of it. */
+void links_close(struct sim *m, struct sim_host *h);
+/* The link ends; another one is tried in a while. */
+void links_down(struct sim *m, int index, int64_t in_ms);
+void links_step(struct sim *m, struct sim_host *h);
+void links_on(struct sim *m, struct msg *msg);
+/* What the master was told is committed; or nobody hears of it, for PostgreSQL is away. */
+void links_acked(struct sim *m, const struct waiter *w);
+void links_refused(struct sim *m, const struct waiter *w);
+/* False: it has no link to that master. */
+bool links_start(struct sim *m, const struct master *s, const struct core_start *o);
+bool links_kill(struct sim *m, const struct master *s, const struct core_kill *o);
+void links_store(struct sim *m, const struct master *s, const struct core_store_order *o);
+/* The master ends. */
+void links_end(const struct sim *m, struct master *s);
+void links_msg_free(struct msg *msg);
 
 /* ---- tasks.c: a container and its harness ---- */
 enum phase {
-    P_QUEUED, P_STARTING, P_RENDEZVOUS, P_PASSIVE, P_OPERATION, P_TRAIN, P_COMPLETE, P_FINAL,
+    P_STARTING, P_RENDEZVOUS, P_PASSIVE, P_OPERATION, P_TRAIN, P_COMPLETE, P_FINAL,
     P_ACK, P_PREEMPTED, P_ENDED
 };
 struct task {
@@ -256,9 +295,12 @@ struct task {
     VEC(int) slots;
     int64_t trial, run, length;
     bool has_store;           /* it knows its checkpoint store by an id */
-    bool gc, met, preempt, has_run;
+    bool gc, met, preempt, has_begun, has_run;
     bool stopped;             /* nothing of it runs, its exit is told */
-    struct tasklife life;     /* of its det-task, from P_STARTING on */
+    bool is_dead;             /* it has no det-task (any more) */
+    struct tasklife life;     /* of its det-task */
+    uint64_t lives;           /* det-tasks that have ended */
+    int64_t begun_ms;
     bool is_performing;       /* what life asks for */
     bool is_gone;             /* the last strike left nothing of it */
     int64_t tick_ms;          /* when life is told of its deadline; 0: never yet */
@@ -273,6 +315,7 @@ struct task {
     struct task *next;        /* of the same allocation */
 };
 struct task *task_create(struct sim *m, int host, const char *alloc, const char *container);
+void task_begin(struct sim *m, struct task *t); /* by a new det-task */
 void task_run(struct sim *m, struct task *t);
 void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
 void task_over(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
@@ -283,6 +326,9 @@ void task_free(struct sim *m, struct task *t); /* and off the indices */
 
 /* ---- lives.c: det-tasks ---- */
 void life_begin(struct sim *m, struct task *t);
+void life_recover(struct sim *m, struct task *t); /* in place of one that died */
+void life_die(struct sim *m, struct task *t);
+void life_lose_power(struct task *t); /* and all that runs with it */
 void life_step(struct sim *m, struct task *t, struct tasklife_event e);
 void life_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code);
 void life_on(struct sim *m, const struct msg *msg);

@@ -81,20 +81,12 @@ void task_over(struct sim *m, struct task *t, enum core_exit_reason reason, int 
     }
     sim_trace(m, "task      %s on %s ends: reason %d, code %d", t->alloc, m->hosts[t->host].id,
               (int)reason, code);
-    hosts_report(m, t, true, CORE_TASK_ENDED);
-    for (size_t i = 0; i < m->hosts[t->host].tasks.n; i++) /* who waits for its slots */
-        if (m->hosts[t->host].tasks.v[i]->phase == P_QUEUED)
-            wake(m, m->hosts[t->host].tasks.v[i], 1);
+    hosts_hear_ended(m, t);
 }
 
-/* One that waits for its slots has no det-task yet. */
 void task_end(struct sim *m, struct task *t, enum core_exit_reason reason, int code)
 {
-    if (t->stopped)
-        return;
-    if (t->phase == P_QUEUED)
-        task_over(m, t, reason, code);
-    else
+    if (!t->stopped)
         life_end(m, t, reason, code);
 }
 
@@ -152,27 +144,6 @@ static void enter(struct sim *m, struct task *t, enum phase p, int64_t in_ms)
     wake(m, t, in_ms);
 }
 
-static bool shares_slot(const struct task *a, const struct task *b)
-{
-    for (size_t i = 0; i < a->slots.n; i++)
-        for (size_t k = 0; k < b->slots.n; k++)
-            if (a->slots.v[i] == b->slots.v[k])
-                return true;
-    return false;
-}
-
-/* Slots another task still dies on must be free first. */
-static bool slots_are_free(const struct sim *m, const struct task *t)
-{
-    const struct sim_host *h = &m->hosts[t->host];
-    for (size_t i = 0; i < h->tasks.n; i++) {
-        const struct task *o = h->tasks.v[i];
-        if (o != t && !o->stopped && o->phase != P_QUEUED && shares_slot(t, o))
-            return false;
-    }
-    return true;
-}
-
 static void run_rendezvous(struct sim *m, struct task *t)
 {
     if (t->met) {
@@ -191,7 +162,7 @@ static void run_rendezvous(struct sim *m, struct task *t)
 static void run_passive(struct sim *m, struct task *t)
 {
     for (struct task *o = map_get(m->by_alloc, t->alloc); o; o = o->next) {
-        if (o == t || o->node != 0)
+        if (o == t || o->node != 0 || (o->is_dead && o->phase == P_ENDED && !o->stopped))
             continue;
         if (!o->stopped) {
             wake(m, t, 200);
@@ -255,7 +226,7 @@ static bool goes_wrong(struct sim *m, struct task *t)
         if (sim_chance(m, 500))
             crash(m, t);
         else
-            task_end(m, t, CORE_LOST, 0); /* its det-task died */
+            life_die(m, t); /* and trains on until there is another one */
     } else if (sim_chance(m, 2)) {
         exit_early(m, t);
     }
@@ -311,7 +282,7 @@ static void run_final(struct sim *m, struct task *t)
     if (!t->waiting && is_store_away(m, t))
         return;
     if (!t->waiting && sim_chance(m, 20)) { /* between the operation and its checkpoint */
-        task_end(m, t, CORE_LOST, 0);
+        life_die(m, t);
         return;
     }
     if (!ask(m, t, ev))
@@ -333,11 +304,12 @@ static void run_ack(struct sim *m, struct task *t)
     task_end(m, t, CORE_EXITED, 0);
 }
 
-static void start(struct sim *m, struct task *t)
+void task_begin(struct sim *m, struct task *t)
 {
     life_begin(m, t);
+    t->has_begun = true;
+    t->begun_ms = m->now_ms;
     enter(m, t, P_STARTING, 5);
-    hosts_report(m, t, false, CORE_TASK_STARTING);
     if (m->now_ms < m->hosts[t->host].broken_until)
         task_end(m, t, CORE_START_FAILED, 0);
     else if (sim_random(m, 2))
@@ -349,7 +321,7 @@ static void start_ranks(struct sim *m, struct task *t)
     life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_RANKS});
     t->has_run = true;
     enter(m, t, P_RENDEZVOUS, 5);
-    hosts_report(m, t, false, CORE_TASK_RUNNING);
+    hosts_hear_running(m, t);
 }
 
 void task_run(struct sim *m, struct task *t)
@@ -364,16 +336,14 @@ void task_run(struct sim *m, struct task *t)
         [P_ACK] = run_ack,
         [P_PREEMPTED] = run_ack,
     };
-    if (t->phase == P_ENDED)
+    if (t->phase == P_ENDED || (t->phase == P_STARTING && t->is_dead))
         return;
-    if (t->phase == P_QUEUED && slots_are_free(m, t)) {
-        start(m, t);
-    } else if (t->phase == P_STARTING) {
+    if (t->phase == P_STARTING) {
         start_ranks(m, t);
-    } else if (t->phase != P_QUEUED && t->gc) {
+    } else if (t->gc) {
         if (!is_store_away(m, t))
             task_end(m, t, CORE_EXITED, 0);
-    } else if (t->phase != P_QUEUED && run[t->phase]) {
+    } else if (run[t->phase]) {
         run[t->phase](m, t);
     }
 }
