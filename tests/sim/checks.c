@@ -146,11 +146,25 @@ void check_answer(struct sim *m, const struct waiter *w)
         check_trial_answer(m, w);
 }
 
-/* I9: nobody is killed whose end was not decided, and durably so. */
+/* By its row: of a gang that goes on, or ends, elsewhere. */
+static bool has_ended(const struct stored_alloc *a, const char *container)
+{
+    JSON_OWN core = json_parse(a->r.core, strlen(a->r.core), NULL);
+    const json_t *all = json_arr(core, "containers");
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *k = json_array_get(all, i);
+        if (strcmp(json_str(k, "id", ""), container) == 0)
+            return strcmp(json_str(k, "state", ""), alloc_state_text(ALLOC_TERMINATED)) == 0;
+    }
+    return false;
+}
+
+/* I9: nobody is killed whose end was not decided, and durably so. An agent that has begun anew
+ * counts as running what it finds, until that has spoken. */
 void check_kill(struct sim *m, const struct core_kill *k)
 {
     const struct stored_alloc *a = map_get(m->store.alloc_by_id, k->alloc_id);
-    if (a && a->r.state < ALLOC_TERMINATING)
+    if (a && a->r.state < ALLOC_TERMINATING && !has_ended(a, k->container))
         sim_fail(m, "I9: %s is %s, but its container is ordered to be killed", k->alloc_id,
                  alloc_state_text(a->r.state));
 }
