@@ -5,10 +5,10 @@
  * The model. Three master processes share one store. Each holds a core and the real rules of a
  * batch (core/keep/batch.h): events wait, one transaction is in flight, the other effects are
  * performed, in order, once it is there. The store holds exactly the rows that were committed,
- * refuses those of an older epoch, and a booting master is rebuilt from it. Hosts have an agent
- * each, with an
- * ordered link that loses nothing while it stands and everything when it breaks. A task is the real
- * life of a det-task (agent/life/) with a model of a harness: rendezvous, operations, training,
+ * refuses those of an older epoch, and a booting master is rebuilt from it. Each host has the real
+ * core of an agent (agent/core/host.h) in a process that comes and goes, at one end of a link; its
+ * words are the real ones, the shells at both ends are models (links.c). A task is the real life of
+ * a det-task (agent/life/) with a model of a harness: rendezvous, operations, training,
  * checkpoints, preemption. Their requests are asked again until answered and may be lost, late,
  * doubled or overtaken. Users do what users do, in pools and under quotas; the clients of custom
  * searches poll, decide and acknowledge.
@@ -20,7 +20,8 @@
  * and agents ask meanwhile is refused. It refuses a row: what that belongs to is parked
  * (core_refused), and no row of it may come again.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
- * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; a host
+ * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; what a
+ * host's tasks were is found by its next agent, or lost with its disk; a host
  * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
  * all, and mounted again. A slot is not usable for a while. The wall clock jumps.
  *
