@@ -53,13 +53,17 @@ void db_log_regex_check(struct db *db, const char *regex, db_cb *cb, void *arg)
     "FILTER (WHERE " column " IS NOT NULL), '[]')"
 /* clang-format on */
 
+/* Which there are together first: those are few, and only they are sorted. */
 /* clang-format off */
 static const char fields_sql[] =
+    "WITH kinds AS MATERIALIZED (SELECT agent_id, container_id, rank_id, stdtype, source, "
+    "CASE WHEN NOT $2::boolean THEN allocation_id END allocation_id "
+    "FROM task_logs WHERE task_id = $1 GROUP BY 1, 2, 3, 4, 5, 6) "
     "SELECT jsonb_build_object(" FIELD("agentIds", "agent_id") ", "
     FIELD("containerIds", "container_id") ", " FIELD("rankIds", "rank_id") ", "
     FIELD("stdtypes", "stdtype") ", " FIELD("sources", "source") ") || "
     "CASE WHEN $2::boolean THEN '{}' ELSE jsonb_build_object("
-    FIELD("allocationIds", "allocation_id") ") END FROM task_logs WHERE task_id = $1";
+    FIELD("allocationIds", "allocation_id") ") END FROM kinds";
 /* clang-format on */
 
 void db_log_fields(struct db *db, const char *task_id, bool without_allocations, db_cb *cb,
