@@ -10,6 +10,7 @@
 #define CORE_MODEL_H
 
 #include "core.h"
+#include "edges.h"
 #include "map.h"
 #include "searcher.h"
 #include "slab.h"
@@ -286,7 +287,7 @@ struct exp {
     struct map *by_request;      /* request id -> trial */
     size_t open;
     struct alloc *gc;            /* DELETING */
-    bool dirty, is_new, ended, deleted, state_only;
+    bool dirty, is_new, state_only;
     bool config_changed;         /* to be written once more */
     bool parked;
 };
@@ -372,6 +373,7 @@ struct core {
     VEC(bool) ports;             /* indices in use */
     size_t port_free;            /* none below is free */
     struct timers timers;
+    unsigned moved[MACHINE_COUNT][MACHINE_STATES_MAX]; /* from each state, bits of where to */
     VEC(struct quota) quotas;
     struct imap *users;          /* by id */
     VEC(struct exp *) dirty_exps;

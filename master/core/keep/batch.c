@@ -1,25 +1,12 @@
 #include "batch.h"
 
-#include <assert.h>
+#include "edges.h"
 
 enum { RETRY_MS = 200 };
 
-#define TO(state) (1u << BATCH_##state)
-static const unsigned batch_edges[BATCH_STATE_COUNT] = {
-    [BATCH_REBUILDING] = TO(SENDING) | TO(PERFORMING),
-    [BATCH_IDLE] = TO(GATHERING),
-    [BATCH_GATHERING] = TO(SENDING) | TO(PERFORMING),
-    [BATCH_SENDING] = TO(IN_FLIGHT),
-    [BATCH_IN_FLIGHT] = TO(PERFORMING) | TO(HELD) | TO(SENDING) | TO(OVER),
-    [BATCH_HELD] = TO(SENDING) | TO(OVER),
-    [BATCH_PERFORMING] = TO(IDLE),
-    [BATCH_OVER] = 0,
-};
-
 static void move(struct batch *b, enum batch_state to)
 {
-    assert(batch_edges[b->state] & 1u << to);
-    b->state = to;
+    b->state = edges_go(b->core, MACHINE_BATCH, b->state, to);
 }
 
 void batch_init(struct batch *b, struct core *core, size_t most)

@@ -37,7 +37,7 @@ enum batch_state {
 };
 
 struct batch {
-    struct core *core; /* borrowed, for core_refused() */
+    struct core *core; /* borrowed, for core_refused() and edges_go() */
     enum batch_state state;
     struct batch_event *head, **tail; /* not yet stepped */
     struct batch_event *refused;      /* taken from there */

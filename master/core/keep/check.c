@@ -117,15 +117,14 @@ static void check_exp(const struct core *c, const struct exp *e)
         check_trial(e->trials.v[i]);
         open += !trial_state_is_terminal(e->trials.v[i]->state);
     }
-    assert(open == e->open && !e->ended && !e->dirty);
+    assert(open == e->open && !exp_has_ended(e) && !e->dirty);
     assert(e->progress >= 0 && e->progress <= 1);
     assert(!e->held || e->state == EXP_PAUSED);
     check_progress(e);
     if (e->state == EXP_DELETING)
         assert(has_collection(c, e) && (!e->gc || e->gc->exp == e));
     else
-        assert(!exp_state_is_terminal(e->state) &&
-               (open > 0 || e->more.pos || e->conf.search.kind == SEARCH_CUSTOM));
+        assert(open > 0 || e->more.pos || e->conf.search.kind == SEARCH_CUSTOM);
     assert((e->todo_at < e->todo.ops.n) == (e->more.pos != 0));
 }
 

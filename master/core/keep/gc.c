@@ -97,16 +97,14 @@ static void end_others(struct core *c, const struct exp *e)
 /* The rows go once no collection is left that has one of them. */
 void gc_delete_idle(struct core *c, struct exp *e)
 {
-    if (e->state != EXP_DELETING || e->gc || e->ended)
+    if (e->state != EXP_DELETING || e->gc)
         return;
     for (size_t i = 0; i < c->allocs.n; i++) {
         const struct alloc *a = c->allocs.v[i];
         if (a->kind == KIND_GC && a->exp_id == e->id && a->state != ALLOC_TERMINATED)
             return;
     }
-    e->ended = e->deleted = true;
-    e->state = EXP_DELETED;
-    exp_mark(c, e);
+    exp_goto(c, e, EXP_DELETED);
 }
 
 int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
@@ -190,10 +188,7 @@ void gc_on_alloc_end(struct core *c, struct alloc *a)
         return;
     if (a->exp)
         e->gc = NULL;
-    if (a->exp && (a->failure.is_set || a->parked)) {
-        e->ended = true;
-        e->state = EXP_DELETE_FAILED;
-        exp_mark(c, e);
-    }
+    if (a->exp && (a->failure.is_set || a->parked))
+        exp_goto(c, e, EXP_DELETE_FAILED);
     gc_delete_idle(c, e);
 }

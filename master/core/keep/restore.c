@@ -230,6 +230,9 @@ static int check_loaded(const struct alloc *a, struct det_err *err)
     int64_t slots = 0;
     for (size_t i = 0; i < a->containers.n; i++)
         slots += (int64_t)a->containers.v[i]->slots.n;
+    if (!edges_may(MACHINE_ALLOC, a->state, ALLOC_TERMINATED))
+        return det_fail(err, DET_ECORRUPT, "%s, which none that lives ever is",
+                        alloc_state_text(a->state));
     if ((a->state == ALLOC_PENDING) != (a->live == 0))
         return det_fail(err, DET_ECORRUPT, "%s with %zu containers that live",
                         alloc_state_text(a->state), a->live);

@@ -17,8 +17,8 @@ static void save_exp(struct core *c, struct exp *e)
 {
     e->dirty = false;
     if (e->parked)
-        save_parked(c, e->id, 0, e->ended);
-    if (e->deleted || e->parked)
+        save_parked(c, e->id, 0, exp_has_ended(e));
+    if (e->state == EXP_DELETED || e->parked)
         return;
     if (e->state_only) {
         struct core_effect *fx = fx_add(c->out, CORE_SAVE_EXP_STATE);
@@ -167,20 +167,21 @@ static void save_search(struct core *c)
             fx_add(c->out, CORE_SAVE_SEARCH_EVENT)->search_event =
                 (struct row_search_event){r->exp_id, r->seq, fx_str(c->out, r->text)};
         free(r->text);
-        if (e->parked || e->ended || e->todo_at < e->todo.ops.n || r->seq != e->search_seq)
+        if (e->parked || exp_has_ended(e) || e->todo_at < e->todo.ops.n || r->seq != e->search_seq)
             continue;
         if (e->search_seq - e->snap_seq >= SNAPSHOT_MIN + (int64_t)e->trials.n)
             save_snapshot(c, e);
     }
     c->search_rows.n = 0;
     for (size_t i = 0; i < c->dirty_exps.n; i++)
-        if (c->dirty_exps.v[i]->ended && c->dirty_exps.v[i]->search && !c->dirty_exps.v[i]->parked)
+        if (exp_has_ended(c->dirty_exps.v[i]) && c->dirty_exps.v[i]->search &&
+            !c->dirty_exps.v[i]->parked)
             save_snapshot(c, c->dirty_exps.v[i]);
 }
 
 static void drop_exp(struct core *c, struct exp *e)
 {
-    if (e->deleted && !e->parked) {
+    if (e->state == EXP_DELETED && !e->parked) {
         fx_add(c->out, CORE_DELETE_EXPERIMENT)->exp_id = e->id;
         imap_put(c->deleted, (uint64_t)e->id, c);
     }
@@ -218,7 +219,7 @@ void save_flush(struct core *c)
         if (c->dirty_allocs.v[i]->state == ALLOC_TERMINATED)
             drop_alloc(c, c->dirty_allocs.v[i]);
     for (size_t i = 0; i < c->dirty_exps.n; i++)
-        if (c->dirty_exps.v[i]->ended)
+        if (exp_has_ended(c->dirty_exps.v[i]))
             drop_exp(c, c->dirty_exps.v[i]);
     c->dirty_exps.n = c->dirty_trials.n = c->dirty_allocs.n = c->dirty_agents.n =
         c->dirty_stores.n = 0;

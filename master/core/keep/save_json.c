@@ -187,11 +187,17 @@ void save_alloc_core(struct buf *out, const struct alloc *a)
     buf_add_ch(out, '}');
 }
 
+static bool can_be(enum machine m, enum alloc_state state)
+{
+    return state == ALLOC_TERMINATED || edges_may(m, state, ALLOC_TERMINATED);
+}
+
 static int load_container(struct alloc *a, const json_t *j, struct det_err *err)
 {
     const char *id = json_str(j, "id", ""), *agent = json_str(j, "agent", "");
     enum alloc_state state;
-    if (!uuid_is_valid(id) || !*agent || !alloc_state_parse(json_str(j, "state", ""), &state))
+    if (!uuid_is_valid(id) || !*agent || !alloc_state_parse(json_str(j, "state", ""), &state) ||
+        !can_be(MACHINE_CONTAINER, state))
         return det_fail(err, DET_ECORRUPT, "container '%s' on agent '%s', state '%s'", id, agent,
                         json_str(j, "state", ""));
     int64_t place = (int64_t)a->containers.n, node = json_int(j, "node", place);

@@ -7,21 +7,9 @@
 #include "store.h"
 #include "task_spec.h"
 #include "trial.h"
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LATER(from) (~(BIT((from) + 1) - 1))
-static const unsigned alloc_edges[ALLOC_STATE_COUNT] = {
-    [ALLOC_PENDING] = BIT(ALLOC_ASSIGNED) | BIT(ALLOC_TERMINATED),
-    [ALLOC_ASSIGNED] = LATER(ALLOC_ASSIGNED),
-    [ALLOC_PULLING] = LATER(ALLOC_PULLING),
-    [ALLOC_STARTING] = LATER(ALLOC_STARTING),
-    [ALLOC_RUNNING] = LATER(ALLOC_RUNNING),
-    [ALLOC_WAITING] = LATER(ALLOC_WAITING) | BIT(ALLOC_RUNNING),
-    [ALLOC_TERMINATING] = BIT(ALLOC_TERMINATED),
-};
 
 void alloc_mark(struct core *c, struct alloc *a)
 {
@@ -32,9 +20,14 @@ void alloc_mark(struct core *c, struct alloc *a)
 
 void alloc_goto(struct core *c, struct alloc *a, enum alloc_state to)
 {
-    assert(alloc_edges[a->state] & BIT(to));
-    a->state = to;
+    a->state = edges_go(c, MACHINE_ALLOC, a->state, to);
     alloc_mark(c, a);
+}
+
+void container_goto(struct core *c, struct container *k, enum alloc_state to)
+{
+    k->state = edges_go(c, MACHINE_CONTAINER, k->state, to);
+    alloc_mark(c, k->alloc);
 }
 
 struct alloc *alloc_find(const struct core *c, const char *id)

@@ -1,7 +1,7 @@
 /*
  * Allocations: one run of a trial (or one collection of checkpoints) on one or several agents.
  *
- *   PENDING --placed--> ASSIGNED -> PULLING -> STARTING -> RUNNING -> WAITING  (any may be skipped)
+ *   PENDING --placed--> ASSIGNED -> STARTING -> RUNNING -> WAITING  (STARTING may be skipped)
  *   all of them --kill--> TERMINATING;   all of them --last container ended--> TERMINATED
  *
  * Deadlines: an unanswered start is sent again; a preemption that takes too long becomes a kill; a
@@ -33,6 +33,7 @@ struct alloc *alloc_find(const struct core *c, const char *id);
 struct container *alloc_container(const struct alloc *a, const char *container_id);
 void alloc_mark(struct core *c, struct alloc *a);
 void alloc_goto(struct core *c, struct alloc *a, enum alloc_state to);
+void container_goto(struct core *c, struct container *k, enum alloc_state to);
 bool alloc_is_preemptible(const struct alloc *a);
 /* Asked to stop already, one way or the other. */
 bool alloc_is_ending(const struct alloc *a);

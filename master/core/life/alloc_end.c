@@ -242,14 +242,13 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
     struct alloc *a = k->alloc;
     if (k->state == ALLOC_TERMINATED)
         return;
-    k->state = ALLOC_TERMINATED;
+    container_goto(c, k, ALLOC_TERMINATED);
     k->silent.phase[0] = 0;
     a->live--;
     if (e->reason == CORE_STORE_AWAY)
         store_on_away(c, k->agent, a, e->text);
     agent_detach(c, k);
     a->pool->dirty = true;
-    alloc_mark(c, a);
     judge(c, a, k, e);
     if (a->live == 0) {
         log_end(c, a);

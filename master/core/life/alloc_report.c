@@ -11,10 +11,9 @@ void alloc_on_state(struct core *c, struct container *k, enum core_task_state st
     struct alloc *a = k->alloc;
     if (state == CORE_TASK_ENDED || k->state >= states[state])
         return;
-    k->state = states[state];
+    container_goto(c, k, states[state]);
     if (a->state < k->state)
         alloc_goto(c, a, k->state);
-    alloc_mark(c, a);
     if (k->state == ALLOC_RUNNING) {
         fx_timeline(c, a, "running", "%s", k->agent_id);
         fx_log(c, a, FX_INFO, "Run %lld runs on agent %s, container %s.", (long long)a->run_id,

@@ -14,20 +14,10 @@
 #define STOPS                                                                                      \
     (BIT(EXP_STOPPING_COMPLETED) | BIT(EXP_STOPPING_CANCELED) | BIT(EXP_STOPPING_KILLED) |         \
      BIT(EXP_STOPPING_ERROR))
-static const unsigned exp_edges[EXP_STATE_COUNT] = {
-    [EXP_ACTIVE] = BIT(EXP_PAUSED) | STOPS | BIT(EXP_ERROR),
-    [EXP_PAUSED] = BIT(EXP_ACTIVE) | STOPS | BIT(EXP_ERROR),
-    [EXP_STOPPING_CANCELED] =
-        BIT(EXP_CANCELED) | BIT(EXP_STOPPING_KILLED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
-    [EXP_STOPPING_KILLED] = BIT(EXP_CANCELED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
-    [EXP_STOPPING_COMPLETED] = BIT(EXP_COMPLETED) | BIT(EXP_STOPPING_ERROR) | BIT(EXP_ERROR),
-    [EXP_STOPPING_ERROR] = BIT(EXP_ERROR),
-};
 
 void exp_goto(struct core *c, struct exp *e, enum exp_state to)
 {
-    assert(exp_edges[e->state] & BIT(to));
-    e->state = to;
+    e->state = edges_go(c, MACHINE_EXP, e->state, to);
     free(e->held);
     e->held = NULL;
     exp_mark(c, e);
@@ -247,7 +237,7 @@ void exp_on_trial_end(struct core *c, struct exp *e, struct trial *t)
     }
     if (!is_kept_for_later(e))
         tell_end(c, e, t);
-    if (!e->ended)
+    if (!exp_has_ended(e))
         e->progress = search_progress(e->search);
     exp_maybe_finish(c, e);
 }
@@ -261,16 +251,20 @@ static enum exp_state end_of(enum exp_state stopping)
 
 void exp_maybe_finish(struct core *c, struct exp *e)
 {
-    if (e->ended || e->open > 0 || !(BIT(e->state) & STOPS))
+    if (e->open > 0 || !(BIT(e->state) & STOPS))
         return;
     exp_goto(c, e, end_of(e->state));
     e->end_us = c->now_us;
     e->progress = e->state == EXP_COMPLETED ? 1 : e->progress;
-    e->ended = true;
     fx_add(c->out, CORE_GC_WANTED)->exp_id = e->id;
 }
 
 bool exp_may(const struct exp *e, enum exp_state to)
 {
-    return exp_edges[e->state] & BIT(to);
+    return edges_may(MACHINE_EXP, e->state, to);
+}
+
+bool exp_has_ended(const struct exp *e)
+{
+    return exp_state_is_terminal(e->state) && e->state != EXP_DELETING;
 }

@@ -31,6 +31,8 @@ void exp_goto(struct core *c, struct exp *e, enum exp_state to);
 /* Into a STOPPING state, with all its trials. */
 void exp_stop(struct core *c, struct exp *e, enum exp_state to, const char *reason);
 bool exp_may(const struct exp *e, enum exp_state to); /* by the table of edges */
+/* Its rows say so; it is freed at the end of the step. */
+bool exp_has_ended(const struct exp *e);
 
 /* Checks, and only then changes anything. */
 DET_MUST int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id,

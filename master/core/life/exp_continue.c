@@ -259,9 +259,8 @@ static void reopen(struct core *c, struct exp *e, struct trial *t)
 static void revive(struct core *c, struct exp *e)
 {
     VEC(struct trial *) again = {0};
-    e->state = EXP_ACTIVE; /* by no edge: nothing else leads out of an end */
+    exp_goto(c, e, EXP_ACTIVE);
     e->end_us = 0;
-    exp_mark(c, e);
     for (size_t i = 0; i < e->trials.n; i++)
         if (goes_on(e, e->trials.v[i]))
             vec_push(&again, e->trials.v[i]);

@@ -130,7 +130,7 @@ static void carry_out(struct core *c, struct exp *e, struct search_ops *out)
         }
     for (size_t i = 0; i < out->ops.n; i++) {
         struct trial *t = map_get(e->by_request, out->ops.v[i].request_id);
-        if (t && !e->ended)
+        if (t && !exp_has_ended(e))
             trial_reconsider(c, t);
     }
 }
@@ -204,7 +204,7 @@ int exp_search_ops(struct core *c, struct exp *e, int64_t ack, const json_t *ope
         return rc;
     exp_tell(c, e, &(struct search_event){
                        .kind = SEARCH_EV_OPERATIONS, .ack = ack, .operations = operations});
-    if (!e->ended) {
+    if (!exp_has_ended(e)) {
         e->progress = search_progress(e->search);
         exp_mark(c, e);
     }

@@ -14,17 +14,6 @@
 #define STOPS                                                                                      \
     (BIT(TRIAL_STOPPING_COMPLETED) | BIT(TRIAL_STOPPING_CANCELED) | BIT(TRIAL_STOPPING_KILLED) |   \
      BIT(TRIAL_STOPPING_ERROR))
-static const unsigned trial_edges[TRIAL_STATE_COUNT] = {
-    [TRIAL_ACTIVE] = BIT(TRIAL_PAUSED) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
-    [TRIAL_PAUSED] = BIT(TRIAL_ACTIVE) | STOPS | BIT(TRIAL_COMPLETED) | BIT(TRIAL_ERROR),
-    [TRIAL_STOPPING_COMPLETED] = BIT(TRIAL_STOPPING_CANCELED) | BIT(TRIAL_STOPPING_KILLED) |
-                                 BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_COMPLETED) |
-                                 BIT(TRIAL_ERROR),
-    [TRIAL_STOPPING_CANCELED] = BIT(TRIAL_STOPPING_KILLED) | BIT(TRIAL_STOPPING_ERROR) |
-                                BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
-    [TRIAL_STOPPING_KILLED] = BIT(TRIAL_STOPPING_ERROR) | BIT(TRIAL_CANCELED) | BIT(TRIAL_ERROR),
-    [TRIAL_STOPPING_ERROR] = BIT(TRIAL_ERROR),
-};
 
 static bool is_stopping(const struct trial *t)
 {
@@ -33,8 +22,7 @@ static bool is_stopping(const struct trial *t)
 
 static void trial_goto(struct core *c, struct trial *t, enum trial_state to)
 {
-    assert(trial_edges[t->state] & BIT(to));
-    t->state = to;
+    t->state = edges_go(c, MACHINE_TRIAL, t->state, to);
     trial_mark(c, t);
 }
 
@@ -103,7 +91,7 @@ static void forget_said(struct trial *t)
 void trial_reopen(struct core *c, struct trial *t)
 {
     assert(trial_state_is_terminal(t->state) && !t->alloc && t->hparams);
-    t->state = TRIAL_ACTIVE; /* by no edge, as its experiment */
+    trial_goto(c, t, TRIAL_ACTIVE);
     t->end_us = t->restarts = t->op_last = 0;
     t->op_length = t->exit_reason = -1;
     trial_forget_losses(t);
@@ -112,7 +100,6 @@ void trial_reopen(struct core *c, struct trial *t)
     forget_said(t);
     alike_forget(t);
     t->exp->open++;
-    trial_mark(c, t);
 }
 
 void trial_free(struct trial *t)
@@ -245,7 +232,7 @@ void trial_close(struct core *c, struct trial *t)
 
 void trial_set(struct core *c, struct trial *t, enum trial_state to, const char *reason)
 {
-    if (t->state == to || !(trial_edges[t->state] & BIT(to)))
+    if (trial_state_is_terminal(t->state) || !edges_may(MACHINE_TRIAL, t->state, to))
         return;
     trial_goto(c, t, to);
     struct alloc *a = t->alloc;

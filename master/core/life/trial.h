@@ -29,7 +29,8 @@ void trial_reopen(struct core *c, struct trial *t);
 void trial_validate_after(struct core *c, struct trial *t, int64_t length);
 void trial_close(struct core *c, struct trial *t);
 
-/* Follows its experiment, or a user: where the table of edges allows it; else nothing. */
+/* Follows its experiment, or a user, where the table of edges allows it and it has not ended; else
+ * nothing. */
 void trial_set(struct core *c, struct trial *t, enum trial_state to, const char *reason);
 /* Takes the next step if one is due: asks for an allocation or ends. */
 void trial_reconsider(struct core *c, struct trial *t);

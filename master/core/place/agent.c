@@ -9,12 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-static const unsigned agent_edges[AGENT_STATE_COUNT] = {
-    [AGENT_ABSENT] = BIT(AGENT_UP) | BIT(AGENT_LOST),
-    [AGENT_UP] = BIT(AGENT_LOST),
-    [AGENT_LOST] = BIT(AGENT_UP) | BIT(AGENT_ABSENT),
-};
-
 struct agent_slots agent_slots(const struct agent *a)
 {
     struct agent_slots n = {.total = a->slots.n};
@@ -136,8 +130,7 @@ static void pool_join(struct agent *a, struct pool *p)
 
 void agent_goto(struct core *c, struct agent *a, enum agent_state to)
 {
-    assert(agent_edges[a->state] & BIT(to));
-    a->state = to;
+    a->state = edges_go(c, MACHINE_AGENT, a->state, to);
     if (to != AGENT_UP)
         store_on_agent_gone(c, a);
     if (to == AGENT_ABSENT) {

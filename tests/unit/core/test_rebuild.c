@@ -135,6 +135,18 @@ static void test_contradictions(void **state)
     assert_int_equal(restore_changed(ALLOC_ASSIGNED, "\"node\":0", "\"node\":1"), DET_ECORRUPT);
 }
 
+/* None that lives is in a state that no edge leads to its end from. */
+static void test_states_that_none_has(void **state)
+{
+    world_hello(&w, "a", 2, NULL, 0);
+    world_create(&w, "{}");
+    assert_int_equal(restore_changed(ALLOC_PULLING, "\"kill\":0", "\"kill\":0"), DET_ECORRUPT);
+    assert_int_equal(restore_changed(ALLOC_TERMINATED, "\"kill\":0", "\"kill\":0"), DET_ECORRUPT);
+    assert_int_equal(
+        restore_changed(ALLOC_RUNNING, "\"state\":\"ASSIGNED\"", "\"state\":\"WAITING\""),
+        DET_ECORRUPT);
+}
+
 /* A trial that is paused in an experiment that is not would never go on. */
 static void test_trial_of_another_state(void **state)
 {
@@ -272,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(test_contradictions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_states_that_none_has, setup, teardown),
         cmocka_unit_test_setup_teardown(test_trial_of_another_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_trials, setup, teardown),
