@@ -11,13 +11,13 @@
 struct args {
     struct sim_options one;
     int64_t seeds, twice; /* every which seed is run twice */
-    bool quiet;
+    bool quiet, edges;
 };
 
 static int usage(void)
 {
     fprintf(stderr, "usage: sim [--seed S] [--events N] [--seeds COUNT] [--agents A] [--slots K] "
-                    "[--trials T] [--twice EVERY] [--jumps] [--quiet] [--trace]\n");
+                    "[--trials T] [--twice EVERY] [--jumps] [--quiet] [--edges] [--trace]\n");
     return 2;
 }
 
@@ -53,6 +53,8 @@ static bool parse(int argc, char **argv, struct args *a)
             a->one.trace = a->one.trace_all = true;
         else if (strcmp(argv[i], "--jumps") == 0)
             a->one.jumps = true;
+        else if (strcmp(argv[i], "--edges") == 0)
+            a->edges = true;
         else if (strcmp(argv[i], "--quiet") == 0)
             a->quiet = true;
         else if (parse_number(argv[i], argv[i + 1], a))
@@ -112,6 +114,7 @@ static void add(struct sim_result *all, const struct sim_result *r)
     all->unavailable += r->unavailable;
     all->calm_ms = r->calm_ms > all->calm_ms ? r->calm_ms : all->calm_ms;
     all->trace ^= r->trace;
+    moves_add(all, r);
 }
 
 /* Once more with the trace, for people. */
@@ -170,5 +173,5 @@ int main(int argc, char **argv)
                  (long long)(all.calm_ms / 1000));
         show(what, &all);
     }
-    return 0;
+    return a.edges && moves_missing(&all) > 0;
 }

@@ -52,6 +52,7 @@ void master_end(struct sim *m, struct master *s)
 {
     uint64_t token;
     void *w;
+    moves_note(&m->got, s->core);
     batch_finish(&s->batch);
     s->batch = (struct batch){0};
     s->checked = 0;

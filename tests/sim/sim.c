@@ -210,6 +210,8 @@ void sim_run(const struct sim_options *in, struct sim_result *ret)
     m.got.trials = (int64_t)m.store.trials.n;
     m.got.runs = (int64_t)m.store.allocs.n;
     m.got.hours = m.now_ms / 3600000;
+    for (int i = 0; i < MASTERS; i++)
+        moves_note(&m.got, m.masters[i].core);
     *ret = m.got;
     finish(&m);
 }

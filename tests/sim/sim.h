@@ -37,6 +37,7 @@
 
 #include "batch.h"
 #include "core.h"
+#include "edges.h"
 #include "map.h"
 #include "tasklife.h"
 #include "uuid.h"
@@ -67,6 +68,7 @@ struct sim_result {
     int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked,
         again, unavailable; /* batches sent again; requests refused for PostgreSQL is away */
     uint64_t trace;
+    unsigned moved[MACHINE_COUNT][MACHINE_STATES_MAX]; /* from each state, bits of where to */
 };
 
 struct sim;
@@ -368,6 +370,12 @@ void check_rest(struct sim *m, struct master *s);
 void check_quotas(struct sim *m, const struct core *c);
 void check_calm(struct sim *m, struct master *s);
 void check_end(struct sim *m);
+
+/* ---- moves.c: which moves were made ---- */
+void moves_note(struct sim_result *r, const struct core *c); /* c NULL: none */
+void moves_add(struct sim_result *all, const struct sim_result *r);
+/* Says which edges nobody went; how many. */
+size_t moves_missing(const struct sim_result *all);
 
 /* ---- trace.c ---- */
 /* A line of the trace, when it is wanted. */
