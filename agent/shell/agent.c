@@ -90,14 +90,19 @@ static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 }
 
 /* The last word of a det-task may be in its state file only. */
+static void read_exit(struct agent *a, const char *alloc)
+{
+    struct link_exit e;
+    JSON_OWN j = NULL;
+    if (taskdir_exit(&a->dirs, alloc, &j, &e, NULL) == 0)
+        host_on_ended(a->host, alloc, &e);
+}
+
 static void on_gone(void *arg, const char *alloc)
 {
     struct agent *a = arg;
-    struct link_exit e;
-    JSON_OWN j = NULL;
     map_del(a->conns, alloc);
-    if (taskdir_exit(&a->dirs, alloc, &j, &e, NULL) == 0)
-        host_on_ended(a->host, alloc, &e);
+    read_exit(a, alloc);
     host_on_gone(a->host, alloc);
     perform(a);
 }
@@ -284,6 +289,7 @@ static void adopt_one(struct agent *a, const char *alloc)
     }
     host_adopt(a->host, alloc, container, spec.slots, spec.slots_n);
     link_spec_finish(&spec);
+    read_exit(a, alloc); /* so that the hello does not say that it runs */
     log_with(LOG_INFO, LOG_FIELDS("allocation", alloc), "found");
     if (connect_task(a, alloc, &err) < 0)
         on_gone(a, alloc);

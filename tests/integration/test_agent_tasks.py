@@ -237,6 +237,9 @@ def test_ends_while_the_agent_is_away(m, a):
     wait_until(lambda: not task_pid("1.away.1"), 10, "det-task to end")
     m.wait_log("bye")
     a.run()
+    m.wait_connected(2)
+    tasks = [e for e in m.events if e["type"] == "hello"][-1]["tasks"]
+    assert [(t["alloc"], t["state"], t["exit"]["code"]) for t in tasks] == [("1.away.1", "ended", 6)], tasks
     assert m.wait_exit("1.away.1")["code"] == 6
 
 
