@@ -87,6 +87,26 @@ int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum det_layout 
     return 0;
 }
 
+int det__tensor_rows(struct det_engine *e, enum det_dtype dtype, int ndim, const int64_t *dims,
+                     int64_t step, struct det_tensor **ret, struct det_err *err)
+{
+    TENSOR_OWN all = NULL;
+    int64_t strides[DET_DIMS_MAX], rows = 1;
+    for (int d = 0; d < ndim - 1; d++)
+        rows *= dims[d];
+    int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, 2, (int64_t[]){rows, step}, &all, err);
+    if (rc < 0)
+        return rc;
+    det__row_strides(ndim, dims, step, strides);
+    *ret = det__tensor_window(all, ndim, dims, strides, 0);
+    return 0;
+}
+
+bool det__has_rows(const struct det_engine *e, const struct det_tensor *t)
+{
+    return e->backend->row_step && t->layout == DET_LAYOUT_STRIDED && det__row_step(t) > 0;
+}
+
 int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,
                      struct det_err *err)
 {

@@ -80,7 +80,8 @@ bool run_as_it_is(struct det_engine *e, const struct det_call *c)
 static int cast(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
                 struct det_tensor **ret, struct det_err *err)
 {
-    int rc = det__tensor_new(e, dtype, t->layout, t->ndim, t->dims, ret, err);
+    enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
+    int rc = det__tensor_new(e, dtype, layout, t->ndim, t->dims, ret, err);
     if (rc < 0)
         return rc;
     struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {t}, .out = {*ret}};

@@ -33,7 +33,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 4
+#define DET_BACKEND_VERSION 5
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -388,6 +388,12 @@ struct det_backend {
     /* True where a kernel without * takes this call as it is: with tensors of this narrow dtype
      * (bf16, f16); others are only given f32. NULL: none does. */
     bool (*computes)(struct det_device *d, const struct det_call *c, enum det_dtype dtype);
+
+    /* How many elements apart the rows of y should lie for a LINEAR with these inputs: as many as
+     * it has, or more, which makes it and what takes it faster: rows may then be apart, by any
+     * number (det__row_step()), in the y of LINEAR, the dy of its gradients, and the x of
+     * CROSS_ENTROPY and of its gradient, whose dx lies as x does. NULL: all of these are dense. */
+    int64_t (*row_step)(const struct det_call *c);
 
     /* n > 0 calls of one optimizer's kernel on different parameters, none empty, all f32 or all
      * f64, or of COPY from dense f32 to f16 or bf16, in as few launches as it likes. NULL: the

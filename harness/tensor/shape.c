@@ -94,6 +94,27 @@ void det__set_strides(struct det_tensor *t, const int64_t *strides)
     memcpy(t->strides, strides, (size_t)t->ndim * sizeof *strides);
 }
 
+void det__row_strides(int ndim, const int64_t *dims, int64_t step, int64_t strides[DET_DIMS_MAX])
+{
+    int64_t next = step;
+    strides[ndim - 1] = 1;
+    for (int d = ndim - 2; d >= 0; next *= dims[d], d--)
+        strides[d] = next;
+}
+
+int64_t det__row_step(const struct det_tensor *t)
+{
+    int64_t strides[DET_DIMS_MAX], step;
+    int d = t->ndim - 2;
+    if (d < 0 || t->numel == 0)
+        return 0;
+    while (d > 0 && t->dims[d] == 1)
+        d--;
+    step = t->dims[d] > 1 ? t->strides[d] : t->dims[t->ndim - 1];
+    det__row_strides(t->ndim, t->dims, step, strides);
+    return step >= t->dims[t->ndim - 1] && same_strides(t, strides) ? step : 0;
+}
+
 bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,
                     struct det_tensor *view)
 {

@@ -78,6 +78,11 @@ struct det_tensor *det__tensor_window(struct det_tensor *t, int ndim, const int6
 void det__set_layout(struct det_tensor *t, enum det_layout layout);
 /* Sets any strides and finds their layout. */
 void det__set_strides(struct det_tensor *t, const int64_t *strides);
+/* How many elements apart the rows (the last dimension) of t lie, where they are dense, in C order
+ * and all equally far apart; 0: they are not. */
+int64_t det__row_step(const struct det_tensor *t);
+/* The strides of such rows. */
+void det__row_strides(int ndim, const int64_t *dims, int64_t step, int64_t strides[DET_DIMS_MAX]);
 /* *view = t as a window of dims (ndim >= t's), repeating where t has 1 or nothing. Borrows t's
  * storage: for the time of a call only. False where the shapes do not fit. */
 bool det__broadcast(const struct det_tensor *t, int ndim, const int64_t *dims,

@@ -50,6 +50,24 @@ CAST(mixed_mul, det_mul(e, in[2], det_linear(e, in[0], in[1], NULL)))
 CAST(loss, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2]))
 CAST(loss_all, det_cross_entropy(e, det_linear(e, in[0], in[1], NULL), in[2], .weight = in[3],
                                  .label_smoothing = 0.1, .reduction = DET_REDUCE_SUM))
+CAST(loss_3d, det_cross_entropy(e,
+                                det_reshape(e, det_linear(e, in[0], in[1], NULL), 2,
+                                            (int64_t[]){-1, in[1]->dims[0]}),
+                                in[2]))
+CAST(loss_part,
+     det_cross_entropy(e, det_narrow(e, det_linear(e, in[0], in[1], NULL), 1, 2, 7), in[2]))
+
+/* What takes rows that may lie apart, and what does not. */
+static struct det_tensor *loss_and_more(struct det_engine *e, struct det_tensor **in)
+{
+    det_autocast_begin(e, DET_BF16);
+    struct det_tensor *y = det_linear(e, in[0], in[1], NULL);
+    struct det_tensor *z = det_cross_entropy(e, y, in[2]), *square = det_mul(e, y, y);
+    z = det_add(e, z, det_mean(e, det_cast(e, square, DET_F32)));
+    z = det_add(e, z, det_cross_entropy(e, det_relu(e, y), in[2]));
+    det_autocast_end(e);
+    return z;
+}
 CAST(softmax, det_softmax(e, det_linear(e, in[0], in[1], NULL)))
 CAST(attention, det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = in[3]))
 CAST(given, det_relu(e, in[0]))
@@ -57,7 +75,7 @@ CAST(given, det_relu(e, in[0]))
 #define B(x) x ".bfloat16()"
 #define H(x) x ".to(half).float()" /* Debian's PyTorch has no products of f16 on a CPU */
 
-#define NORM(y) "F.batch_norm((" y ").float(), None, None, x2, x3, True)"
+#define NORM(y)   "F.batch_norm((" y ").float(), None, None, x2, x3, True)"
 #define NORMED(y) "F.relu(" NORM(y) " + F.relu(" NORM(y) ").bfloat16().float()).bfloat16()"
 
 /* clang-format off */
@@ -122,6 +140,27 @@ const struct op_case cases_autocast[] = {
      {IN(5, 7), IN(9, 7), CLASSES(8, 5), FIXED(9)}, loss_all,
      "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2, x3, label_smoothing=0.1, "
      "reduction='sum')"},
+    {"linear", "bf16, rows apart", {IN(5, 16), IN(21, 16)}, linear,
+     "F.linear(" B("x0") ", " B("x1") ")"},
+    {"cross_entropy", "after bf16, rows apart", {IN(5, 16), IN(9, 16), CLASSES(8, 5)}, loss,
+     "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2)"},
+    {"cross_entropy", "after bf16, rows apart, of f32 weights",
+     {IN(16, 24), IN(29, 24), CLASSES(28, 16), FIXED(29)}, loss_all,
+     "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float(), x2, x3, label_smoothing=0.1, "
+     "reduction='sum')"},
+    {"cross_entropy", "after bf16, rows of 3 dimensions apart",
+     {IN(2, 3, 16), IN(9, 16), CLASSES(8, 6)}, loss_3d,
+     "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float().reshape(6, 9), x2)"},
+    {"cross_entropy", "after bf16, a part of rows apart", {IN(5, 16), IN(9, 16), CLASSES(6, 5)},
+     loss_part, "F.cross_entropy(F.linear(" B("x0") ", " B("x1") ").float()[:, 2:], x2)"},
+    {"cross_entropy", "after bf16, rows apart, and more", {IN(5, 16), IN(9, 16), CLASSES(8, 5)},
+     loss_and_more,
+     "(lambda y: F.cross_entropy(y.float(), x2) + (y * y).float().mean() + "
+     "F.cross_entropy(F.relu(y).float(), x2))(F.linear(" B("x0") ", " B("x1") "))"},
+    {"softmax", "after bf16, rows apart", {IN(5, 16), IN(9, 16)}, softmax,
+     "F.softmax(F.linear(" B("x0") ", " B("x1") ").float(), -1)"},
+    {"mul", "f32 and bf16, rows apart", {IN(5, 16), IN(9, 16), IN(5, 9)}, mixed_mul,
+     "x2 * F.linear(" B("x0") ", " B("x1") ")"},
     {"linear", "large bf16, odd", {IN(70, 131), IN(1101, 131), IN(1101)}, linear,
      "F.linear(" B("x0") ", " B("x1") ", " B("x2") ")"},
     {"softmax", "after bf16", {IN(5, 7), IN(9, 7)}, softmax,

@@ -86,12 +86,23 @@ struct det_tensor *det_clone(struct det_engine *e, struct det_tensor *x)
                                          .layout = dense ? x->layout : DET_LAYOUT_PLAIN});
 }
 
+/* Other dimensions of the same rows, which may stay apart. */
+static struct det_tensor *view_rows(struct det_tensor *x, int ndim, const int64_t *dims)
+{
+    int64_t strides[DET_DIMS_MAX];
+    det__row_strides(ndim, dims, det__row_step(x), strides);
+    return det__tensor_window(x, ndim, dims, strides, 0);
+}
+
 static struct det_tensor *view(struct det_engine *e, struct det_tensor *x, int ndim,
                                const int64_t *dims)
 {
-    struct det_tensor *from = det_contiguous(e, x);
+    bool rows = ndim > 1 && det__has_rows(e, x) && dims[ndim - 1] == x->dims[x->ndim - 1];
+    struct det_tensor *from = rows ? x : det_contiguous(e, x);
     if (!from)
         return NULL;
+    if (rows)
+        return record(e, OP_RESHAPE, x, view_rows(x, ndim, dims), &(struct det_attrs){0});
     return record(e, OP_RESHAPE, from, det__tensor_view(from, ndim, dims), &(struct det_attrs){0});
 }
 

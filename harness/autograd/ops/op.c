@@ -63,9 +63,17 @@ static enum det_layout dense(const struct det_tensor *t)
     return t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
 }
 
-static enum det_layout wanted(const struct op_call *c, int i)
+/* A leaf's gradient is dense, and lies as the leaf does. */
+static bool rows_do(const struct det_engine *e, const struct det_tensor *t)
+{
+    return det__has_rows(e, t) && (t->node || !t->requires_grad);
+}
+
+static enum det_layout wanted(const struct det_engine *e, const struct op_call *c, int i)
 {
     switch (op_table[c->op].order) {
+    case OP_ROWS:
+        return i == 0 && rows_do(e, c->in[i]) ? DET_LAYOUT_STRIDED : DET_LAYOUT_PLAIN;
     case OP_STRIDED:
         return c->in[i]->layout;
     case OP_ANY:
@@ -87,7 +95,7 @@ static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct 
     if (rc < 0)
         return rc;
     c->in[i] = t = *own;
-    enum det_layout layout = wanted(c, i);
+    enum det_layout layout = wanted(e, c, i);
     if (t->layout == layout ||
         (t->layout != DET_LAYOUT_STRIDED && det__layout_free(t->ndim, t->dims)))
         return 0;
@@ -125,17 +133,30 @@ static enum det_layout out_layout(const struct op_call *c)
     }
 }
 
+/* How far apart the rows of output 0 are to lie; 0: dense. */
+static int64_t row_step(const struct det_engine *e, const struct op_call *c)
+{
+    struct det_call call = {.kernel = c->kernel, .a = c->a};
+    if (c->op != OP_LINEAR || !e->backend->row_step)
+        return 0;
+    memcpy(call.in, c->in, sizeof call.in);
+    int64_t step = e->backend->row_step(&call);
+    return step > c->spec[0].dims[1] ? step : 0;
+}
+
 static int make_outputs(struct det_engine *e, struct op_call *c, struct det_err *err)
 {
     enum det_layout layout = out_layout(c);
-    for (int i = 0; i < c->outs; i++) {
+    int64_t step = row_step(e, c);
+    int rc = 0;
+    if (step > 0)
+        return det__tensor_rows(e, c->spec[0].dtype, 2, c->spec[0].dims, step, &c->out[0], err);
+    for (int i = 0; rc == 0 && i < c->outs; i++) {
         const struct op_out *s = &c->spec[i];
-        int rc = det__tensor_new(e, s->dtype, s->ndim == 4 ? layout : DET_LAYOUT_PLAIN, s->ndim,
-                                 s->dims, &c->out[i], err);
-        if (rc < 0)
-            return rc;
+        rc = det__tensor_new(e, s->dtype, s->ndim == 4 ? layout : DET_LAYOUT_PLAIN, s->ndim,
+                             s->dims, &c->out[i], err);
     }
-    return 0;
+    return rc;
 }
 
 static int run(struct det_engine *e, struct op_call *c, struct det_err *err)

@@ -117,6 +117,7 @@ enum op_order {
     OP_ANY,     /* dense; the output as input 0 */
     OP_ALIKE,   /* all as the first one; the output too */
     OP_PLAIN,   /* C order; the output too */
+    OP_ROWS,    /* the same, but rows of input 0 may be apart where the device knows such */
     OP_IMAGES,  /* input 0 NHWC, and what a batch norm adds; the rest plain; the output NHWC */
     OP_STRIDED, /* as they lie, views too, repeated to the output's shape; the output dense */
 };

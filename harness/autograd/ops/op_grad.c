@@ -26,6 +26,8 @@ static int output_dest(struct det_engine *e, struct det_node *n, const struct gr
     for (int i = 0; i < k; i++)
         if (n->in[o->to[i]] == t)
             return det__tensor_like(e, t, ret, err);
+    if (op_table[n->op].order == OP_ROWS && det__has_rows(e, t))
+        return det__tensor_rows(e, t->dtype, t->ndim, t->dims, det__row_step(t), ret, err);
     return det__grad_dest(e, t, ret, err);
 }
 

@@ -24,7 +24,8 @@ int grad_give(struct det_engine *e, struct det_tensor *t, struct det_tensor *g, 
     if (!same && g->dtype != t->dtype)
         return sum_then_give(e, t, g, err);
     enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
-    if (same && g->layout == layout && g->dtype == t->dtype)
+    bool alike = g->layout == layout || (det__has_rows(e, t) && det__has_rows(e, g));
+    if (same && alike && g->dtype == t->dtype)
         return det__grad_add(e, t, det_tensor_ref(g), err);
     int rc = det__grad_dest(e, t, &dx, err);
     if (rc == 0)

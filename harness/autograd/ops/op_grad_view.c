@@ -3,12 +3,25 @@
 
 #include "mem.h"
 
+/* Rows apart, of which the input had as many, as long. */
+static int reshape_rows(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
+                        struct det_err *err)
+{
+    const struct det_tensor *x = n->in[0];
+    int64_t strides[DET_DIMS_MAX];
+    det__row_strides(x->ndim, x->dims, det__row_step(dy), strides);
+    TENSOR_OWN dx = det__tensor_window(dy, x->ndim, x->dims, strides, 0);
+    return grad_give(e, n->in[0], dx, err);
+}
+
 int grad_reshape(struct det_engine *e, struct det_node *n, struct det_tensor *dy,
                  struct det_err *err)
 {
     TENSOR_OWN plain = det_tensor_ref(dy);
     if (!op_wants_grad(n->in[0]))
         return 0;
+    if (det__has_rows(e, n->in[0]) && det__has_rows(e, dy))
+        return reshape_rows(e, n, dy, err);
     if (dy->layout != DET_LAYOUT_PLAIN) {
         det_tensor_unref(plain);
         plain = NULL;

@@ -62,7 +62,7 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_SCATTER_ADD] = {"scatter_add", 3, 3, OP_PLAIN, shape_scatter_add, K(SCATTER_ADD),
                         grad_scatter_add, 1e-6},
     [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5, 0, OP_AMP_LOW},
-    [OP_CROSS_ENTROPY] = {"cross_entropy", 2, 3, OP_PLAIN, shape_cross_entropy, K(CROSS_ENTROPY),
+    [OP_CROSS_ENTROPY] = {"cross_entropy", 2, 3, OP_ROWS, shape_cross_entropy, K(CROSS_ENTROPY),
                           grad_cross_entropy, 1e-5, 0, OP_AMP_LOSS},
     [OP_LSTM] = {"lstm", 4, 5, OP_PLAIN, shape_lstm, K(LSTM), grad_lstm, 1e-5},
     [OP_GRU] = {"gru", 3, 4, OP_PLAIN, shape_gru, K(GRU), grad_gru, 1e-5},

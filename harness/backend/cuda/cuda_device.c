@@ -383,6 +383,7 @@ static const struct det_backend backend = {
     .event_wait = event_wait,
     .stream_native = stream_native,
     .computes = computes,
+    .row_step = cuda_row_step,
     .steps = cuda_steps,
     .kernels =
         {

@@ -3,6 +3,9 @@
  * at a time: a vocabulary of 50,257 makes it take others, 7 times as slow. So large products are
  * made on copies of multiples of 16 bytes, zeros behind what is there, a piece of C's rows at a
  * time. A C of f32 is written where it lies.
+ *
+ * Where rows lie well and only are no multiple long, nothing is copied: what is past the last
+ * multiple is a small product of its own. So lies what cuda_row_step() asks for.
  */
 #include "cuda_row.cuh"
 
@@ -141,9 +144,6 @@ static int64_t evenly(int64_t all, int64_t most)
 
 static bool plan(const struct cuda_gemm *g, struct product *p)
 {
-    bool half = g->dtype == DET_BF16 || g->dtype == DET_F16;
-    if (!half || g->count > 1 || g->beta != 0 || g->m * g->n * g->k < CUDA_EVEN_MIN)
-        return false;
     *p = product_of(g);
     int64_t left = CUDA_EVEN_BYTES - bytes_of_b(p), each = bytes_of_row(p), all = even(g->m);
     p->piece = left <= 0 ? 0 : each > 0 ? left / each / STEP * STEP : all;
@@ -182,11 +182,88 @@ static int piece(struct det_stream *s, const struct det_call *c, const struct pr
     return rc < 0 || !p->copies_c ? rc : move(s, c, to, y, err);
 }
 
+/* An extent along which an operand's elements lie. */
+enum extent { NONE, M, N, K };
+
+/* That which is no multiple; NONE where it is not one alone. */
+static enum extent odd_extent(const struct cuda_gemm *g)
+{
+    bool m = g->ta && g->m % STEP != 0, n = (!g->tb || !g->wide) && g->n % STEP != 0;
+    bool k = (!g->ta || g->tb) && g->k % STEP != 0;
+    return m + n + k != 1 ? NONE : m ? M : n ? N : K;
+}
+
+static int64_t *extent_of(struct cuda_gemm *g, enum extent e)
+{
+    return e == M ? &g->m : e == N ? &g->n : &g->k;
+}
+
+/* g from `at` on along an extent. */
+static struct cuda_gemm past(struct cuda_gemm g, enum extent e, int64_t at)
+{
+    const element *a = (const element *)g.a, *b = (const element *)g.b;
+    element *c = (element *)g.c;
+    int64_t of_c = g.wide ? 2 : 1; /* f32 has two of our elements */
+    if (e != N)
+        a += (e == M) == g.ta ? at : at * g.lda;
+    if (e != M)
+        b += (e == K) == g.tb ? at : at * g.ldb;
+    if (e != K)
+        c += (e == N ? at : at * g.ldc) * of_c;
+    g.a = a, g.b = b, g.c = c;
+    g.beta = e == K ? 1 : g.beta;
+    *extent_of(&g, e) -= at;
+    return g;
+}
+
+/* Whether g can be made of two, and where. Sums that are cut must be kept in f32. */
+static bool splits(const struct cuda_gemm *g, enum extent *ret, int64_t *ret_at)
+{
+    struct product p = product_of(g);
+    struct cuda_gemm first = *g;
+    enum extent e = odd_extent(g);
+    if (e == NONE || (e == K && !g->wide) || !lies_well(&p.a) || !lies_well(&p.b) ||
+        (!g->wide && !lies_well(&p.c)))
+        return false;
+    *ret = e;
+    *ret_at = *extent_of(&first, e) / STEP * STEP;
+    return *ret_at > 0;
+}
+
+static int split(struct det_stream *s, const struct cuda_gemm *g, enum extent e, int64_t at,
+                 struct det_err *err)
+{
+    struct cuda_gemm first = *g, rest = past(*g, e, at);
+    *extent_of(&first, e) = at;
+    int rc = cuda_gemm(s, &first, err);
+    return rc < 0 ? rc : cuda_gemm(s, &rest, err);
+}
+
+static bool worth_it(const struct cuda_gemm *g)
+{
+    bool half = g->dtype == DET_BF16 || g->dtype == DET_F16;
+    return half && g->count <= 1 && g->beta == 0 && g->m * g->n * g->k >= CUDA_EVEN_MIN;
+}
+
+int64_t cuda_row_step(const struct det_call *c)
+{
+    const struct det_tensor *x = c->in[0], *w = c->in[1];
+    struct cuda_gemm g = {.dtype = x->dtype, .m = x->dims[0], .n = w->dims[0], .k = x->dims[1]};
+    bool plain = !c->in[2] && !c->a.relu;
+    return plain && w->dtype == x->dtype && g.k % STEP == 0 && worth_it(&g) ? even(g.n) : g.n;
+}
+
 int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct cuda_gemm *g,
                    struct det_err *err)
 {
     struct product p;
     void *work = NULL;
+    enum extent odd;
+    int64_t first;
+    if (!worth_it(g))
+        return cuda_gemm(s, g, err);
+    if (splits(g, &odd, &first))
+        return split(s, g, odd, first, err);
     if (!plan(g, &p))
         return cuda_gemm(s, g, err);
     int64_t bytes = even(p.piece) * bytes_of_row(&p) + bytes_of_b(&p);

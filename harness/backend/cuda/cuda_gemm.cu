@@ -111,8 +111,8 @@ int cuda_linear(struct det_stream *s, const struct det_call *c, struct det_err *
     const struct det_tensor *x = c->in[0], *w = c->in[1];
     int64_t m = x->dims[0], k = x->dims[1], n = w->dims[0];
     struct cuda_gemm g = {.dtype = x->dtype, .ta = false, .tb = true, .m = m, .n = n, .k = k,
-                          .lda = k, .ldb = k, .ldc = n, .a = x->data, .b = w->data,
-                          .c = c->out[0]->data};
+                          .lda = k, .ldb = k, .ldc = cuda_ld(c->out[0]), .a = x->data,
+                          .b = w->data, .c = c->out[0]->data};
     const struct det_tensor *b = c->in[2];
     bool done = false;
     int rc = b && b->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_BIAS, b->data, &done, err) : 0;
@@ -134,7 +134,8 @@ int cuda_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct 
     const struct det_tensor *dy = c->in[0], *w = c->in[1];
     int64_t m = dy->dims[0], n = dy->dims[1], k = w->dims[1];
     struct cuda_gemm g = {.dtype = dy->dtype, .wide = is_wider(c->out[0], dy), .ta = false,
-                          .tb = false, .m = m, .n = k, .k = n, .lda = n, .ldb = k, .ldc = k,
+                          .tb = false, .m = m, .n = k, .k = n, .lda = cuda_ld(dy), .ldb = k,
+                          .ldc = k,
                           .a = dy->data, .b = w->data, .c = c->out[0]->data};
     return cuda_gemm_even(s, c, &g, err);
 }
@@ -145,7 +146,8 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
     const struct det_tensor *x = c->in[0], *dy = c->in[1];
     int64_t m = x->dims[0], k = x->dims[1], n = dy->dims[1];
     struct cuda_gemm g = {.dtype = x->dtype, .wide = is_wider(c->out[0], x), .ta = true,
-                          .tb = false, .m = n, .n = k, .k = m, .lda = n, .ldb = k, .ldc = k,
+                          .tb = false, .m = n, .n = k, .k = m, .lda = cuda_ld(dy), .ldb = k,
+                          .ldc = k,
                           .a = dy->data, .b = x->data, .c = c->out[0]->data};
     struct det_tensor *db = c->out[1];
     bool done = false;

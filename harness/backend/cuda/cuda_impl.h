@@ -71,6 +71,14 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
 int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct cuda_gemm *g,
                    struct det_err *err);
 
+/* How many elements apart the rows of a matrix lie. */
+static inline int64_t cuda_ld(const struct det_tensor *t)
+{
+    return t->layout == DET_LAYOUT_STRIDED ? t->strides[0] : t->dims[1];
+}
+/* backend.h's row_step(): rows of a multiple of 16 bytes where that spares large copies. */
+int64_t cuda_row_step(const struct det_call *c);
+
 /* y [rows, n] += b [n] where given; then y = max(0, y) where asked. All of y's dtype. */
 int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
                      struct det_tensor *y, int64_t n, struct det_err *err);

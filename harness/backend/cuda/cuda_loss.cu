@@ -82,7 +82,7 @@ template <typename X>
 struct cross {
     typedef typename X::real real;
     X x;
-    int64_t n, skip;
+    int64_t n, step, skip; /* rows are `step` elements apart */
     double smoothing;
     bool log_probs;
     cuda_any<real> w;
@@ -95,6 +95,7 @@ static cross<X> cross_of(struct det_stream *s, const struct det_call *c, int fir
 {
     return {X::of(c->in[first]),
             c->in[first]->dims[1],
+            cuda_ld(c->in[first]),
             c->a.skip,
             c->a.smoothing,
             c->a.log_probs,
@@ -149,11 +150,11 @@ __device__ static double smoothed(const cross<X> &k, int64_t row, typename X::re
     if (k.smoothing == 0)
         return 0;
     if (!k.w.p)
-        cuda_span_each(cuda_span<X>(k.x, row * k.n, k.n), team, sum);
+        cuda_span_each(cuda_span<X>(k.x, row * k.step, k.n), team, sum);
     else
         for (int64_t j = team.first(); j < k.n; j += team.step())
             sum.all +=
-                (double)k.w.load(j) * surprise(cuda_one(k.x, row * k.n + j), top, log_sum);
+                (double)k.w.load(j) * surprise(cuda_one(k.x, row * k.step + j), top, log_sum);
     return team.combine(sum.all, cuda_plus());
 }
 
@@ -175,7 +176,7 @@ __device__ static void keep_row(const cross<X> &k, const kept<typename X::real> 
     int64_t t = class_of(k, row);
     double w = t < 0 ? 0 : (double)k.w.at(t, 1), loss = 0;
     if (t >= 0)
-        loss = (1 - k.smoothing) * w * surprise(cuda_one(k.x, row * k.n + t), top, log_sum) +
+        loss = (1 - k.smoothing) * w * surprise(cuda_one(k.x, row * k.step + t), top, log_sum) +
                k.smoothing / (double)k.n * all;
     to.rows[row] = loss;
     to.rows[to.m + row] = w;
@@ -197,7 +198,7 @@ static int row_losses(struct det_stream *s, const struct det_call *c,
         [=] __device__(int64_t row, auto team) {
             cuda_exps<real> e = {0, 1};
             if (!k.log_probs)
-                e = cuda_row_exps(cuda_span<X>(k.x, row * k.n, k.n), team);
+                e = cuda_row_exps(cuda_span<X>(k.x, row * k.step, k.n), team);
             real log_sum = log(e.sum);
             double all = smoothed(k, row, e.top, log_sum, team);
             if (team.leader())
@@ -334,7 +335,7 @@ struct cross_entropy_bwd {
             [=] __device__(int64_t row, auto team) {
                 slopes<real> g = slopes_of(k, f, row, team);
                 if (!team.more)
-                    cuda_span_map(cuda_span<X>(k.x, row * k.n, k.n), dx, team, g);
+                    cuda_span_map(cuda_span<X>(k.x, row * k.step, k.n), dx, team, g);
             },
             err);
     }
