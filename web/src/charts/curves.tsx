@@ -1,5 +1,5 @@
 /* Many curves on uPlot: it has the axes, the cursor and the zoom by dragging; the lines are ours (draw.ts). */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { number } from "../ui/format";
@@ -24,36 +24,20 @@ const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
 
 const areSame = (a: unknown[], b: unknown[]): boolean => a.length === b.length && a.every((v, i) => v === b[i]);
 
-/* What was drawn of all curves but for the one in front: that one alone changes while the pointer goes over them. */
-class Behind {
-    private readonly canvas = document.createElement("canvas");
-    private of: unknown[] = [];
-
-    /* Drawn again only where something else than the front has changed. */
-    onto(ctx: CanvasRenderingContext2D, curves: Curve[], x: Scale, y: Scale): void {
-        const back = curves.map((c): Curve => (c.layer === "front" ? { ...c, layer: "back" } : c)), grey = cssColour("--idle");
-        const of = [ctx.canvas.width, ctx.canvas.height, grey, ...[x, y].flatMap((s) => [s.kind, s.lo, s.hi, s.from, s.to]),
-            ...back.flatMap((c) => [c.points, c.raw, c.band, c.colour, c.layer, c.dash.join()])];
-        if (!areSame(of, this.of)) {
-            [this.canvas.width, this.canvas.height] = [ctx.canvas.width, ctx.canvas.height];
-            drawCurves(this.canvas.getContext("2d")!, back, x, y, devicePixelRatio, grey);
-            this.of = of;
-        }
-        ctx.drawImage(this.canvas, 0, 0);
-    }
-}
-
 class Plot {
     private readonly plot: uPlot;
     private readonly watch: ResizeObserver;
-    private readonly behind = new Behind();
+    /* The curves in front, over uPlot's canvas: they alone change while the pointer goes over the curves. */
+    private readonly front = document.createElement("canvas").getContext("2d")!;
     private range: ReturnType<typeof ranges>;
-    private rangeOf: unknown[] = [];
+    private behindOf: unknown[] = [];
 
     constructor(private readonly box: HTMLElement, private props: CurvesProps,
         private readonly tell: (tip: { text: string; left: number; top: number } | null) => void) {
         this.range = ranges(props);
         this.plot = new uPlot(this.options(), [[0, 1], [null, null]], box);
+        this.front.canvas.className = "chart-front";
+        this.plot.ctx.canvas.after(this.front.canvas);
         this.plot.over.addEventListener("mousemove", (e) => this.point(e));
         this.plot.over.addEventListener("mouseleave", () => this.leave());
         this.plot.over.addEventListener("click", () => this.pick());
@@ -98,11 +82,21 @@ class Plot {
             scale(this.props.logY ? "log" : "linear", y[0], y[1], (b.top + b.height) * f, b.top * f)];
     }
 
+    /* What lies behind, and what is in front anew. */
     private draw(u: uPlot): void {
         if (!this.plot) return; // the first time is from within uPlot's constructor; show() follows
-        const [x, y] = this.scales(devicePixelRatio);
-        this.behind.onto(u.ctx, this.props.curves, x, y);
-        drawCurves(u.ctx, this.props.curves.filter((c) => c.layer === "front"), x, y, devicePixelRatio, cssColour("--idle"));
+        drawCurves(u.ctx, this.behind(), ...this.scales(devicePixelRatio), devicePixelRatio, cssColour("--idle"));
+        [this.front.canvas.width, this.front.canvas.height] = [u.ctx.canvas.width, u.ctx.canvas.height];
+        this.drawFront();
+    }
+
+    private drawFront(): void {
+        this.front.clearRect(0, 0, this.front.canvas.width, this.front.canvas.height);
+        drawCurves(this.front, this.props.curves, ...this.scales(devicePixelRatio), devicePixelRatio, cssColour("--idle"), ["front"]);
+    }
+
+    private behind(): Curve[] {
+        return this.props.curves.map((c) => (c.layer === "front" ? { ...c, layer: "back" } : c));
     }
 
     private select(u: uPlot): void {
@@ -145,10 +139,11 @@ class Plot {
     }
 
     show(props: CurvesProps): void {
-        const of = [props.zoom?.[0], props.zoom?.[1], props.logX, props.logY, ...props.curves.flatMap((c) => [c.points, c.band, c.band && c.layer])];
         this.props = props;
-        if (!areSame(of, this.rangeOf)) this.range = ranges(props);
-        this.rangeOf = of;
+        const of = [props.zoom?.[0], props.zoom?.[1], ...this.behind().flatMap((c) => [c.points, c.raw, c.band, c.colour, c.layer, c.dash.join()])];
+        if (areSame(of, this.behindOf)) return this.drawFront();
+        this.behindOf = of;
+        this.range = ranges(props);
         this.plot.setData([[0, 1], [null, null]]);
     }
 
@@ -163,12 +158,12 @@ export function Curves(props: CurvesProps) {
     const plot = useRef<Plot | null>(null);
     const [tip, setTip] = useState<{ text: string; left: number; top: number } | null>(null);
     const dark = isDark.value;
-    useEffect(() => {
+    useLayoutEffect(() => {
         const mine = plot.current = new Plot(box.current!, props, setTip);
         mine.show(props);
         return () => mine.end();
     }, [props.x, props.logX, props.logY, props.height, dark]);
-    useEffect(() => plot.current?.show(props));
+    useLayoutEffect(() => plot.current?.show(props));
     return <div class="chart">
         <div ref={box} class="chart-box" role="img" aria-label={props.summary} />
         {tip && <div class="chart-tip" style={{ left: `${tip.left}px`, top: `${tip.top}px` }}>{tip.text}</div>}

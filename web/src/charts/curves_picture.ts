@@ -28,7 +28,7 @@ export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
     const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
     const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
     const inside = p.curves.flatMap((c) => extent(c.points.y.filter((_, i) => c.points.x[i]! >= x[0] && c.points.x[i]! <= x[1]), yKind));
-    const bands = p.curves.flatMap((c) => (c.band && c.layer !== "back" ? c.band.x.flatMap((v, i) => (v >= x[0] && v <= x[1] ? [c.band!.lo[i]!, c.band!.hi[i]!] : [])) : []));
+    const bands = p.curves.flatMap((c) => (c.band ? c.band.x.flatMap((v, i) => (v >= x[0] && v <= x[1] ? [c.band!.lo[i]!, c.band!.hi[i]!] : [])) : []));
     const y = extent([...inside, ...extent(bands, yKind)], yKind);
     const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);
     return { x: [xs.lo, xs.hi], y: padded(ys.kind, ys.lo, ys.hi) };

@@ -6,6 +6,9 @@ import { toPixel, type Scale } from "./scales";
 /* From lo to hi at each x. */
 export interface Band { x: number[]; lo: number[]; hi: number[] }
 
+type Layer = "back" | "plain" | "front";
+const LAYERS: readonly Layer[] = ["back", "plain", "front"];
+
 export interface Curve {
     id: number;
     label: string;
@@ -15,21 +18,29 @@ export interface Curve {
     colour: string;
     dash: readonly number[];
     /* "front" is bold, "back" is grey. */
-    layer: "front" | "plain" | "back";
+    layer: Layer;
     /* Of several curves: how far they lie apart. */
     band?: Band;
 }
 
 const WIDTH = { front: 2.5, plain: 1.5, back: 1 };
-/* Points from which on all but the front is a pixel wide and not dashed: without a GPU a browser draws that ten to thirty times as fast. */
+/* Points from which on nothing is dashed, and all but the front a pixel wide: without a GPU a browser draws that ten to thirty times as fast. */
 const MANY = 20_000;
+const RUN = 10; // points that the front is stroked by then: of one long path each crossing costs
 const ALPHA = { front: 1, plain: 0.9, back: 0.35 };
+const DOTTED_MOST = 60; // points
 
-function line(ctx: Pen, p: Points, x: Scale, y: Scale): void {
+function line(ctx: Pen, p: Points, x: Scale, y: Scale, run = Infinity): void {
     let isDown = false;
     ctx.beginPath();
     for (let i = 0; i < p.x.length; i++) {
         const [px, py] = [toPixel(x, p.x[i]!), toPixel(y, p.y[i]!)];
+        if (isDown && i % run === 0) {
+            ctx.lineTo(px, py);
+            ctx.stroke();
+            ctx.beginPath();
+            isDown = false;
+        }
         if (!Number.isFinite(px) || !Number.isFinite(py)) isDown = false;
         else if (isDown) ctx.lineTo(px, py);
         else {
@@ -58,7 +69,8 @@ function area(ctx: Pen, b: Band, x: Scale, y: Scale): void {
     ctx.fill();
 }
 
-function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: string, isThin: boolean): void {
+function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: string, areMany: boolean): void {
+    const isFront = c.layer === "front";
     const columns = Math.max(1, Math.floor(Math.abs(x.to - x.from)));
     const colour = c.layer === "back" ? grey : c.colour;
     ctx.strokeStyle = ctx.fillStyle = colour;
@@ -73,23 +85,23 @@ function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: st
         line(ctx, downsample(c.raw, x.lo, x.hi, columns), x, y);
     }
     ctx.globalAlpha = ALPHA[c.layer];
-    ctx.lineWidth = isThin ? 1 : WIDTH[c.layer] * ratio;
-    ctx.setLineDash(isThin ? [] : c.dash.map((d) => d * ratio));
-    const shown = downsample(c.points, x.lo, x.hi, columns);
-    line(ctx, shown, x, y);
+    ctx.lineWidth = areMany && !isFront ? 1 : WIDTH[c.layer] * ratio;
+    ctx.setLineDash(areMany ? [] : c.dash.map((d) => d * ratio));
+    const shown = downsample(c.points, x.lo, x.hi, columns), n = shown.x.length;
+    line(ctx, shown, x, y, areMany && isFront ? RUN : Infinity);
     ctx.setLineDash([]);
-    if (shown.x.length < 2 || c.layer === "front") dots(ctx, shown, x, y, shown.x.length <= 60 ? 3 * ratio : ratio);
+    if (n < 2 || (isFront && n <= DOTTED_MOST)) dots(ctx, shown, x, y, 3 * ratio);
 }
 
-/* Back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
-export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string): void {
+/* Those of `layers`, back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
+export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string, layers = LAYERS): void {
     ctx.save();
     ctx.beginPath();
     ctx.rect(Math.min(x.from, x.to), Math.min(y.from, y.to), Math.abs(x.to - x.from), Math.abs(y.to - y.from));
     ctx.clip();
     ctx.lineJoin = "round";
     const areMany = curves.reduce((n, c) => n + c.points.x.length, 0) > MANY;
-    for (const layer of ["back", "plain", "front"] as const)
-        for (const c of curves) if (c.layer === layer) drawOne(ctx, c, x, y, ratio, grey, areMany && layer !== "front");
+    for (const layer of layers)
+        for (const c of curves) if (c.layer === layer) drawOne(ctx, c, x, y, ratio, grey, areMany);
     ctx.restore();
 }

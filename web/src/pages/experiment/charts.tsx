@@ -36,10 +36,10 @@ export function useSpace(seen: Seen): { rows: Row[]; axes: Axis[]; names: string
 }
 
 function layer(id: number, seen: Seen, inside: Set<number>): Curve["layer"] {
-    if (id === seen.hover) return "front";
+    if (id === seen.hover.value) return "front";
     const { trials, brush } = seen.view;
     if (trials.length) return trials.includes(id) ? "front" : "back";
-    return seen.hover !== null || (brush.length && !inside.has(id)) ? "back" : "plain";
+    return seen.hover.value !== null || (brush.length && !inside.has(id)) ? "back" : "plain";
 }
 
 function Options({ seen }: { seen: Seen }) {
@@ -64,7 +64,7 @@ function grouped(seen: Seen, series: { id: number; points: Points }[]): Curve[] 
     const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
     return groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).flatMap((g): Curve[] => {
         const id = g.ids[0]!, { points, band } = collapsed(g.ids.flatMap((i) => of.get(i) ?? []));
-        const isFront = g.ids.includes(seen.hover ?? 0), isBack = seen.hover !== null && !isFront;
+        const hover = seen.hover.value, isFront = g.ids.includes(hover ?? 0), isBack = hover !== null && !isFront;
         return points.x.length ? [{ id, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
             colour: colourOf(id, isDark.value), dash: dashOf(id), layer: isFront ? "front" : isBack ? "back" : "plain" }] : [];
     });
@@ -109,7 +109,7 @@ function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & Ret
     const { view, set, exp } = seen;
     const some = [...axes.slice(0, -1).slice(0, AXES_MOST), axes[axes.length - 1]!];
     const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${some.map((a) => a.name).join(", ")}`;
-    const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover };
+    const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover.value };
     return <section class="panel" aria-label="Hyperparameters">
         <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it</span></header>
         <Parallel {...chart}

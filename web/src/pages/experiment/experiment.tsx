@@ -1,5 +1,5 @@
 /* One experiment: its search as a picture, its trials, and all else that belongs to it. What is seen is the address. */
-import { useState } from "preact/hooks";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { call } from "../../api/client";
 import { expQuery, expView, TABS, type ExpView, type Tab } from "../../state/address";
 import { useLive, type Live } from "../../state/live";
@@ -25,7 +25,8 @@ export interface Seen {
     metric: string;
     view: ExpView;
     set: (change: Partial<ExpView>) => void;
-    hover: number | null;
+    /* The trial that is pointed at. Only what reads it is drawn again as the pointer moves. */
+    hover: ReadonlySignal<number | null>;
     setHover: (id: number | null) => void;
     again: () => void;
 }
@@ -61,13 +62,13 @@ function Tabs({ view }: { view: ExpView }) {
 
 function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const id = String(exp.id), ended = isTerminal(exp.state);
-    const [hover, setHover] = useState<number | null>(null);
+    const hover = useSignal<number | null>(null);
     const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), () => (ended ? null : LIVE_MS));
     const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
     const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
     const seen: Seen = {
         exp, trials: trials.data ?? [], metrics: metrics.data ?? [], metric: metricOf(view, exp, metrics.data ?? []), view,
-        set: (change) => setView(view, change), hover, setHover, again,
+        set: (change) => setView(view, change), hover, setHover: (id) => { hover.value = id; }, again,
     };
     return <>
         <div class="head">

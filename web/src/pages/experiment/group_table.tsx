@@ -13,7 +13,7 @@ const figure = (v: number): string => (Number.isNaN(v) ? "" : number(v));
 
 function GroupRow({ g, seen }: { g: TrialGroup; seen: Seen }) {
     const { n, mean, deviation, lo, hi } = g.spread, id = g.ids[0]!;
-    return <tr data-group={g.ids.join()} class={seen.hover === id ? "hover" : undefined} onMouseEnter={() => seen.setHover(id)} onMouseLeave={() => seen.setHover(null)}>
+    return <tr data-group={g.ids.join()} class={seen.hover.value === id ? "hover" : undefined} onMouseEnter={() => seen.setHover(id)} onMouseLeave={() => seen.setHover(null)}>
         <td><span class="dot" style={{ background: colourOf(id, isDark.value) }} /></td>
         {g.values.map((v, i) => <td key={i} data-label={shown(seen.view.group[i]!)} title={said(v)}>{said(v)}</td>)}
         <td data-label="trials" title={g.ids.join(", ")}>{n < g.ids.length ? `${n} of ${g.ids.length}` : n}</td>

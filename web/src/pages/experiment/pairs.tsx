@@ -61,7 +61,7 @@ export function ScatterTab({ seen }: { seen: Seen }) {
     if (!pair) return null; // there is always the metric
     const { x, y, by, rows } = pair, names = [...new Set([x.name, y.name, by.name])];
     const summary = `${count(rows.length, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}`;
-    const chart: ScatterShape = { x, y, by, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover, chosen: seen.view.trials };
+    const chart: ScatterShape = { x, y, by, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover.value, chosen: seen.view.trials };
     const save = () => saveAs(`${fileOf(seen, "scatter")}.csv`, csv(["trial", ...names], rows.map((r) => [r.id, ...names.map((n) => r.values[n])])));
     return <section class="panel" aria-label="Scatter">
         <header><Picks pair={pair} seen={seen} /></header>
@@ -108,7 +108,7 @@ function HeatPanel({ pair, seen }: { pair: Pair; seen: Seen }) {
     const wide = [x, y].find((a) => a.kind === "category" && a.categories.length > PARTS_MOST);
     if (wide) return <section class="panel" aria-label="Heat map"><header><Picks pair={pair} seen={seen} onlyHps /></header>
         <p>{shown(wide.name)} has more than {PARTS_MOST} values that are no numbers: too many for a map.</p></section>;
-    const chart: HeatShape = { x, y, by: by.name, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover, chosen: seen.view.trials };
+    const chart: HeatShape = { x, y, by: by.name, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover.value, chosen: seen.view.trials };
     const save = () => saveAs(`${fileOf(seen, "heat")}.csv`, csv([x.name, y.name, `mean ${by.name}`, "deviation", "lowest", "highest", "n", "trials"],
         cells.cells.map(({ x: i, y: k, ids, spread: s }) => [cells.xs[i]!.label, cells.ys[k]!.label, s.mean, s.deviation, s.lo, s.hi, s.n, ids.join(" ")])));
     return <section class="panel" aria-label="Heat map">

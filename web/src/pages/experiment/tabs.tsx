@@ -1,4 +1,5 @@
 /* What lies below an experiment's pictures, one part at a time. */
+import { useComputed } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { importance } from "../../charts/importance";
@@ -58,8 +59,8 @@ function Head({ seen, all }: { seen: Seen; all: Column[] }) {
 }
 
 function TrialRow({ t, seen, all }: { t: Trial; seen: Seen; all: Column[] }) {
-    const isChosen = seen.view.trials.includes(t.id);
-    const classes = `${seen.hover === t.id ? "hover" : ""} ${isChosen ? "chosen" : ""}`.trim();
+    const isChosen = seen.view.trials.includes(t.id), isHover = useComputed(() => seen.hover.value === t.id);
+    const classes = `${isHover.value ? "hover" : ""} ${isChosen ? "chosen" : ""}`.trim();
     return <tr class={classes} data-trial={t.id} onMouseEnter={() => seen.setHover(t.id)} onMouseLeave={() => seen.setHover(null)}>
         <td class="nowrap"><input type="checkbox" checked={isChosen} aria-label={`Choose trial ${t.id}`} onChange={() => seen.set({ trials: toggled(seen.view.trials, t.id) })} />{" "}
             <span class="dot" style={{ background: colourOf(t.id, isDark.value) }} /></td>
