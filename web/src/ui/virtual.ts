@@ -1,31 +1,39 @@
 /* Which rows of a long list are in sight: only those are in the document, between two gaps as high as the rest. */
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
+import { batch, useSignal, type ReadonlySignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+/* Signals: what reads them is drawn again as the reader scrolls, and the page around it is not. */
 export interface Sight {
-    first: number;
+    first: ReadonlySignal<number>;
     /* One past the last. */
-    end: number;
-    above: number;
-    below: number;
-    toTop: () => void;
+    end: ReadonlySignal<number>;
 }
 
 const BEYOND = 6; // rows drawn above and below what is in sight
 
-/* All rows are `height` CSS pixels high. */
+/* Of `count` rows, each `height` CSS pixels high. */
+export function inSight(top: number, boxHeight: number, count: number, height: number): [number, number] {
+    const end = Math.min(count, Math.ceil((top + boxHeight) / height) + BEYOND);
+    return [Math.max(0, Math.min(end, Math.floor(top / height)) - BEYOND), end];
+}
+
 export function useSight(box: RefObject<HTMLElement | null>, count: number, height: number): Sight {
-    const [, draw] = useState(0);
-    const options = {
-        count, overscan: BEYOND, getScrollElement: () => box.current, estimateSize: () => height,
-        observeElementRect, observeElementOffset, scrollToFn: elementScroll, onChange: () => draw((n) => n + 1),
-    };
-    const [list] = useState(() => new Virtualizer<HTMLElement, HTMLElement>(options));
-    list.setOptions(options);
-    useLayoutEffect(() => list._didMount(), [list]);
-    useLayoutEffect(() => list._willUpdate());
-    useLayoutEffect(() => list.measure(), [list, height]); // it would keep to the height that it knew first
-    const rows = list.getVirtualItems(), first = rows[0]?.index ?? 0, end = (rows.at(-1)?.index ?? -1) + 1;
-    return { first, end, above: first * height, below: (count - end) * height, toTop: () => list.scrollToOffset(0) };
+    const first = useSignal(0), end = useSignal(0), rows = useRef({ count, height });
+    rows.current = { count, height };
+    const [look] = useState(() => () => {
+        const b = box.current!, { count, height } = rows.current;
+        batch(() => { [first.value, end.value] = inSight(b.scrollTop, b.clientHeight, count, height); });
+    });
+    useLayoutEffect(() => {
+        const b = box.current!, watch = new ResizeObserver(look);
+        watch.observe(b);
+        b.addEventListener("scroll", look, { passive: true });
+        return () => {
+            watch.disconnect();
+            b.removeEventListener("scroll", look);
+        };
+    }, []);
+    useLayoutEffect(look, [count, height]);
+    return { first, end };
 }

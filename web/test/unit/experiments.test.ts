@@ -5,6 +5,7 @@ import { shownColumns } from "../../src/pages/experiments/columns";
 import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments/hp";
 import { rowPx } from "../../src/pages/experiments/table";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
+import { inSight } from "../../src/ui/virtual";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
 const PLAIN = listView("");
@@ -82,4 +83,13 @@ test("hyperparameters stand beside what tells of the search", () => {
 test("a card has a line for the box and the id, one for the name, and two others a line", () => {
     assert.deepEqual([2, 3, 4, 10].map((n) => rowPx(true, n)), [69, 97, 97, 181]);
     assert.equal(rowPx(false, 10), rowPx(false, 2));
+});
+
+test("the rows in sight and some beyond are in the document, and no others", () => {
+    assert.deepEqual(inSight(0, 800, 0, 36), [0, 0]);
+    assert.deepEqual(inSight(0, 0, 100, 36), [0, 6]);
+    assert.deepEqual(inSight(0, 800, 10, 36), [0, 10]);
+    assert.deepEqual(inSight(36 * 1000 + 1, 720, 100_000, 36), [994, 1027]);
+    assert.deepEqual(inSight(36 * 100_000 - 720, 720, 100_000, 36), [99_974, 100_000]);
+    assert.deepEqual(inSight(36 * 1000, 720, 5, 36), [0, 5], "there are fewer by now than it was scrolled past");
 });

@@ -1,4 +1,5 @@
 /* All experiments: live rows, of which only those in sight are asked for. What is seen is the address. */
+import { useComputed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, unreadOf, type Column, type ListView } from "../../state/list_address";
 import { fieldsOf } from "../../state/filter_tree";
@@ -104,11 +105,12 @@ export function ExperimentsPage() {
     const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps, view.metrics), box = useRef<HTMLDivElement>(null);
     const filter = JSON.stringify([filterOf(view), view.tree]), key = `${filter} ${view.sort}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
-    const sight = useSight(box, total, rowPx(isNarrow.value, columns.length)), [offset, limit] = pagesOf(sight.first, sight.end);
+    const sight = useSight(box, total, rowPx(isNarrow.value, columns.length));
+    const offset = useComputed(() => pagesOf(sight.first.value, sight.end.value)[0]).value, limit = useComputed(() => pagesOf(sight.first.value, sight.end.value)[1]).value;
     const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps, view.metrics]), (stop) => askRows(view, offset, limit, stop), () => (isPlain(view) ? LIVE_MS : SEARCH_MS));
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
-    useEffect(() => sight.toTop(), [key]);
+    useEffect(() => box.current!.scrollTo({ top: 0 }), [key]);
     const names = useColumnNames(got, view), unread = unreadOf(query.value.toString());
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
@@ -125,7 +127,7 @@ export function ExperimentsPage() {
         {live.data && !got.total && <Empty view={got.of} />}
         {!live.data && !live.error && <p class="soft">Asking…</p>}
         <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total}>
-            <Table box={box} sight={sight} got={got} view={view} columns={columns} set={change} ticked={ticked} setTicked={setTicked} />
+            <Table box={box} sight={sight} total={total} got={got} view={view} columns={columns} set={change} ticked={ticked} setTicked={setTicked} />
         </div>
     </div>;
 }

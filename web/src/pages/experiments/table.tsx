@@ -23,6 +23,8 @@ export function rowPx(isCard: boolean, columns: number): number {
 export interface TableProps {
     box: RefObject<HTMLDivElement | null>;
     sight: Sight;
+    /* Rows that there is room for: as many as matched when last asked. */
+    total: number;
     got: Stretch;
     view: ListView;
     columns: Shown[];
@@ -117,22 +119,28 @@ class Row extends Component<RowProps> {
     }
 }
 
+function Rows(p: TableProps) {
+    const { got, columns } = p, click = useTicking(p), first = p.sight.first.value, end = p.sight.end.value, height = rowPx(isNarrow.value, columns.length);
+    return <>
+        <Gap px={first * height} />
+        <tbody>{Array.from({ length: end - first }, (_, k) => {
+            const i = first + k, e = got.rows[i - got.offset];
+            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
+            return <Row key={e.id} e={e} i={i} columns={columns} isOn={isTicked(p.ticked, e.id)} click={click} />;
+        })}</tbody>
+        <Gap px={(p.total - end) * height} />
+    </>;
+}
+
 export function Table(p: TableProps) {
-    const { sight, got, columns } = p, click = useTicking(p);
+    const { got, columns } = p;
     const wide = BOX_PX + columns.reduce((sum, c) => sum + c.kind.width, 0);
     useAdded(p.box, columns);
-    const at = Array.from({ length: Math.max(0, sight.end - sight.first) }, (_, i) => sight.first + i);
     const style = isNarrow.value ? { "--card": `${rowPx(true, columns.length)}px` } : { minWidth: `${wide}px` };
     return <table class="grid list cards" style={style} aria-label="Experiments" aria-rowcount={got.total + 1}>
         <colgroup><col style={{ width: `${BOX_PX}px` }} />
             {columns.map((c) => <col key={c.key} style={c.key === "name" ? {} : { width: `${c.kind.width}px` }} />)}</colgroup>
         <Heads {...p} />
-        <Gap px={sight.above} />
-        <tbody>{at.map((i) => {
-            const e = got.rows[i - got.offset];
-            if (!e) return <tr key={`at ${i}`} aria-rowindex={i + 2} class="soft"><td /><td colSpan={columns.length}>…</td></tr>;
-            return <Row key={e.id} e={e} i={i} columns={columns} isOn={isTicked(p.ticked, e.id)} click={click} />;
-        })}</tbody>
-        <Gap px={sight.below} />
+        <Rows {...p} />
     </table>;
 }
