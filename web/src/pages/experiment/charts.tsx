@@ -35,11 +35,14 @@ export function useSpace(seen: Seen): { rows: Row[]; axes: Axis[]; names: string
     }, [trials, JSON.stringify(view.brush), exp.id]);
 }
 
-function layer(id: number, seen: Seen, inside: Set<number>): Curve["layer"] {
-    if (id === seen.hover.value) return "front";
-    const { trials, brush } = seen.view;
-    if (trials.length) return trials.includes(id) ? "front" : "back";
-    return seen.hover.value !== null || (brush.length && !inside.has(id)) ? "back" : "plain";
+/* A curve of one trial, or of a group. */
+type TrialsCurve = Omit<Curve, "layer"> & { of: number[] };
+
+function layer(of: number[], seen: Seen, inside: Set<number>): Curve["layer"] {
+    const { trials, brush, group } = seen.view, hover = seen.hover.value;
+    if (hover !== null && of.includes(hover)) return "front";
+    if (trials.length && !group.length) return of.some((id) => trials.includes(id)) ? "front" : "back";
+    return hover !== null || (!group.length && brush.length && !of.some((id) => inside.has(id))) ? "back" : "plain";
 }
 
 function Options({ seen }: { seen: Seen }) {
@@ -59,15 +62,23 @@ function Options({ seen }: { seen: Seen }) {
     </>;
 }
 
+interface Series { id: number; points: Points }
+
 /* A curve a group, over its trials that are here; it has the colour of its first trial. */
-function grouped(seen: Seen, series: { id: number; points: Points }[]): Curve[] {
+function grouped(seen: Seen, series: Series[]): TrialsCurve[] {
     const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
-    return groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).flatMap((g): Curve[] => {
+    return groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).flatMap((g): TrialsCurve[] => {
         const id = g.ids[0]!, { points, band } = collapsed(g.ids.flatMap((i) => of.get(i) ?? []));
-        const hover = seen.hover.value, isFront = g.ids.includes(hover ?? 0), isBack = hover !== null && !isFront;
-        return points.x.length ? [{ id, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
-            colour: colourOf(id, isDark.value), dash: dashOf(id), layer: isFront ? "front" : isBack ? "back" : "plain" }] : [];
+        return points.x.length ? [{ id, of: g.ids, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
+            colour: colourOf(id, isDark.value), dash: dashOf(id) }] : [];
     });
+}
+
+function single(seen: Seen, series: Series[]): TrialsCurve[] {
+    return series.filter((s) => s.points.x.length).map((s) => ({
+        id: s.id, of: [s.id], label: `trial ${s.id}`, points: smooth(s.points, seen.view.smooth), raw: seen.view.smooth > 0 ? s.points : null,
+        colour: colourOf(s.id, isDark.value), dash: dashOf(s.id),
+    }));
 }
 
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
@@ -77,11 +88,8 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${isTerminal(exp.state)}`,
         (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config) })), [live.data, metric, view.x]);
-    const dark = isDark.value;
-    const curves: Curve[] = view.group.length ? grouped(seen, series) : series.filter((s) => s.points.x.length).map((s) => ({
-        id: s.id, label: `trial ${s.id}`, points: smooth(s.points, view.smooth), raw: view.smooth > 0 ? s.points : null,
-        colour: colourOf(s.id, dark), dash: dashOf(s.id), layer: layer(s.id, seen, inside),
-    }));
+    const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
+    const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "");
     const save = () => saveAs(`experiment_${exp.id}_${metric}.csv`, csv(["trial", view.x, metric], series.flatMap((s) => s.points.x.map((x, i) => [s.id, x, s.points.y[i]]))));
