@@ -1,6 +1,7 @@
 /*
- * The core's rows (proto/rows.h): one function a kind that appends the statement to a transaction,
- * and the blocking reads that rebuild the core at start. All statements are safe to repeat.
+ * The core's rows (proto/rows/rows.h): one function a kind that appends the statement to a
+ * transaction, and the blocking reads that rebuild the core at start. All statements are safe to
+ * repeat.
  */
 #ifndef DB_DB_ROWS_H
 #define DB_DB_ROWS_H

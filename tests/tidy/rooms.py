@@ -9,7 +9,7 @@ import re
 MOST = 24  # files of C in one folder
 ROOMS = {
     "base": {".": "text", "det": "", "text": ".", "json": ". text", "files": ". text", "process": ". json"},
-    "proto": {".": "", "config": ".", "agent": "."},
+    "proto": {".": "", "config": ".", "agent": ".", "rows": ""},
     "db": {".": "wire", "wire": ". lead", "lead": ". wire", "read": ". wire", "write": ". wire", "people": ". wire read"},
     "master/core": {
         ".": "life place sched search answer keep",
