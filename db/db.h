@@ -35,7 +35,7 @@ struct db_arg {
     const char *p; /* NULL: SQL null */
     int len;
     int format;   /* 0 text, 1 binary */
-    char num[32]; /* storage of printed numbers */
+    char num[40]; /* storage of printed numbers and times */
 };
 /* Arguments $1..$n. Strings and bytes are borrowed until the db_* call that uses them returns. */
 struct db_args {

@@ -1,8 +1,5 @@
 #include "db_array.h"
 
-#include "clk.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +12,8 @@ static struct buf *next(struct db_columns *c)
     return b;
 }
 
-void db_col_str(struct db_columns *c, const char *s)
+static void add_quoted(struct buf *b, const char *s)
 {
-    struct buf *b = next(c);
-    if (!s) {
-        buf_add_str(b, "NULL");
-        return;
-    }
     buf_add_ch(b, '"');
     for (size_t n; *s; s += n) {
         n = strcspn(s, "\"\\");
@@ -34,30 +26,13 @@ void db_col_str(struct db_columns *c, const char *s)
     buf_add_ch(b, '"');
 }
 
-void db_col_i64(struct db_columns *c, int64_t v)
+void db_col(struct db_columns *c, const char *s, bool is_number)
 {
-    buf_addf(next(c), "%" PRId64, v);
-}
-
-void db_col_i64_or_null(struct db_columns *c, int64_t v, bool null)
-{
-    if (null)
-        db_col_str(c, NULL);
+    struct buf *b = next(c);
+    if (s && !is_number)
+        add_quoted(b, s);
     else
-        db_col_i64(c, v);
-}
-
-void db_col_bool(struct db_columns *c, bool v)
-{
-    buf_add_ch(next(c), v ? 't' : 'f');
-}
-
-void db_col_time(struct db_columns *c, int64_t wall_us)
-{
-    char text[CLK_RFC3339_MAX];
-    if (wall_us)
-        clk_format(wall_us, text);
-    db_col_str(c, wall_us ? text : NULL);
+        buf_add_str(b, s ? s : "NULL");
 }
 
 void db_col_row_end(struct db_columns *c)

@@ -72,9 +72,9 @@ struct db_args *db_time_arg(struct db_args *a, int64_t wall_us)
         return db_null_arg(a);
     db_text_arg(a, "", 0);
     struct db_arg *x = &a->v[a->n - 1];
-    char text[CLK_RFC3339_MAX];
-    clk_format(wall_us, text);
-    x->len = snprintf(x->num, sizeof x->num, "%s", text);
+    _Static_assert(sizeof x->num >= CLK_RFC3339_MAX, "a time fits");
+    clk_format(wall_us, x->num);
+    x->len = (int)strlen(x->num);
     x->p = x->num;
     return a;
 }

@@ -1,100 +1,82 @@
 #include "db_rows.h"
+#include "db_rowsql.h"
 
-/* PostgreSQL's parameters are $1.. in the order of the db_*_arg calls. */
+/* $1 the text as given, $2 model definition, $3: the parent's instead. */
+static struct db_rowsql experiment_insert = {
+    .kind = ROW_EXPERIMENT,
+    .is_new = true,
+    .before = 3,
+    .text = "INSERT INTO experiments (@names, original_config, model_def, name, description, "
+            "labels, searcher_metric, smaller_is_better) "
+            "SELECT v.*, $1, CASE WHEN $3::boolean THEN coalesce((SELECT model_def FROM "
+            "experiments WHERE id = v.parent_id), '') ELSE $2::bytea END, "
+            "coalesce(config->>'name', ''), coalesce(config->>'description', ''), "
+            "CASE jsonb_typeof(config->'labels') WHEN 'array' THEN config->'labels' ELSE '[]' END, "
+            "coalesce(config#>>'{searcher,metric}', ''), "
+            "coalesce((config#>>'{searcher,smaller_is_better}')::boolean, true) "
+            "FROM (VALUES (@values)) v(@names) ON CONFLICT (id) DO NOTHING"};
+static struct db_rowsql experiment_update = {
+    .kind = ROW_EXPERIMENT, .text = "UPDATE experiments SET @sets WHERE id = $1::integer"};
+static struct db_rowsql snapshot_upsert = {
+    .kind = ROW_SEARCH_SNAPSHOT,
+    .text = "INSERT INTO search_snapshots (@names) VALUES (@values) "
+            "ON CONFLICT (experiment_id) DO UPDATE SET @excluded"};
+static struct db_rowsql agent_upsert = {.kind = ROW_AGENT,
+                                        .text =
+                                            "INSERT INTO agent_settings (@names) VALUES (@values) "
+                                            "ON CONFLICT (agent_id) DO UPDATE SET @excluded"};
+static struct db_rowsql store_upsert = {.kind = ROW_STORE,
+                                        .is_new = true,
+                                        .text = "INSERT INTO stores (@names) VALUES (@values) "
+                                                "ON CONFLICT (place) DO UPDATE SET @excluded"};
 
-static void progress_arg(struct db_args *a, double v)
+static void save_one(struct db_tx *tx, struct db_rowsql *s, const void *row)
 {
-    if (v < 0)
-        db_null_arg(a);
-    else
-        db_f64_arg(a, v);
+    struct db_args *a = DB_ARGS;
+    db_rowsql_args(a, s, row);
+    db_tx_add(tx, db_rowsql(s), a);
 }
 
-static void i64_or_null(struct db_args *a, int64_t v, bool null)
-{
-    if (null)
-        db_null_arg(a);
-    else
-        db_i64_arg(a, v);
-}
-
-/* $1 id, $2 state, $3 end, $4 progress, $5 pool, $6 priority, $7 weight, $8 max slots, $9 position,
- * $10 core */
-static void experiment_args(struct db_args *a, const struct row_experiment *r)
-{
-    db_time_arg(db_str_arg(db_i64_arg(a, r->id), exp_state_text(r->state)), r->end_us);
-    progress_arg(a, r->progress);
-    db_str_arg(a, r->resource_pool ? r->resource_pool : "default");
-    i64_or_null(a, r->priority, r->priority == 0);
-    db_f64_arg(a, r->weight);
-    i64_or_null(a, r->max_slots, r->max_slots < 0);
-    db_str_arg(db_f64_arg(a, r->queue_position), r->core ? r->core : "{}");
-}
-
-static void experiment_insert(struct db_tx *tx, const struct row_experiment *r,
+static void insert_experiment(struct db_tx *tx, const struct row_experiment *r,
                               const struct db_experiment_extra *x)
 {
     struct db_args *a = DB_ARGS;
-    experiment_args(a, r);
-    db_i64_arg(db_str_arg(a, r->job_id), r->owner_id);
-    db_i64_arg(a, r->project_id > 0 ? r->project_id : 1);
-    i64_or_null(a, r->parent_id, r->parent_id == 0);
-    db_str_arg(db_time_arg(a, r->start_us), r->config);
     db_str_arg(a, x && x->original_config ? x->original_config : "");
     db_bytes_arg(a, x ? x->model_def : NULL, x ? x->model_def_len : 0);
     db_bool_arg(a, x && x->parent_model_def);
-    db_tx_add(
-        tx,
-        "INSERT INTO experiments (id, state, end_time, progress, resource_pool, priority, weight, "
-        "max_slots, "
-        "queue_position, core, job_id, owner_id, project_id, parent_id, start_time, config, "
-        "original_config, model_def, name, description, labels, searcher_metric, "
-        "smaller_is_better) "
-        "SELECT $1::integer, $2, $3::timestamptz, $4::float8, $5, $6::integer, $7::float8, "
-        "$8::integer, "
-        "$9::float8, $10::jsonb, $11, $12::integer, $13::integer, $14::integer, $15::timestamptz, "
-        "$16::jsonb, $17, CASE WHEN $19::boolean THEN coalesce((SELECT model_def FROM experiments "
-        "WHERE id = $14::integer), '') ELSE $18::bytea END, coalesce($16::jsonb->>'name', ''), "
-        "coalesce($16::jsonb->>'description', ''), "
-        "CASE jsonb_typeof($16::jsonb->'labels') WHEN 'array' THEN $16::jsonb->'labels' ELSE '[]' "
-        "END, "
-        "coalesce($16::jsonb#>>'{searcher,metric}', ''), "
-        "coalesce(($16::jsonb#>>'{searcher,smaller_is_better}')::boolean, true) "
-        "ON CONFLICT (id) DO NOTHING",
-        a);
+    db_rowsql_args(a, &experiment_insert, r);
+    db_tx_add(tx, db_rowsql(&experiment_insert), a);
 }
 
 /* Name, description and labels are edited in their columns: only what the change says of them. */
 static void experiment_config(struct db_tx *tx, const struct row_experiment *r)
 {
 #define CHANGED(column, value)                                                                     \
-    column " = CASE WHEN $2::jsonb->'" column "' IS DISTINCT FROM config->'" column "' THEN "      \
-           value " ELSE " column " END, "
-    db_tx_add(tx,
-              "UPDATE experiments SET " CHANGED("name", "coalesce($2::jsonb->>'name', '')")
-                  CHANGED("description", "coalesce($2::jsonb->>'description', '')")
-                      CHANGED("labels", "CASE jsonb_typeof($2::jsonb->'labels') WHEN 'array' THEN "
-                                        "$2::jsonb->'labels' ELSE '[]' END")
-                          "config = $2::jsonb WHERE id = $1::integer",
-              db_str_arg(db_i64_arg(DB_ARGS, r->id), r->config));
+    column " = CASE WHEN $2::jsonb->'" column "' IS DISTINCT FROM config->'" column                \
+           "' THEN " value " ELSE " column " END, "
+    db_tx_add(
+        tx,
+        "UPDATE experiments SET " CHANGED("name", "coalesce($2::jsonb->>'name', '')")
+            CHANGED("description", "coalesce($2::jsonb->>'description', '')") CHANGED(
+                "labels",
+                "CASE jsonb_typeof($2::jsonb->'labels') WHEN 'array' THEN "
+                "$2::jsonb->'labels' ELSE '[]' END") "config = $2::jsonb WHERE id = $1::integer",
+        db_str_arg(db_i64_arg(DB_ARGS, r->id), r->config));
 #undef CHANGED
 }
 
 void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
                         const struct db_experiment_extra *extra)
 {
+    struct row_experiment row = *r;
+    row.resource_pool = r->resource_pool ? r->resource_pool : "default";
+    row.project_id = r->project_id > 0 ? r->project_id : 1;
+    row.core = r->core ? r->core : "{}";
     if (r->is_new) {
-        experiment_insert(tx, r, extra);
+        insert_experiment(tx, &row, extra);
         return;
     }
-    struct db_args *a = DB_ARGS;
-    experiment_args(a, r);
-    db_tx_add(
-        tx,
-        "UPDATE experiments SET state = $2, end_time = $3::timestamptz, progress = $4::float8, "
-        "resource_pool = $5, priority = $6::integer, weight = $7::float8, max_slots = $8::integer, "
-        "queue_position = $9::float8, core = $10::jsonb WHERE id = $1::integer",
-        a);
+    save_one(tx, &experiment_update, &row);
     if (r->config)
         experiment_config(tx, r);
 }
@@ -107,14 +89,7 @@ void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
 
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r)
 {
-    struct db_args *a = DB_ARGS;
-    db_str_arg(db_i64_arg(db_i64_arg(a, r->experiment_id), r->seq), r->snapshot);
-    db_tx_add(
-        tx,
-        "INSERT INTO search_snapshots (experiment_id, seq, snapshot) "
-        "VALUES ($1::integer, $2::bigint, $3::json) ON CONFLICT (experiment_id) DO UPDATE SET "
-        "seq = excluded.seq, snapshot = excluded.snapshot",
-        a);
+    save_one(tx, &snapshot_upsert, r);
 }
 
 void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id)
@@ -125,29 +100,12 @@ void db_delete_search_snapshot(struct db_tx *tx, int64_t exp_id)
 
 void db_save_agent(struct db_tx *tx, const struct row_agent *r)
 {
-    struct db_args *a = DB_ARGS;
-    db_bool_arg(db_bool_arg(db_str_arg(a, r->agent_id), r->enabled), r->draining);
-    db_tx_add(
-        tx,
-        "INSERT INTO agent_settings (agent_id, enabled, draining, slots_disabled, slots_forced) "
-        "VALUES ($1, $2::boolean, $3::boolean, $4::jsonb, $5::jsonb) "
-        "ON CONFLICT (agent_id) DO UPDATE SET "
-        "enabled = excluded.enabled, draining = excluded.draining, "
-        "slots_disabled = excluded.slots_disabled, slots_forced = excluded.slots_forced",
-        db_str_arg(db_str_arg(a, r->slots_disabled), r->slots_forced));
+    save_one(tx, &agent_upsert, r);
 }
 
 void db_save_store(struct db_tx *tx, const struct row_store *r)
 {
-    struct db_args *a = DB_ARGS;
-    db_str_arg(db_str_arg(db_str_arg(a, r->place), r->id), r->known);
-    db_i64_arg(db_str_arg(a, r->made_on), r->owner_id);
-    db_tx_add(tx,
-              "INSERT INTO stores (place, id, known, made_on, owner_id, first_used) VALUES ($1, "
-              "$2::uuid, $3::jsonb, $4, nullif($5::bigint, 0)::integer, "
-              "to_timestamp($6::float8 / 1000000)) ON CONFLICT (place) DO UPDATE SET id = "
-              "excluded.id, known = excluded.known, made_on = excluded.made_on",
-              db_i64_arg(a, r->used_us));
+    save_one(tx, &store_upsert, r);
 }
 
 void db_save_parked(struct db_tx *tx, const struct row_parked *r)

@@ -7,7 +7,7 @@
 #define DB_DB_ROWS_H
 
 #include "db.h"
-#include "rows.h"
+#include "rowtable.h"
 
 /* What a new experiment's row holds beside the core's columns; borrowed. */
 struct db_experiment_extra {
@@ -34,19 +34,10 @@ void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
 /* Blocking, before db_start. A callback's failure ends the read and is returned. */
 DET_MUST int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial,
                             struct det_err *err);
-struct db_restore {
-    void *arg;
-    int (*agent)(void *arg, const struct row_agent *r, struct det_err *err);
-    int (*store)(void *arg, const struct row_store *r, struct det_err *err);
-    int (*experiment)(void *arg, const struct row_experiment *r, struct det_err *err);
-    int (*snapshot)(void *arg, const struct row_search_snapshot *r, struct det_err *err);
-    int (*event)(void *arg, const struct row_search_event *r, struct det_err *err);
-    int (*trial)(void *arg, const struct row_trial *r, struct det_err *err);
-    int (*allocation)(void *arg, const struct row_allocation *r, struct det_err *err);
-};
-/* Everything live, in the order core.h states. ret_exp: whose row a callback did not take, be it of
- * the experiment, its search, a trial or an allocation; 0: no such, or of no experiment. */
-DET_MUST int db_restore(struct db *db, const struct db_restore *to, int64_t *ret_exp,
+typedef int db_row_cb(void *arg, enum row_kind kind, const union row_any *r, struct det_err *err);
+/* Everything live, in the order core.h states. ret_exp: whose row the callback did not take; 0: no
+ * such, or of no experiment. */
+DET_MUST int db_restore(struct db *db, db_row_cb *cb, void *arg, int64_t *ret_exp,
                         struct det_err *err);
 /* It and its trials are in ERROR, its allocations over. */
 DET_MUST int db_park_now(struct db *db, int64_t exp_id, struct det_err *err);

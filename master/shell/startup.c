@@ -76,50 +76,47 @@ int startup_lives(struct shell *sh, struct det_err *err)
 }
 
 /* Settings that cannot be read are as if nobody had made them. */
-static int on_agent(void *arg, const struct row_agent *r, struct det_err *err)
+static int put_agent(struct core *core, const struct row_agent *r, struct det_err *err)
 {
-    if (core_restore_agent(arg, r, err) < 0)
+    if (core_restore_agent(core, r, err) < 0)
         log_error("the settings of agent %s are left out: %s", r->agent_id, err->text);
     return 0;
 }
 
-static int on_store(void *arg, const struct row_store *r, struct det_err *err)
+static int put_store(struct core *core, const struct row_store *r, struct det_err *err)
 {
-    if (core_restore_store(arg, r, err) < 0)
+    if (core_restore_store(core, r, err) < 0)
         log_error("what is known of a checkpoint store is left out: %s", err->text);
     return 0;
 }
 
-static int on_experiment(void *arg, const struct row_experiment *r, struct det_err *err)
+static int on_row(void *arg, enum row_kind kind, const union row_any *r, struct det_err *err)
 {
-    return core_restore_experiment(arg, r, err);
-}
-
-static int on_snapshot(void *arg, const struct row_search_snapshot *r, struct det_err *err)
-{
-    return core_restore_search_snapshot(arg, r, err);
-}
-
-static int on_event(void *arg, const struct row_search_event *r, struct det_err *err)
-{
-    return core_restore_search_event(arg, r, err);
-}
-
-static int on_trial(void *arg, const struct row_trial *r, struct det_err *err)
-{
-    return core_restore_trial(arg, r, err);
-}
-
-static int on_allocation(void *arg, const struct row_allocation *r, struct det_err *err)
-{
-    return core_restore_allocation(arg, r, err);
+    struct core *core = arg;
+    switch (kind) {
+    case ROW_AGENT:
+        return put_agent(core, &r->agent, err);
+    case ROW_STORE:
+        return put_store(core, &r->store, err);
+    case ROW_EXPERIMENT:
+        return core_restore_experiment(core, &r->experiment, err);
+    case ROW_SEARCH_SNAPSHOT:
+        return core_restore_search_snapshot(core, &r->search_snapshot, err);
+    case ROW_SEARCH_EVENT:
+        return core_restore_search_event(core, &r->search_event, err);
+    case ROW_TRIAL:
+        return core_restore_trial(core, &r->trial, err);
+    case ROW_ALLOCATION:
+        return core_restore_allocation(core, &r->allocation, err);
+    case ROW_KIND_COUNT:
+        break;
+    }
+    return 0;
 }
 
 /* One look at all rows. ret_exp: whose row could not be taken. */
 static int restore_once(struct shell *sh, struct core *core, int64_t *ret_exp, struct det_err *err)
 {
-    struct db_restore to = {core,        on_agent, on_store, on_experiment,
-                            on_snapshot, on_event, on_trial, on_allocation};
     int64_t last_exp, last_trial;
     *ret_exp = 0;
     core_set_life(core, db_epoch(sh->db), lives_nonce(sh->lives));
@@ -127,7 +124,7 @@ static int restore_once(struct shell *sh, struct core *core, int64_t *ret_exp, s
     if (rc < 0)
         return rc;
     core_restore_ids(core, last_exp, last_trial);
-    return db_restore(sh->db, &to, ret_exp, err);
+    return db_restore(sh->db, on_row, core, ret_exp, err);
 }
 
 /* An experiment that cannot be rebuilt costs nobody else his: it ends in ERROR, which its rows then

@@ -243,7 +243,8 @@ static void ended_anew(void **state)
 /* The master's clock stood at 1970 when the trial ended. */
 static void another_clock(void **state)
 {
-    const struct row_trial r = {.id = 2, .state = TRIAL_COMPLETED, .run_id = 1, .end_us = 1};
+    const struct row_trial r = {
+        .id = 2, .state = TRIAL_COMPLETED, .run_id = 1, .end_us = 1, .core = "{}"};
     struct db_tx *tx = db_tx_begin(db);
     db_save_trials(tx, &r, 1);
     wanted(0);

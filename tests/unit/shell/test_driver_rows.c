@@ -3,6 +3,7 @@
 #include "pg_private.h"
 
 #include "db.h"
+#include "db_rows.h"
 #include "driver_rows.h"
 
 #include <setjmp.h>
@@ -137,7 +138,8 @@ static struct core_effect allocation(int64_t exp, int64_t trial, bool is_new, co
                                                .start_us = 1000000,
                                                .state = reason ? ALLOC_TERMINATED : ALLOC_PENDING,
                                                .exit_reason = reason,
-                                               .status_code = reason ? 3 : -1}};
+                                               .status_code = reason ? 3 : -1,
+                                               .core = "{}"}};
 }
 
 static struct core_effect event(int64_t exp, int64_t seq)
@@ -234,6 +236,92 @@ static void test_many(void **state)
     expect("SELECT count(DISTINCT request_id) FROM trials WHERE experiment_id = 5", "5000");
 }
 
+static struct core_effect read_back[] = {
+    {.kind = CORE_SAVE_AGENT, .agent = {"agent-1", true, true, "[1]", "[2]"}},
+    {.kind = CORE_SAVE_STORE,
+     .store = {"/there", "00000000-0000-4000-8000-000000000001", "[\"u\"]", "agent-1", 1, 4000000}},
+    {.kind = CORE_SAVE_EXPERIMENT,
+     .experiment = {true, 6, "job-6", 1, 1, 5, "{\"name\": \"n\"}", NULL, 1500000, EXP_PAUSED,
+                    2500000, 0.25, "pool", 7, 2.5, 0, -1.5, "{\"k\": 1}"}},
+    {.kind = CORE_SAVE_SEARCH_SNAPSHOT, .search_snapshot = {6, 1, "{\"s\": 1}"}},
+    {.kind = CORE_SAVE_SEARCH_EVENT, .search_event = {6, 2, "{\"e\": 1}"}},
+    {.kind = CORE_SAVE_TRIAL,
+     .trial = {true, 31, 6, "request-31", "6.31", "{\"lr\": 0.1}", -7, 1500001, "warm",
+               TRIAL_STOPPING_KILLED, 2, 1, 2500001, "{\"k\": 2}"}},
+    {.kind = CORE_SAVE_ALLOCATION,
+     .allocation = {true, "6.31.2", "6.31", 6, 31, 2, "TRIAL", 4, "pool", 1500002, ALLOC_PULLING,
+                    true, 2500002, "said \"no\"", 0, "{\"k\": 3}"}},
+};
+
+struct reading {
+    size_t n; /* of read_back[], of which row i is of kind i */
+    int64_t refused;
+};
+
+static bool is_same(enum row_kind kind, const void *a, const void *b)
+{
+    const struct row_column *v[ROW_COLUMNS_MAX];
+    size_t n = rowtable_written(kind, true, v);
+    for (size_t i = 0; i < n; i++) {
+        char num[2][ROW_TEXT_MAX];
+        const char *was = rowtable_text(v[i], a, num[0]), *is = rowtable_text(v[i], b, num[1]);
+        if (was ? !is || strcmp(was, is) != 0 : is != NULL) {
+            if (v[i]->when != COL_KEY) /* another row */
+                fail_msg("%s: %s is read as %s", v[i]->name, was ? was : "null", is ? is : "null");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int on_row(void *arg, enum row_kind kind, const union row_any *r, struct det_err *err)
+{
+    struct reading *g = arg;
+    g->n += is_same(kind, &read_back[kind].experiment, r);
+    if (kind == ROW_TRIAL && r->trial.id == 31)
+        assert_string_equal(r->trial.latest_checkpoint, "a");
+    bool is_refused = g->refused && rowtable_exp_id(kind, r) == g->refused && kind == ROW_TRIAL;
+    return is_refused ? det_fail(err, DET_ECORRUPT, "not this one") : 0;
+}
+
+static void reopen(void)
+{
+    struct det_err err;
+    struct db_options o = {.conninfo = pg.uri};
+    bool closed = false;
+    db_close(db, on_closed, &closed);
+    assert_true(loop_until(&loop, &closed, 60000));
+    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
+}
+
+static void read_now(struct reading *g, const char *change, int rc, int64_t whose)
+{
+    struct det_err err;
+    int64_t exp_id;
+    assert_int_equal(db_query_now(db, change, NULL, NULL, NULL, &err), 0);
+    assert_int_equal(db_restore(db, on_row, g, &exp_id, &err), rc);
+    assert_int_equal(exp_id, whose);
+}
+
+/* Every column of every kind comes back as it was saved. */
+static void test_read_back(void **state)
+{
+    struct reading g = {0};
+    struct det_err err;
+    save(read_back, sizeof read_back / sizeof *read_back);
+    reopen();
+    read_now(&g,
+             "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, run_id, steps, "
+             "state, report_time) VALUES ('a', 6, 31, '6.31', 2, 9, 'COMPLETED', now())",
+             0, 0);
+    assert_int_equal(g.n, ROW_KIND_COUNT);
+    g.refused = 6;
+    read_now(&g, "SELECT 1", DET_ECORRUPT, 6);
+    read_now(&g, "UPDATE experiments SET state = 'MOVED' WHERE id = 5", DET_ECORRUPT, 5);
+    read_now(&g, "UPDATE experiments SET state = 'COMPLETED' WHERE id >= 5", 0, 0);
+    assert_int_equal(db_start(db, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_repeat_is_harmless),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_read_back),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
