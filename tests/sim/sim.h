@@ -39,6 +39,7 @@
 #include "core.h"
 #include "edges.h"
 #include "map.h"
+#include "rowtable.h"
 #include "tasklife.h"
 #include "uuid.h"
 #include "vec.h"
@@ -113,6 +114,7 @@ struct store {
 };
 void store_init(struct store *s);
 void store_finish(struct store *s);
+void store_clear_row(enum row_kind kind, void *row); /* what it holds is freed */
 /* When PostgreSQL is there and answers: now, or later. */
 int64_t store_back_ms(const struct sim *m);
 /* The masters know that it is away or hangs: they refuse what is asked. */

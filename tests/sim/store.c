@@ -11,10 +11,7 @@ void store_init(struct store *s)
 
 static void free_exp(struct stored_exp *e)
 {
-    free((char *)e->r.job_id);
-    free((char *)e->r.config);
-    free((char *)e->r.resource_pool);
-    free((char *)e->r.core);
+    store_clear_row(ROW_EXPERIMENT, &e->r);
     free(e->snapshot);
     for (size_t i = 0; i < e->events.n; i++)
         free((char *)e->events.v[i].event);
@@ -26,39 +23,20 @@ static void free_exp(struct stored_exp *e)
     free(e);
 }
 
-static void free_trial(struct stored_trial *t)
-{
-    free((char *)t->r.request_id);
-    free((char *)t->r.task_id);
-    free((char *)t->r.hparams);
-    free((char *)t->r.core);
-    free((char *)t->r.latest_checkpoint);
-    free(t);
-}
-
-static void free_alloc(struct stored_alloc *a)
-{
-    free((char *)a->r.id);
-    free((char *)a->r.task_id);
-    free((char *)a->r.kind);
-    free((char *)a->r.resource_pool);
-    free((char *)a->r.core);
-    free(a);
-}
-
 void store_finish(struct store *s)
 {
     for (size_t i = 0; i < s->exps.n; i++)
         free_exp(s->exps.v[i]);
-    for (size_t i = 0; i < s->trials.n; i++)
-        free_trial(s->trials.v[i]);
-    for (size_t i = 0; i < s->allocs.n; i++)
-        free_alloc(s->allocs.v[i]);
-    for (size_t i = 0; i < s->agents.n; i++) {
-        free((char *)s->agents.v[i].agent_id);
-        free((char *)s->agents.v[i].slots_disabled);
-        free((char *)s->agents.v[i].slots_forced);
+    for (size_t i = 0; i < s->trials.n; i++) {
+        store_clear_row(ROW_TRIAL, &s->trials.v[i]->r);
+        free(s->trials.v[i]);
     }
+    for (size_t i = 0; i < s->allocs.n; i++) {
+        store_clear_row(ROW_ALLOCATION, &s->allocs.v[i]->r);
+        free(s->allocs.v[i]);
+    }
+    for (size_t i = 0; i < s->agents.n; i++)
+        store_clear_row(ROW_AGENT, &s->agents.v[i]);
     vec_free(&s->exps);
     vec_free(&s->trials);
     vec_free(&s->allocs);

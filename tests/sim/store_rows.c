@@ -4,10 +4,33 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set(const char **field, const char *value)
+/* Copies of the texts are the store's own: is_new: those of a row that is nothing yet, too. */
+static void keep(enum row_kind kind, void *row, const void *by, bool is_new)
 {
-    free((char *)*field);
-    *field = det_strdup(value);
+    const struct row_column *v[ROW_COLUMNS_MAX];
+    size_t n = rowtable_written(kind, true, v);
+    for (size_t i = 0; i < n; i++) {
+        char *at = (char *)row + v[i]->at;
+        const char *from = (const char *)by + v[i]->at;
+        const char *text = v[i]->type == COL_TEXT ? *(const char *const *)(const void *)from : NULL;
+        bool is_given = v[i]->when == COL_GIVEN && text;
+        if (!is_new && v[i]->when != COL_CHANGES && !is_given)
+            continue;
+        if (v[i]->type != COL_TEXT) {
+            memcpy(at, from, v[i]->size);
+            continue;
+        }
+        free(*(char **)(void *)at);
+        *(char **)(void *)at = det_strdup(text);
+    }
+}
+
+void store_clear_row(enum row_kind kind, void *row)
+{
+    const struct row_table *t = &row_tables[kind];
+    for (size_t i = 0; i < t->n; i++)
+        if (t->v[i].type == COL_TEXT)
+            free(*(char **)(void *)((char *)row + t->v[i].at));
 }
 
 /* Ids of what was refused as it was made are given out no more. */
@@ -48,11 +71,6 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
             sim_fail(m, "experiment %lld is inserted twice or out of order", (long long)r->id);
         e = det_zalloc(sizeof *e);
         vec_push(&m->store.exps, e);
-        e->r.id = r->id;
-        e->r.owner_id = r->owner_id;
-        e->r.start_us = r->start_us;
-        set(&e->r.job_id, r->job_id);
-        set(&e->r.config, r->config);
         JSON_OWN config = json_parse(r->config, strlen(r->config), NULL);
         e->is_custom = strcmp(json_str(json_obj(config, "searcher"), "name", ""), "custom") == 0;
     }
@@ -62,17 +80,7 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
         e->parked = 0;
     check_parked(m, e->parked, "experiment", r->id);
     e->continued |= exp_state_is_terminal(e->r.state) && r->state == EXP_ACTIVE;
-    if (r->config)
-        set(&e->r.config, r->config);
-    e->r.state = r->state;
-    e->r.end_us = r->end_us;
-    e->r.progress = r->progress;
-    e->r.priority = r->priority;
-    e->r.weight = r->weight;
-    e->r.max_slots = r->max_slots;
-    e->r.queue_position = r->queue_position;
-    set(&e->r.resource_pool, r->resource_pool);
-    set(&e->r.core, r->core);
+    keep(ROW_EXPERIMENT, &e->r, r, r->is_new);
 }
 
 /* It was stopped by its searcher where it is, or has the checkpoint of all it was asked for. */
@@ -94,13 +102,7 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
             sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
         t = det_zalloc(sizeof *t);
         vec_push(&m->store.trials, t);
-        t->r.id = r->id;
         t->r.experiment_id = r->experiment_id;
-        t->r.seed = r->seed;
-        t->r.start_us = r->start_us;
-        set(&t->r.request_id, r->request_id);
-        set(&t->r.task_id, r->task_id);
-        set(&t->r.hparams, r->hparams);
         vec_push(&store_exp(&m->store, r->experiment_id)->trials, r->id);
     }
     if (!t)
@@ -120,14 +122,8 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
         sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
     if (r->state == TRIAL_COMPLETED && !t->gave_up)
         check_completed(m, t, r);
-    if (r->hparams)
-        set(&t->r.hparams, r->hparams);
     t->gave_up &= !(goes_on && trial_state_is_terminal(t->r.state));
-    t->r.state = r->state;
-    t->r.run_id = r->run_id;
-    t->r.restarts = r->restarts;
-    t->r.end_us = r->end_us;
-    set(&t->r.core, r->core);
+    keep(ROW_TRIAL, &t->r, r, r->is_new);
 }
 
 static void apply_alloc(struct sim *m, const struct row_allocation *r)
@@ -141,23 +137,13 @@ static void apply_alloc(struct sim *m, const struct row_allocation *r)
             sim_fail(m, "allocation %s is inserted twice, or for nothing", r->id);
         a = det_zalloc(sizeof *a);
         vec_push(&m->store.allocs, a);
-        a->r = (struct row_allocation){.experiment_id = r->experiment_id, .trial_id = r->trial_id,
-                                       .run_id = r->run_id, .slots = r->slots,
-                                       .start_us = r->start_us};
-        set(&a->r.id, r->id);
-        set(&a->r.task_id, r->task_id);
-        set(&a->r.kind, r->kind);
-        set(&a->r.resource_pool, r->resource_pool);
         map_put(m->store.alloc_by_id, r->id, a);
         if (store_trial(&m->store, r->trial_id))
             store_trial(&m->store, r->trial_id)->alloc = a;
     }
     if (!a || a->r.state > r->state)
         sim_fail(m, "allocation %s goes back or never was", r->id);
-    a->r.state = r->state;
-    a->r.is_ready = r->is_ready;
-    a->r.end_us = r->end_us;
-    set(&a->r.core, r->core);
+    keep(ROW_ALLOCATION, &a->r, r, r->is_new);
 }
 
 static void apply_agent(struct sim *m, const struct row_agent *r)
@@ -166,15 +152,12 @@ static void apply_agent(struct sim *m, const struct row_agent *r)
     for (size_t i = 0; i < m->store.agents.n; i++)
         if (strcmp(m->store.agents.v[i].agent_id, r->agent_id) == 0)
             a = &m->store.agents.v[i];
-    if (!a) {
+    bool is_new = !a;
+    if (is_new) {
         vec_push(&m->store.agents, (struct row_agent){0});
         a = &m->store.agents.v[m->store.agents.n - 1];
-        set(&a->agent_id, r->agent_id);
     }
-    a->enabled = r->enabled;
-    a->draining = r->draining;
-    set(&a->slots_disabled, r->slots_disabled);
-    set(&a->slots_forced, r->slots_forced);
+    keep(ROW_AGENT, a, r, is_new);
 }
 
 static void apply_event(struct sim *m, const struct row_search_event *r)

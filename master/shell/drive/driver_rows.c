@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "map.h"
 #include "mem.h"
+#include "rowtable.h"
 #include "vec.h"
 
 #include <stdlib.h>
@@ -84,10 +85,7 @@ static void experiment(struct rows *r, const struct row_experiment *e)
     }
     uintptr_t at = (uintptr_t)imap_get(r->exp_at, (uint64_t)e->id);
     if (at > 0) {
-        const char *config = r->exps.v[at - 1].config;
-        r->exps.v[at - 1] = *e;
-        if (!e->config)
-            r->exps.v[at - 1].config = config;
+        rowtable_update(ROW_EXPERIMENT, &r->exps.v[at - 1], e);
         return;
     }
     vec_push(&r->exps, *e);
@@ -99,11 +97,7 @@ static void trial(struct rows *r, const struct row_trial *t)
 {
     uintptr_t at = (uintptr_t)imap_get(r->trial_at, (uint64_t)t->id);
     if (at > 0) {
-        struct row_trial *old = &r->trials.v[at - 1], was = *old;
-        *old = *t;
-        old->is_new = was.is_new;
-        if (!t->hparams)
-            old->hparams = was.hparams;
+        rowtable_update(ROW_TRIAL, &r->trials.v[at - 1], t);
         return;
     }
     vec_push(&r->trials, *t);
@@ -114,9 +108,7 @@ static void allocation(struct rows *r, const struct row_allocation *a)
 {
     uintptr_t at = (uintptr_t)map_get(r->alloc_at, a->id);
     if (at > 0) {
-        bool is_new = r->allocs.v[at - 1].is_new;
-        r->allocs.v[at - 1] = *a;
-        r->allocs.v[at - 1].is_new = is_new;
+        rowtable_update(ROW_ALLOCATION, &r->allocs.v[at - 1], a);
         return;
     }
     vec_push(&r->allocs, *a);
