@@ -6,21 +6,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PLACE_MAX 512
+
 /* What is found on the way; the lines are borrowed. */
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
-    char place[512];                       /* of the exception, in the user's own code */
+    char place[PLACE_MAX];                 /* of the exception, in the user's own code */
     bool inside;                           /* a traceback */
+    bool has_cause;                        /* the next one was raised from the one before */
+    bool stalled;                          /* the place is where a rank stood still */
     int64_t rank;                          /* whose */
 };
+
+static const char cause[] = "The above exception was the direct cause of the following exception:";
 
 static const char *text_of(const json_t *line)
 {
     return json_str(line, "log", json_str(line, "message", ""));
 }
 
-/* What follows a task's working directory, which an agent calls as its allocation
- * (LINK_WORK_DIR); NULL: the path is of no task. */
+/* An agent calls a task's directory as its allocation: the task, the run, and of which master's
+ * life it is. */
+static bool is_allocation(const char *name, const char *end)
+{
+    int exp, run, n = 0;
+    char uuid[UUID_STR_MAX];
+    if (sscanf(name, "%d.%36[0-9a-f-].%d%n", &exp, uuid, &run, &n) != 3 || !uuid_is_valid(uuid))
+        return false;
+    name += n;
+    if (*name == '.')
+        name += 1 + strspn(name + 1, "0123456789abcdef");
+    return name == end;
+}
+
+/* What follows a task's working directory (LINK_WORK_DIR); NULL: the path is of no task. */
 static const char *below_work(const char *path)
 {
     static const char dir[] = "/" LINK_WORK_DIR "/";
@@ -28,10 +47,7 @@ static const char *below_work(const char *path)
         const char *name = p;
         while (name > path && name[-1] != '/')
             name--;
-        int exp, run, n = 0;
-        char uuid[UUID_STR_MAX];
-        if (sscanf(name, "%d.%36[0-9a-f-].%d/%n", &exp, uuid, &run, &n) == 3 && name + n == p + 1 &&
-            uuid_is_valid(uuid))
+        if (is_allocation(name, p))
             return p + strlen(dir);
     }
     return NULL;
@@ -55,11 +71,21 @@ static void on_traceback(struct found *f, const char *text)
     if (sscanf(text, " File \"%255[^\"]\", line %d, in %127[^\n]", path, &at, function) == 3) {
         const char *file = users_file(path);
         if (file)
-            snprintf(f->place, sizeof f->place, "%s, line %d, in %s", file, at, function);
+            snprintf(f->place, PLACE_MAX, "%s, line %d, in %s", file, at, function);
     } else if (*text != ' ' && *text != '\n' && *text) {
         f->exception = text;
         f->inside = false;
     }
+}
+
+/* What a task says of a rank that was asked for its stack: of one that stalled before its end. */
+static bool is_place(const char *text, char ret[static PLACE_MAX])
+{
+    int n = 0;
+    if (sscanf(text, "rank %*d is at %n", &n) != 0 || n == 0)
+        return false;
+    snprintf(ret, PLACE_MAX, "%.*s", (int)strcspn(text + n, "\n"), text + n);
+    return true;
 }
 
 static void on_line(struct found *f, const json_t *line)
@@ -70,9 +96,15 @@ static void on_line(struct found *f, const json_t *line)
     if (strncmp(text, "Traceback (most recent call last)", 33) == 0) {
         f->inside = true;
         f->rank = rank;
-        f->place[0] = '\0';
+        if (!f->has_cause)
+            f->place[0] = '\0';
+        f->has_cause = false;
+    } else if (f->exception && rank == f->rank && strncmp(text, cause, sizeof cause - 1) == 0) {
+        f->has_cause = true;
     } else if (f->inside && rank == f->rank) {
         on_traceback(f, text);
+    } else if (!f->exception && is_place(text, f->place)) {
+        f->stalled = true;
     } else if (strncmp(text, "Run ", 4) == 0 && strstr(text, " ended: ")) {
         f->ended = strstr(text, " ended: ") + strlen(" ended: ");
     } else if (strstr(text, ": error: ") || (is_error && rank >= 0)) {
@@ -90,6 +122,7 @@ char *reason_of(const json_t *lines)
     if (!said)
         return NULL;
     int n = (int)strcspn(said, "\n");
-    bool placed = f.exception && f.place[0];
+    bool is_stall = f.stalled && said == f.ended && strstr(said, " stalled: ");
+    bool placed = f.place[0] && (f.exception || is_stall);
     return placed ? det_asprintf("%.*s (%s)", n, said, f.place) : det_asprintf("%.*s", n, said);
 }

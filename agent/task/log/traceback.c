@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char head[] = "Traceback (most recent call last):";
+static const char cause[] = "The above exception was the direct cause of the following exception:";
 static const char *const libraries[] = {"/lib/python3", "-packages/", "/determined/", "<"};
 
 const char *traceback_users_file(const char *path, const char *dir)
@@ -40,7 +41,11 @@ void traceback_line(struct traceback *t, const char *dir, int rank, const struct
     if (strncmp(l->text, head, sizeof head - 1) == 0) {
         t->is_inside = true;
         t->rank = rank;
-        t->next_at[0] = '\0';
+        if (!t->has_cause)
+            t->next_at[0] = '\0';
+        t->has_cause = false;
+    } else if (t->exception[0] && strncmp(l->text, cause, sizeof cause - 1) == 0) {
+        t->has_cause = true;
     } else if (t->is_inside && n > 0 && l->text[0] == ' ') {
         on_frame(t, dir, l->text);
     } else if (t->is_inside && n > 0) {

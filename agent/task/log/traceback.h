@@ -1,8 +1,9 @@
 /*
  * The last uncaught-looking exception of a Python program, out of what it prints: the lines from
  * "Traceback (most recent call last):" to the first that is not indented, which names it. Of
- * several the last counts: Python prints the cause first. Of several ranks the first that begins
- * one: the others fail of its end. Pure.
+ * several the last counts: Python prints the cause first, and where that is named as the cause
+ * ("raise ... from ..."), its place counts if the last has none of the user's own. Of several ranks
+ * the first that begins one: the others fail of its end. Pure.
  */
 #ifndef TRACEBACK_H
 #define TRACEBACK_H
@@ -15,6 +16,7 @@ struct traceback {
     char at[LINK_EXCEPTION_MAX + 1]; /* innermost of the user's own: "f.py, line 3, in g", or "" */
     char next_at[LINK_EXCEPTION_MAX + 1]; /* of the one whose lines are coming */
     bool is_inside;
+    bool has_cause; /* the one that comes was raised from the one before */
     int rank; /* whose they are */
 };
 /* A line of this rank (RANK_NO_RANK of a command); dir: the task's directory. */

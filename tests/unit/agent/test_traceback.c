@@ -49,6 +49,18 @@ static void the_last_of_several(void **state)
     assert_string_equal(t.at, "");
 }
 
+/* An exception that ours explains is raised anew in a library. */
+static void the_cause_has_the_users_line(void **state)
+{
+    struct traceback t = read_lines((struct printed[]){
+        {0, HEAD}, {0, USERS}, {0, "PermissionError: /root/x\n"}, {0, "\n"},
+        {0, "The above exception was the direct cause of the following exception:\n"}, {0, "\n"},
+        {0, HEAD}, {0, LIBRARY}, {0, "PermissionError: /root/x. Who may not\n"},
+        {0, NULL}});
+    assert_string_equal(t.exception, "PermissionError: /root/x. Who may not");
+    assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
+}
+
 /* The others fail of the first one's end. */
 static void the_first_of_several_ranks(void **state)
 {
@@ -85,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_users_line), cmocka_unit_test(the_last_of_several),
+        cmocka_unit_test(the_cause_has_the_users_line),
         cmocka_unit_test(the_first_of_several_ranks),
         cmocka_unit_test(none_and_half_a_one), cmocka_unit_test(long_lines_are_cut)};
     return cmocka_run_group_tests_name("traceback", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include "mem.h"
 #include "reason.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +36,39 @@ static void an_exception_has_the_users_line(void **state)
         L("0", "UNKNOWN", "ValueError: no good") "," MASTER "]",
         "ValueError: no good (my/work/model_def.py, line 37, in train_batch)");
     assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "  File \\\"/var/lib/det/agent/tasks/5.d40b5eb7-7021-49a0-a0f9-6c9e2008f8f1.1.49db1567/work/model_def.py\\\", line 33, in train_batch") ","
+                  L("0", "UNKNOWN", "ValueError: no good") "]",
+                  "ValueError: no good (model_def.py, line 33, in train_batch)");
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
                   L("0", "UNKNOWN", "KeyError: 'lr'") "]", "KeyError: 'lr'");
     assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
                   L("0", "UNKNOWN", "  File \\\"/data/work/model_def.py\\\", line 1, in f") ","
                   L("0", "UNKNOWN", "KeyError: 'lr'") "]",
                   "KeyError: 'lr' (/data/work/model_def.py, line 1, in f)");
+}
+
+/* An exception that ours explains is raised anew in a library. */
+static void the_cause_has_the_users_line(void **state)
+{
+    assert_reason(
+        "[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+        L("0", "UNKNOWN", "  File \\\"model_def.py\\\", line 3, in data") ","
+        L("0", "UNKNOWN", "PermissionError: /root/x") "," L("0", "UNKNOWN", "") ","
+        L("0", "UNKNOWN", "The above exception was the direct cause of the following exception:") ","
+        L("0", "UNKNOWN", "") "," L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+        L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/x.py\\\", line 3, in run") ","
+        L("0", "UNKNOWN", "PermissionError: /root/x. Who may not") "," MASTER "]",
+        "PermissionError: /root/x. Who may not (model_def.py, line 3, in data)");
+}
+
+static void a_stalled_rank_has_the_users_line(void **state)
+{
+    static const char ended[] = "{\"log\": \"Run 1 ended: rank 0 stalled: no batch for 8.0 s\"}";
+    char lines[1024];
+    snprintf(lines, sizeof lines, "[%s,%s]", L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck"), ended);
+    assert_reason(lines, "rank 0 stalled: no batch for 8.0 s (model_def.py, line 24, in stuck)");
+    assert_reason("[" L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck") "," MASTER "]",
+                  "rank 0 exited with code 1"); /* it was only asked */
 }
 
 static void another_program_has_its_error(void **state)
@@ -55,6 +84,8 @@ static void another_program_has_its_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_exception_has_the_users_line),
+                                       cmocka_unit_test(the_cause_has_the_users_line),
+                                       cmocka_unit_test(a_stalled_rank_has_the_users_line),
                                        cmocka_unit_test(another_program_has_its_error)};
     return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
 }
