@@ -253,14 +253,23 @@ static void enter_about(struct http_req *req, const struct rule *rule, http_hand
         access_ask(req, &(struct access_ask){rule, rule->subject, on_judged, d}, ids);
 }
 
-/* What a training that runs elsewhere says all the time; that a run of it begins is a line. */
-static bool is_chatter(const struct rule *rule)
+/* A heartbeat of a training that runs elsewhere; else it says how that ended. */
+static bool is_heartbeat(const struct http_req *req)
+{
+    JSON_OWN body = json_parse(req->body.p, req->body.len, NULL);
+    return !json_is_string(wire_get(body, "state"));
+}
+
+/* What a training that runs elsewhere says all the time; that it begins or ends is a line. */
+static bool is_chatter(const struct http_req *req, const struct rule *rule)
 {
     static const enum route_id routes[] = {
-        ROUTE_patch_trial,     ROUTE_post_task_logs,        ROUTE_post_task_logs_plain,
-        ROUTE_post_metrics,    ROUTE_post_training_metrics, ROUTE_post_validation_metrics,
-        ROUTE_post_progress,   ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,
+        ROUTE_post_task_logs,        ROUTE_post_task_logs_plain,    ROUTE_post_metrics,
+        ROUTE_post_training_metrics, ROUTE_post_validation_metrics, ROUTE_post_progress,
+        ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,
     };
+    if (rule == &rules_all[ROUTE_patch_trial])
+        return is_heartbeat(req);
     for (size_t i = 0; i < DET_ARRAY_LEN(routes); i++)
         if (rule == &rules_all[routes[i]])
             return true;
@@ -270,7 +279,7 @@ static bool is_chatter(const struct rule *rule)
 /* Settings of one's own page and searches that only read are not worth a line. */
 static bool is_change(const struct http_req *req, const struct rule *rule)
 {
-    return req->who.kind == WHO_USER && req->method != HTTP_GET && !is_chatter(rule) &&
+    return req->who.kind == WHO_USER && req->method != HTTP_GET && !is_chatter(req, rule) &&
            (rule->right != RIGHT_SEE || rule == &rules_all[ROUTE_logout] ||
             rule == &rules_all[ROUTE_make_login_link]);
 }

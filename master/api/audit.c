@@ -55,6 +55,7 @@ static const char *const members[] = {
     "saveExperimentBest",
     "saveTrialBest",
     "saveTrialLatest",
+    "state",
     "states",
     "storeId",
     "template",
