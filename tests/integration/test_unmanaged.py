@@ -1,16 +1,19 @@
 """Trainings that run elsewhere and report here: experiments and trials by their client's own names, runs that fence, heartbeats.
 
 What runs here, and other people's, is none of theirs; a master that starts again runs nothing of them."""
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 from cluster import BIN, SLOWER, Cluster, wait_until  # noqa: E402
-from openapi import Api  # noqa: E402
+from openapi import Api, Failed  # noqa: E402
 
 # What a sanitizer instruments no other program loads.
 PYTHON = None if os.environ.get("DET_SANITIZED") else os.path.join(BIN, "..", "lib", "det", "python")
@@ -79,19 +82,38 @@ def life(c, user):
     return exp, t
 
 
+def patiently(user, *call):
+    def done():
+        try:
+            return [user.call(*call)]
+        except Failed as e:
+            assert e.status == 503, e
+    wait_until(done, 30, "PostgreSQL")
+
+
 def seen(c, user, exp):
-    """Its log is followed until it ends, its reports are no lines of the audit log, and it is said to have no slots."""
+    """Its log is followed until it ends, its reports are no lines of the audit log but its end is, and it is said to have no slots."""
     t = user.call("post_trial", {"experimentId": exp, "unmanaged": True})["trial"]
     env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "DET_PASS_FILE": c.path("admin.password"),
            "XDG_CONFIG_HOME": c.path("config")}
+    fields, r = user.open("GET", f"/api/v1/trials/{t['id']}/logs/fields?follow=true")
     with subprocess.Popen([os.path.join(BIN, "det"), "trial", "logs", "-f", str(t["id"])], env=env, stdout=subprocess.PIPE, text=True) as p:
-        for word in ("first", "second"):
-            user.call("post_task_logs_plain", [{"task_id": t["taskId"], "rank_id": 0, "log": word + "\n"}])
+        for word in ("first", "second", "third"):
+            if word == "third":  # PostgreSQL is away for a moment, and longer than the follower takes to ask again
+                c.stop("pg", signal.SIGINT)
+                threading.Event().wait(3)
+                c.start_pg()
+            patiently(user, "post_task_logs_plain", [{"task_id": t["taskId"], "rank_id": 0, "log": word + "\n"}])
             assert word in p.stdout.readline()
         user.call("patch_trial", {"trialId": t["id"], "state": "STATE_COMPLETED"}, trialId=t["id"])
         assert p.wait(60 * SLOWER) == 0
+    told = [json.loads(line) for line in r]  # until it ended
+    assert len(told) > 1 and all("result" in line for line in told), told
+    fields.close()
     said = c.sql("SELECT DISTINCT operation FROM audit WHERE path LIKE '%trial%' OR path LIKE '%logs%' OR path LIKE '%checkpoints%'").split()
-    assert set(said) == {"post_checkpoint", "post_trial", "put_trial", "start_trial"}, said
+    assert set(said) == {"patch_trial", "post_checkpoint", "post_trial", "put_trial", "start_trial"}, said
+    said = c.sql(f"SELECT detail->>'state' FROM audit WHERE operation = 'patch_trial' AND path LIKE '%/{t['id']}'").split()
+    assert said == ["STATE_COMPLETED"], said  # of heartbeats nothing
     text = c.det("experiment", "describe", str(exp)).stdout
     assert "unmanaged" in text and "per trial" not in text, text
 
@@ -216,7 +238,7 @@ def others(c, user, exp, trial):
 
 def restart(c, user, far, trial):
     """The master that comes next runs nothing of it, gives it up when it is silent, and takes it back when it is not."""
-    c.sql(f"UPDATE trials SET heartbeat = now() - interval '1 hour' WHERE id = {trial}")
+    c.sql(f"UPDATE trials SET heartbeat = now() - interval '1 hour' WHERE id = {trial} AND heartbeat IS NOT NULL")  # unless that was so already
     c.stop("master")
     c.start_master()
     c.token = None

@@ -2,6 +2,7 @@
  * A stream of log lines: pages by id until drained; a follower then waits for the hub to say that
  * new lines were committed. It ends when a page that was asked for after the task had ended comes
  * back short. Of a trial that runs elsewhere (unmanaged) the database is asked whether it has.
+ * While the database is away a follower waits for it.
  */
 #include "api_logs.h"
 #include "api_util.h"
@@ -22,6 +23,7 @@ struct logs {
     bool here;      /* the core has told of its task */
     bool elsewhere; /* its trial runs, and not on this cluster: only the database knows */
     bool asked;     /* the database, whether it does */
+    bool again;     /* it was away: what was asked is asked again */
     int looks;
     struct hub_watch *watch;
     uv_timer_t timer; /* looks whether the task has ended */
@@ -64,11 +66,13 @@ static void on_state(void *arg, const struct db_result *r)
 {
     struct logs *l = arg;
     l->busy = false;
+    l->again = db_rc(r) == DET_EUNAVAIL;
+    l->asked = !l->again;
     if (db_rc(r) == 0)
         l->elsewhere = db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
     if (l->over)
         logs_end(l);
-    else
+    else if (!l->again)
         logs_next(l);
 }
 
@@ -118,6 +122,9 @@ static void on_lines(void *arg, const struct db_result *r)
     struct logs *l = arg;
     int n = db_rows(r);
     l->busy = false;
+    l->again = l->follow && db_rc(r) == DET_EUNAVAIL;
+    if (l->again && !l->over)
+        return;
     if (l->over || db_rc(r) < 0) {
         struct det_err err;
         logs_error(r, &err);
@@ -162,6 +169,10 @@ static void on_wake(void *arg)
 static void on_look(uv_timer_t *t)
 {
     struct logs *l = t->data;
+    if (l->again) {
+        logs_next(l);
+        return;
+    }
     if (logs_is_live(l->sh, l->f.task_id, l->trial_id))
         return;
     if (l->elsewhere && ++l->looks % LOOKS_ELSEWHERE)

@@ -1,7 +1,11 @@
-/* The distinct fields of a task's log lines: once, or again every 5 s until the task has ended. */
+/* The distinct fields of a task's log lines: once, or again every 5 s until the task has ended,
+ * also after the database was away. */
 #include "api_logs.h"
 #include "api_util.h"
+#include "db_trial_read.h"
 #include "shell.h"
+
+#include <string.h>
 
 enum { AGAIN_MS = 5000 };
 
@@ -34,6 +38,8 @@ static void on_fields(void *arg, const struct db_result *r)
 {
     struct fields *f = arg;
     f->busy = false;
+    if (!f->over && f->follow && db_rc(r) == DET_EUNAVAIL)
+        return;
     if (!f->over && db_rc(r) < 0)
         http_stream_error(f->stream, db_rc(r), db_error(r)->text);
     else if (!f->over)
@@ -42,13 +48,37 @@ static void on_fields(void *arg, const struct db_result *r)
         fields_end(f);
 }
 
+static void fields_ask(struct fields *f, bool final)
+{
+    f->final = final;
+    db_log_fields(f->sh->db, f->task_id, f->of_trial, on_fields, f);
+}
+
+static void on_state(void *arg, const struct db_result *r)
+{
+    struct fields *f = arg;
+    if (f->over || db_rc(r) == DET_EUNAVAIL) {
+        f->busy = false;
+        if (f->over)
+            fields_end(f);
+        return;
+    }
+    bool runs =
+        db_rc(r) == 0 && db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
+    fields_ask(f, !runs);
+}
+
+/* Of a trial that runs elsewhere only the database knows whether it has ended. */
 static void fields_read(struct fields *f)
 {
     if (f->busy || f->over || http_stream_is_full(f->stream))
         return;
     f->busy = true;
-    f->final = !f->follow || !logs_is_live(f->sh, f->task_id, f->trial_id);
-    db_log_fields(f->sh->db, f->task_id, f->of_trial, on_fields, f);
+    bool here = f->follow && logs_is_live(f->sh, f->task_id, f->trial_id);
+    if (f->follow && !here && f->trial_id)
+        db_trial_end(f->sh->db, f->trial_id, on_state, f);
+    else
+        fields_ask(f, !here);
 }
 
 static void on_again(uv_timer_t *t)
