@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BAR = 20, NAMES = 3 };
+enum { BAR = 20, NARROW_BAR = 8, NARROW = 100, NAMES = 3 };
 
 static const char *metric_of(const json_t *experiment)
 {
@@ -66,6 +66,18 @@ static double speed_of(const struct watch_view *v, const json_t *trial)
     return then && v->seconds > 0 ? (done - json_number_value(then)) / v->seconds : 0;
 }
 
+static void add_left(double seconds, struct buf *out)
+{
+    static const struct {
+        const char *unit;
+        double seconds, below;
+    } units[] = {{"s", 1, 60}, {"min", 60, 7200}, {"h", 3600, 172800}, {"days", 86400, 0}};
+    size_t i = 0;
+    while (units[i].below > 0 && seconds >= units[i].below)
+        i++;
+    buf_addf(out, ", %.0f %s left", seconds / units[i].seconds, units[i].unit);
+}
+
 static void add_speed(const struct watch_view *v, const json_t *trial, struct buf *out)
 {
     double speed = speed_of(v, trial), all = trial_target(trial, v->experiment);
@@ -73,24 +85,28 @@ static void add_speed(const struct watch_view *v, const json_t *trial, struct bu
     if (speed <= 0)
         return;
     buf_addf(out, "  %.4g batches/s", speed);
-    if (left > 0 && left / speed < 60)
-        buf_addf(out, ", %.0f s left", left / speed);
-    else if (left > 0)
-        buf_addf(out, ", %.0f min left", left / speed / 60);
+    if (left > 0)
+        add_left(left / speed, out);
 }
 
+/* Where there is little room the metrics come first: what is cut is the speed. */
 static void add_trial(const struct watch_view *v, const json_t *trial, struct buf *out)
 {
     struct buf line = BUF_INIT;
-    int full = (int)(trial_fraction(trial, v->experiment) * BAR + 0.5);
+    bool narrow = v->columns < NARROW;
+    int bar = narrow ? NARROW_BAR : BAR;
+    int full = (int)(trial_fraction(trial, v->experiment) * bar + 0.5);
     buf_addf(&line, "trial %-5" PRId64 " ", json_int(trial, "id", 0));
-    for (int i = 0; i < BAR; i++)
+    for (int i = 0; i < bar; i++)
         buf_add_ch(&line, i < full ? '#' : '.');
     buf_addf(&line, " %-9s batch %" PRId64, show_state(json_str(trial, "state", "")),
              json_int(trial, "totalBatchesProcessed", 0));
-    add_speed(v, trial, &line);
+    if (!narrow)
+        add_speed(v, trial, &line);
     add_training(trial, &line);
     add_validation(trial, v->experiment, &line);
+    if (narrow)
+        add_speed(v, trial, &line);
     add_cut(out, buf_str(&line), v->columns);
     buf_finish(&line);
 }
@@ -112,22 +128,43 @@ static void add_best(const struct watch_view *v, struct buf *out)
     buf_finish(&line);
 }
 
+static void add_slots(const json_t *experiment, struct buf *out)
+{
+    int64_t n = json_int(json_path(experiment, "config.resources"), "slots_per_trial", 1);
+    if (json_flag(experiment, "unmanaged", false))
+        buf_add_str(out, ", which run elsewhere");
+    else
+        buf_addf(out, ", %" PRId64 " slot%s each, pool %s", n, n == 1 ? "" : "s",
+                 json_str(experiment, "resourcePool", ""));
+}
+
 static void add_head(const struct watch_view *v, struct buf *out)
 {
     struct buf line = BUF_INIT;
-    buf_addf(
-        &line,
-        "experiment %" PRId64 "  %s  %s %s  %" PRId64 " trials, %" PRId64 " slot%s each, pool %s",
-        json_int(v->experiment, "id", 0), json_str(v->experiment, "name", ""),
-        show_state(json_str(v->experiment, "state", "")),
-        show_progress(json_object_get(v->experiment, "progress")),
-        json_int(v->experiment, "numTrials", 0),
-        json_int(json_path(v->experiment, "config.resources"), "slots_per_trial", 1),
-        json_int(json_path(v->experiment, "config.resources"), "slots_per_trial", 1) == 1 ? ""
-                                                                                          : "s",
-        json_str(v->experiment, "resourcePool", ""));
+    buf_addf(&line, "experiment %" PRId64 "  %s  %s %s  %" PRId64 " trials",
+             json_int(v->experiment, "id", 0), json_str(v->experiment, "name", ""),
+             show_state(json_str(v->experiment, "state", "")),
+             show_progress(json_object_get(v->experiment, "progress")),
+             json_int(v->experiment, "numTrials", 0));
+    add_slots(v->experiment, &line);
     add_cut(out, buf_str(&line), v->columns);
     buf_finish(&line);
+}
+
+/* Two lines at most; the first ends with a word. */
+static void add_why(const struct watch_view *v, struct buf *out)
+{
+    det_cleanup(freep) char *why = det_strdup(v->why);
+    size_t columns = v->columns > 0 ? (size_t)v->columns : 0, end = strlen(why);
+    if (end > columns) {
+        for (end = columns; end > 0 && why[end] != ' ';)
+            end--;
+        why[end ? end : columns] = '\n';
+        end = end ? end : columns;
+    }
+    add_cut(out, why, v->columns);
+    if (end < strlen(why))
+        add_cut(out, why + end + 1, v->columns);
 }
 
 static void add_curves(const struct watch_view *v, int rows, struct buf *out)
@@ -149,10 +186,10 @@ void watch_screen(const struct watch_view *v, struct buf *out)
     add_head(v, out);
     add_best(v, out);
     if (v->why)
-        add_cut(out, v->why, v->columns);
+        add_why(v, out);
     buf_add_ch(out, '\n');
     for (size_t i = 0; i < n && i < most; i++)
         add_trial(v, json_array_get(v->trials, i), out);
     buf_add_ch(out, '\n');
-    add_curves(v, v->rows - 6 - (int)(n < most ? n : most), out);
+    add_curves(v, v->rows - 7 - (int)(n < most ? n : most), out);
 }

@@ -67,7 +67,31 @@ static void it_fits_the_terminal(void **state)
     fits(100, 30, "best so far: trial 7, f1 0.875 at batch 40, no checkpoint yet");
     fits(100, 30, "trial 8 waits: it asks for 1 slot");
     fits(100, 30, "\xe2\xa0"); /* a curve */
+    fits(79, 24, "trial 7     ####.... RUNNING   batch 50  loss 0.1235  validation f1 0.75  20 ba");
+    fits(20, 24, "trial 8 waits: it\nasks for 1 slot\n");
     fits(24, 12, "experiment 3  n\xc3\xa4me");
+}
+
+static void what_runs_elsewhere_has_no_slots_and_may_take_long(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    JSON_OWN first = parsed("{\"7\": 49.0}");
+    json_set(e, "unmanaged", json_true());
+    const struct {
+        double seconds;
+        const char *left;
+    } cases[] = {{1, "50 s left"}, {30, "25 min left"}, {360, "5 h left"}, {3400, "47 h left"}, {36000, "21 days left"}};
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        struct watch_view view = {.experiment = e, .trials = t, .first = first,
+                                  .seconds = cases[i].seconds, .columns = 120, .rows = 24};
+        struct buf out = BUF_INIT;
+        watch_screen(&view, &out);
+        assert_non_null(strstr(buf_str(&out), "2 trials, which run elsewhere\n"));
+        if (!strstr(buf_str(&out), cases[i].left))
+            fail_msg("%s: %s", cases[i].left, buf_str(&out));
+        buf_finish(&out);
+    }
 }
 
 static void without_a_screen_it_is_a_line(void **state)
@@ -115,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_fits_the_terminal),
+        cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
         cmocka_unit_test(without_a_screen_it_is_a_line),
         cmocka_unit_test(the_length_is_the_configurations),
         cmocka_unit_test(the_progress_of_a_single_trial_tells_its_length),
