@@ -11,6 +11,7 @@
 
 static struct {
     const char *workspace, *workspaces, *description, *sort_by, *order_by, *version;
+    const char *name, *notes, *comment, *labels, *metadata;
     bool yes;
 } o = {.sort_by = "last_updated_time", .order_by = "asc", .version = "-1"};
 
@@ -276,6 +277,79 @@ static int move(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static json_t *labels_of(const char *text)
+{
+    json_t *labels = json_array();
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        if (n)
+            json_array_append_new(labels, json_stringn(text, n));
+        text += n + (text[n] == ',');
+    }
+    return labels;
+}
+
+/* What --name and the others say, as the body of a change; NULL: *err says what is wrong. */
+static json_t *changes(bool of_version, struct det_err *err)
+{
+    const struct {
+        const char *key, *value;
+        bool other; /* it is of models where a version was named, or the other way round */
+    } texts[] = {{"name", o.name, false},
+                 {"notes", o.notes, false},
+                 {"description", o.description, of_version},
+                 {"comment", o.comment, !of_version}};
+    JSON_OWN body = json_object();
+    for (size_t i = 0; i < DET_ARRAY_LEN(texts); i++) {
+        if (texts[i].value && texts[i].other) {
+            det_fail(err, DET_EINVAL, "--%s is of a %s: %s", texts[i].key,
+                     of_version ? "model" : "version",
+                     of_version ? "leave --version out" : "--version N says of which");
+            return NULL;
+        }
+        if (texts[i].value)
+            json_set(body, texts[i].key, json_string(texts[i].value));
+    }
+    if (o.labels)
+        json_set(body, "labels", labels_of(o.labels));
+    json_t *metadata = o.metadata ? json_parse(o.metadata, strlen(o.metadata), NULL) : NULL;
+    if (o.metadata && !json_is_object(metadata)) {
+        json_decref(metadata);
+        det_fail(err, DET_EINVAL, "--metadata: expected an object of JSON, such as "
+                 "'{\"license\": \"MIT\"}', which takes the place of the former");
+        return NULL;
+    }
+    if (metadata)
+        json_set(body, "metadata", metadata);
+    if (json_object_size(body) > 0)
+        return json_incref(body);
+    det_fail(err, DET_EINVAL, "nothing to change was given: --name, --description, --notes, "
+             "--labels, --metadata, and with --version --comment");
+    return NULL;
+}
+
+static int edit(struct cli *c, struct det_err *err)
+{
+    bool of_version = strcmp(o.version, "-1") != 0;
+    JSON_OWN number = cli_whole(o.version);
+    if (of_version && (!number || json_integer_value(number) < 1)) {
+        det_fail(err, DET_EINVAL, "--version: \"%.40s\"; expected its number", o.version);
+        return CLI_USAGE;
+    }
+    JSON_OWN body = changes(of_version, err);
+    if (!body)
+        return CLI_USAGE;
+    char *below det_cleanup(freep) = det_asprintf("/versions/%s", o.version);
+    char *path det_cleanup(freep) = model_path(c, of_version ? below : "");
+    if (cli_call(c, "PATCH", path, body, NULL, err) < 0)
+        return CLI_FAILED;
+    if (of_version)
+        fprintf(stderr, "version %s of model %s changed\n", o.version, cli_arg(c, 0));
+    else
+        fprintf(stderr, "model %s changed\n", cli_arg(c, 0));
+    return 0;
+}
+
 static int switch_(struct cli *c, const char *verb, struct det_err *err)
 {
     char *path det_cleanup(freep) = model_path(c, verb);
@@ -329,6 +403,16 @@ static const struct opt describe_opts[] = {
     {"version", 0, OPT_STR, &o.version, "N", "show this version (-1, the default: the newest)"},
     {0},
 };
+static const struct opt edit_opts[] = {
+    {"version", 0, OPT_STR, &o.version, "N", "a version of it, not the model"},
+    {"name", 0, OPT_STR, &o.name, "TEXT", "another name"},
+    {"description", 0, OPT_STR, &o.description, "TEXT", "what it is"},
+    {"comment", 0, OPT_STR, &o.comment, "TEXT", "what the version is"},
+    {"notes", 0, OPT_STR, &o.notes, "TEXT", "what is to be remembered"},
+    {"labels", 0, OPT_STR, &o.labels, "A,B", "these, and no others"},
+    {"metadata", 0, OPT_STR, &o.metadata, "JSON", "this object, in place of the former"},
+    {0},
+};
 static const struct opt move_opts[] = {
     {"workspace-name", 'w', OPT_STR, &o.workspace, "NAME", "to this workspace"},
     {0},
@@ -344,6 +428,7 @@ static const struct verb verbs[] = {
     {"list-versions", NULL, "NAME", "one model and its versions", NULL, list_versions},
     {"register-version", NULL, "NAME UUID", "make a checkpoint its next version", NULL,
      register_version},
+    {"edit", NULL, "NAME", "its labels, notes, metadata; or those of a version", edit_opts, edit},
     {"move", NULL, "NAME", "to another workspace", move_opts, move},
     {"archive", NULL, "NAME", "nothing of it changes any more", NULL, archive},
     {"unarchive", NULL, "NAME", "change it again", NULL, unarchive},

@@ -298,6 +298,15 @@ def verbs(c, key):
     assert "already" in said("model", "create", "Net v1", code=1) and "only digits" in said("model", "create", "7", code=1)
     out = said("model", "register-version", "net v1", key)
     assert key in out and "versions     1" in out and "net v1" in out, out
+    said("model", "edit", "net v1", "--notes", "to be kept", "--labels", "good,small", "--metadata", '{"a": 1}')
+    said("model", "edit", "net v1", "--version", "1", "--comment", "the first", "--labels", "x")
+    made = json.loads(said("model", "list-versions", "net v1", "--json"))
+    version = made["modelVersions"][0]
+    assert (made["model"]["notes"], made["model"]["labels"], made["model"]["metadata"]) == ("to be kept", ["good", "small"], {"a": 1}), made
+    assert (version["comment"], version["labels"], version["notes"]) == ("the first", ["x"], ""), version
+    for words, why in (((), "nothing to change"), (("--metadata", "[1]"), "object of JSON"), (("--comment", "x"), "--version N"),
+                       (("--version", "1", "--description", "x"), "leave --version out"), (("--version", "one", "--notes", "x"), "its number")):
+        assert why in said("model", "edit", "net v1", *words, code=2), words
     assert json.loads(said("model", "register-version", "net v1", key, "--json"))["version"] == 2
     out = said("model", "list-versions", "net v1")
     assert out.index("\n      2") < out.index("\n      1") and out.count(key) == 2, out
