@@ -19,6 +19,7 @@
 #include "stall.h"
 #include "taskbox.h"
 #include "tasklife.h"
+#include "tasklook.h"
 #include "taskspec.h"
 #include "traceback.h"
 #include "vec.h"
@@ -111,6 +112,11 @@ void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
 /* In the task's box, with what is the same for all. o has argv, number, local and pass_fd. */
+/* As tasklook(), and as find_on_path(): in the task's box, with its user's rights. */
+DET_MUST int task_peek(struct task *t, tasklook_fn *fn, void *arg, struct buf *ret,
+                       struct det_err *err);
+DET_MUST int task_find(struct task *t, const json_t *env, const char *name, char **ret,
+                       struct det_err *err);
 struct rank *task_start_process(struct task *t, struct rank_options *o, const json_t *env,
                                 struct det_err *err);
 /* HOOKING: the hook and the choice of a Python, then the ranks. */

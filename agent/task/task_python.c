@@ -70,14 +70,16 @@ static bool is_good(int status)
 
 /* ---- what the configuration names ---- */
 
-static int look_for(struct task *t, const char *wanted, struct pychoice *ret, struct det_err *err)
+struct wish {
+    const struct task *t;
+    const char *wanted;
+};
+
+static int look(const struct wish *w, struct pychoice *ret, struct det_err *err)
 {
-    *ret = PYCHOICE_NONE;
-    int rc = taskspec_user_enter(&t->spec, err);
-    if (rc < 0)
-        return rc;
+    const struct task *t = w->t;
     det_cleanup(freep) char *work = det_asprintf("%s/work", t->spec.dir);
-    rc = pychoice_find(wanted, json_str(t->env, "PATH", NULL), work, ret, err);
+    int rc = pychoice_find(w->wanted, json_str(t->env, "PATH", NULL), work, ret, err);
     if (rc == 0)
         pychoice_apply(ret, t->env);
     if (rc == 0 && pychoice_lacks_names(ret, t->env)) {
@@ -85,20 +87,51 @@ static int look_for(struct task *t, const char *wanted, struct pychoice *ret, st
         rc = pychoice_write_names(ret, t->spec.dirfd, NAMES, err);
         pychoice_put_first(t->env, names);
     }
-    taskspec_user_leave(&t->spec);
     return rc;
+}
+
+/* What is found, and the environment that goes with it. */
+static void on_look(void *arg, struct buf *out)
+{
+    const struct wish *w = arg;
+    struct det_err err = {0};
+    struct pychoice c = PYCHOICE_NONE;
+    int rc = look(w, &c, &err);
+    JSON_OWN said = json_make("{s:i,s:s,s:O}", "code", rc, "error", err.text, "env", w->t->env);
+    if (rc == 0)
+        json_set(said, "exe", json_lossy(c.exe, strlen(c.exe)));
+    det_cleanup(freep) char *text = json_text(said);
+    buf_add_str(out, text);
+    pychoice_finish(&c);
+}
+
+/* *ret: the interpreter, the caller's to free. */
+static int look_for(struct task *t, const char *wanted, char **ret, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    *ret = NULL;
+    int rc = task_peek(t, on_look, &(struct wish){t, wanted}, &out, err);
+    if (rc < 0)
+        return rc;
+    JSON_OWN said = json_parse(out.p, out.len, NULL);
+    rc = (int)json_int(said, "code", DET_EIO);
+    if (rc < 0)
+        return det_fail(err, rc, "%s", json_str(said, "error", wanted));
+    json_decref(t->env);
+    t->env = json_incref(json_object_get(said, "env"));
+    *ret = det_strdup(json_str(said, "exe", ""));
+    return 0;
 }
 
 /* DET_ENOENT and DET_EPERM: it is not here, and maybe a hook brings it. */
 static int take_configured(struct task *t, struct det_err *err)
 {
-    struct pychoice c;
-    int rc = look_for(t, t->spec.task.interpreter, &c, err);
+    det_cleanup(freep) char *exe = NULL;
+    int rc = look_for(t, t->spec.task.interpreter, &exe, err);
     if (rc == 0) {
         t->has_python = true;
-        logspool_say(t->spool, LOGLINE_INFO, "Python is %s, as environment.python says.", c.exe);
+        logspool_say(t->spool, LOGLINE_INFO, "Python is %s, as environment.python says.", exe);
     }
-    pychoice_finish(&c);
     return rc;
 }
 
@@ -143,12 +176,11 @@ static void ask_for_torch(struct task *t, void (*done)(struct task *t, int statu
 /* name's file on PATH becomes t->python; NULL where there is none. */
 static int find_for_task(struct task *t, const char *name, struct det_err *err)
 {
-    int rc = taskspec_user_enter(&t->spec, err);
-    if (rc < 0)
-        return rc;
-    set_python(t, find_on_path(json_str(t->env, "PATH", NULL), name));
-    taskspec_user_leave(&t->spec);
-    return 0;
+    char *exe;
+    int rc = task_find(t, t->env, name, &exe, err);
+    if (rc == 0)
+        set_python(t, exe);
+    return rc;
 }
 
 /* Who names one gets it, be it without torch. */
@@ -204,14 +236,26 @@ static json_t *read_hook(const struct task *t, struct det_err *err)
     return env;
 }
 
+struct change {
+    const json_t *before, *after;
+};
+
+static void on_change(void *arg, struct buf *out)
+{
+    const struct change *c = arg;
+    det_cleanup(freep) char *chosen = pychoice_of_hook(c->before, c->after);
+    buf_add_str(out, chosen ? chosen : "");
+}
+
 /* What it did to PATH counts for a trial class too. */
 static void heed_hook(struct task *t, json_t *env)
 {
-    if (taskspec_user_enter(&t->spec, NULL) < 0)
+    struct det_err err;
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    if (task_peek(t, on_change, &(struct change){t->env, env}, &out, &err) < 0)
         return; /* choose() says it */
-    det_cleanup(freep) char *chosen = pychoice_of_hook(t->env, env);
-    taskspec_user_leave(&t->spec);
-    if (!chosen)
+    const char *chosen = buf_str(&out);
+    if (!*chosen)
         return;
     json_set(env, "DET_PYTHON_EXECUTABLE", json_lossy(chosen, strlen(chosen)));
     t->has_python = true;
@@ -239,23 +283,38 @@ static void on_hook(struct task *t, int status)
         choose(t);
 }
 
-/* pip refuses to install into a distribution's Python; and there others would find what it did. */
-static int lay_over(struct task *t, struct det_err *err)
+static void on_managed(void *arg, struct buf *out)
+{
+    const struct task *t = arg;
+    det_cleanup(freep) char *exe = find_on_path(json_str(t->env, "PATH", NULL), "python3");
+    if (exe && pychoice_is_managed(exe))
+        buf_add_str(out, exe);
+}
+
+static int write_layer(const struct task *t, const char *exe, struct det_err *err)
 {
     int rc = taskspec_user_enter(&t->spec, err);
     if (rc < 0)
         return rc;
-    det_cleanup(freep) char *exe = find_on_path(json_str(t->env, "PATH", NULL), "python3");
-    if (exe && pychoice_is_managed(exe)) {
-        det_cleanup(freep) char *folder = det_asprintf("%s/" LAYER, t->spec.dir);
-        det_cleanup(freep) char *bin = det_asprintf("%s/bin", folder);
-        rc = pychoice_write_layer(exe, t->spec.dirfd, LAYER, t->spec.dir, err);
-        if (rc == 0) {
-            pychoice_put_first(t->env, bin);
-            json_set(t->env, "VIRTUAL_ENV", json_lossy(folder, strlen(folder)));
-        }
-    }
+    rc = pychoice_write_layer(exe, t->spec.dirfd, LAYER, t->spec.dir, err);
     taskspec_user_leave(&t->spec);
+    return rc;
+}
+
+/* pip refuses to install into a distribution's Python; and there others would find what it did. */
+static int lay_over(struct task *t, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf exe = BUF_INIT;
+    int rc = task_peek(t, on_managed, t, &exe, err);
+    if (rc < 0 || exe.len == 0)
+        return rc;
+    det_cleanup(freep) char *folder = det_asprintf("%s/" LAYER, t->spec.dir);
+    det_cleanup(freep) char *bin = det_asprintf("%s/bin", folder);
+    rc = write_layer(t, buf_str(&exe), err);
+    if (rc == 0) {
+        pychoice_put_first(t->env, bin);
+        json_set(t->env, "VIRTUAL_ENV", json_lossy(folder, strlen(folder)));
+    }
     return rc;
 }
 
@@ -303,13 +362,12 @@ static int hold(struct task *t, const json_t *answer, struct det_err *err)
 
 static int take_environment(struct task *t, const json_t *answer, struct det_err *err)
 {
-    struct pychoice c = PYCHOICE_NONE;
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
+    det_cleanup(freep) char *exe = NULL;
     int rc = hold(t, answer, err);
     if (rc == 0)
-        rc = look_for(t, folder, &c, err);
+        rc = look_for(t, folder, &exe, err);
     t->has_python = rc == 0;
-    pychoice_finish(&c);
     return rc;
 }
 
@@ -408,16 +466,13 @@ static int write_request(const struct task *t, struct det_err *err)
 static void start_environment(struct task *t)
 {
     struct det_err err = {0};
-    struct pychoice c = PYCHOICE_NONE;
+    char *exe;
     const char *wanted = t->spec.task.interpreter;
     int rc = write_request(t, &err);
     if (rc == 0 && !wanted)
         rc = find_for_task(t, "python3", &err);
-    else if (rc == 0)
-        rc = look_for(t, wanted, &c, &err);
-    if (rc == 0 && wanted)
-        set_python(t, det_strdup(c.exe));
-    pychoice_finish(&c);
+    else if (rc == 0 && (rc = look_for(t, wanted, &exe, &err)) == 0)
+        set_python(t, exe);
     if (rc < 0)
         fail_configured(t, &err);
     else if (!wanted && t->python && json_flag(t->spec.task.python, "system_site_packages", false))

@@ -47,16 +47,42 @@ static void say_no_box(struct task *t, const struct det_err *err)
                  err->text);
 }
 
+int task_peek(struct task *t, tasklook_fn *fn, void *arg, struct buf *ret, struct det_err *err)
+{
+    if (taskbox_finish(&t->box, err) < 0)
+        say_no_box(t, err);
+    return tasklook(&t->spec, &t->box, fn, arg, ret, err);
+}
+
+struct search {
+    const json_t *env;
+    const char *name;
+};
+
+static void search(void *arg, struct buf *out)
+{
+    const struct search *s = arg;
+    det_cleanup(freep) char *file = find_on_path(json_str(s->env, "PATH", NULL), s->name);
+    buf_add_str(out, file ? file : "");
+}
+
+int task_find(struct task *t, const json_t *env, const char *name, char **ret, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf found = BUF_INIT;
+    *ret = NULL;
+    int rc = task_peek(t, search, &(struct search){env, name}, &found, err);
+    if (rc == 0 && found.len > 0)
+        *ret = det_strdup(buf_str(&found));
+    return rc;
+}
+
 struct rank *task_start_process(struct task *t, struct rank_options *o, const json_t *env,
                                 struct det_err *err)
 {
     struct rank *r = NULL;
-    if (taskbox_finish(&t->box, err) < 0)
-        say_no_box(t, err);
-    if (taskspec_user_enter(&t->spec, err) < 0) /* what root finds may be closed to the user */
+    det_cleanup(freep) char *file = NULL;
+    if (task_find(t, env, o->argv[0], &file, err) < 0)
         return NULL;
-    det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), o->argv[0]);
-    taskspec_user_leave(&t->spec);
     if (!file) {
         det_fail(err, DET_ENOENT, "%s: command not found", o->argv[0]);
         return NULL;

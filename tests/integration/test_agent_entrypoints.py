@@ -61,7 +61,7 @@ def test_hook_layer(c):
     """pip installs in a hook, over a Python that its distribution keeps to itself, for this task alone."""
     if not glob.glob("/usr/lib/python3*/EXTERNALLY-MANAGED") or not os.path.exists("/usr/bin/pip"):
         return
-    of_host = {"environment": {"environment_variables": ["PATH=/usr/bin:/bin"]}}
+    of_host = {"environment": {"environment_variables": ["PATH=/usr/bin:/bin", "PYTHONHOME=/usr"]}}
     _, log = run(c, "python3 -c 'import layered, sys; print(layered.__file__, sys.prefix)'", {"startup-hook.sh": WHEEL_HOOK}, **of_host)
     assert "/run/layer/lib/python3" in log, log
     _, log = run(c, "python3 -c 'import layered'", {}, state="STATE_ERROR", **of_host)
@@ -86,6 +86,27 @@ def test_hook(c):
     for bad in ("false\n", "exit 4\n", "no-such-command\n"):
         _, log = run(c, "echo began", {"startup-hook.sh": bad}, state="STATE_ERROR")
         assert "startup-hook.sh" in log and "began" not in log.splitlines(), log
+
+
+def own_tmp(c):
+    """/tmp is the task's own: a Python that its hook puts there is found, by PATH and by its name; one of the host's is not."""
+    host = tempfile.mkdtemp(prefix="det-test-python-", dir="/tmp")
+    os.chmod(host, 0o777)
+    made = f"mkdir -p {host}/bin\nprintf '#!/bin/sh\\necho mine: \"$@\"\\n' >{host}/bin/python3\nchmod +x {host}/bin/python3\n"
+    try:
+        _, log = run(c, "model_def:T", {"model_def.py": "", "startup-hook.sh": made + f"export PATH={host}/bin:$PATH\n"})
+        if os.listdir(host):
+            print("skip: this host gives tasks no /tmp of their own")
+            return
+        assert f"Python is {host}/bin/python3, as startup-hook.sh says." in log and "mine: -m determined.exec.harness" in log, log
+        _, log = run(c, "python3 hello", {"startup-hook.sh": made}, environment={"python": host})
+        assert "mine: hello" in log, log
+        os.mkdir(host + "/bin")
+        os.symlink("/usr/bin/python3", host + "/bin/python3")
+        trial, log = run(c, "python3 hello", state="STATE_ERROR", environment={"python": host})
+        assert f"environment.python, on agent agent-0: there is no {host}" in log and trial["restarts"] == 0, log
+    finally:
+        shutil.rmtree(host)
 
 
 def test_variables(c):
@@ -141,6 +162,8 @@ def with_user(name):
         with Cluster(agents=1, slots=1, agent_args=["--task-user", USER]) as c:
             test_user(c)
             look_at_python(c)
+            test_hook_layer(c)
+            own_tmp(c)
             print("ok   user", flush=True)
     finally:
         # refused while a process of the user's, though it was killed, is not yet gone
