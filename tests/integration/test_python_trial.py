@@ -171,6 +171,7 @@ def test_invalid():
         t = c.trials(exp)[0]
         assert t["restarts"] == 0, t
         assert "lr must not be negative" in c.logs(t["id"])
+        assert "hyperparameters are invalid" in c.det("why", str(t["id"])).stdout
 
 
 def test_launchers():

@@ -148,10 +148,19 @@ static void log_closed(struct core *c, struct trial *t)
     forget_said(t);
 }
 
+static void log_invalid(struct core *c, const struct trial *t)
+{
+    fx_log(c, &(struct alloc){.task_id = t->task_id}, FX_INFO,
+           "Trial %lld ended: it said that its hyperparameters are invalid.", (long long)t->id);
+}
+
 static void finish(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
 {
     if (to == TRIAL_COMPLETED && t->closed && exit_reason < 0)
         log_closed(c, t);
+    else if (to == TRIAL_COMPLETED &&
+             (exit_reason == SEARCH_INVALID_HP || exit_reason == SEARCH_INIT_INVALID_HP))
+        log_invalid(c, t);
     forget_said(t);
     trial_goto(c, t, to);
     t->end_us = c->now_us;

@@ -197,6 +197,7 @@ static void test_invalid_hp(void **state)
     world_wait(&w, 10000);
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
     world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_true(world_logged(&w, "Trial 1 ended: it said that its hyperparameters are invalid."));
     assert_int_equal(saved_trial(), TRIAL_COMPLETED);
     assert_int_equal(saved_exp(), EXP_COMPLETED);
 }
