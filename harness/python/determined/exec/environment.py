@@ -13,16 +13,13 @@ import hashlib
 import importlib.util
 import json
 import os
-import platform
 import re
 import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import venv
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 Request = Dict[str, Any]  # environment.python of the configuration
@@ -200,6 +197,8 @@ def sweep(root: str) -> None:
 def put_away(root: str, key: str) -> None:
     """Its name is free at once, even if what lies there is not all to be removed. The lock is the caller's."""
     if os.path.isdir(os.path.join(root, key)):  # else another has done it since it was looked for
+        import tempfile  # not for a start whose environment is there, which is to be short
+
         old = tempfile.mkdtemp(prefix=f"old-{key}-", dir=root)
         os.rename(os.path.join(root, key), old)
         shutil.rmtree(old, ignore_errors=True)
@@ -277,6 +276,8 @@ def write_lines(path: str, lines: List[str]) -> str:
 
 def install(request: Request, folder: str) -> None:
     begun = time.monotonic()
+    import venv  # which a start that finds its environment has no use for
+
     venv.EnvBuilder(system_site_packages=bool(request.get("system_site_packages")), symlinks=True, with_pip=False).create(folder)
     argv, name = installer(os.path.join(folder, "bin", "python3"))
     say(f"Python's environment of {', '.join(request['requirements'])[:200]} is made by {name}, for {sys.executable}.")
@@ -363,7 +364,7 @@ def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]
         request = json.load(f)
     os.makedirs(os.path.dirname(cache), exist_ok=True)
     root = own_folder(cache)
-    key = key_of(request, [os.path.realpath(sys.executable), sys.version, platform.machine()], os.environ)
+    key = key_of(request, [os.path.realpath(sys.executable), sys.version, os.uname().machine], os.environ)
     for name in ("PIP_CACHE_DIR", "UV_CACHE_DIR"):
         os.environ.setdefault(name, os.path.join(os.path.dirname(folder), "downloads"))
     lock = hold(request, root, key, bytes_max)
