@@ -84,6 +84,13 @@ static void drop(struct det_engine *e, size_t i)
     e->casts.v[i] = e->casts.v[--e->casts.n];
 }
 
+void autocast_wrote(struct det_engine *e, const struct det_storage *s)
+{
+    for (size_t i = e->casts.n; i-- > 0;)
+        if (e->casts.v[i].from->storage == s)
+            drop(e, i);
+}
+
 /* A cast that a backward pass has gone through is none for the next one. */
 static struct autocast_entry *known_cast(struct det_engine *e, const struct det_tensor *from,
                                          enum det_dtype dtype)

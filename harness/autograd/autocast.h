@@ -12,6 +12,8 @@
 int autocast_inputs(struct det_engine *e, struct op_call *c);
 /* Forgets the casts of weights: these may change now. */
 void autocast_clear(struct det_engine *e);
+/* The same for the weights in s alone, which was written. */
+void autocast_wrote(struct det_engine *e, const struct det_storage *s);
 /* Lets go of weights that nobody else has. */
 void autocast_prune(struct det_engine *e);
 /* Lets go of all. */

@@ -40,8 +40,7 @@ static int write_device(struct det_tensor *t, const void *host, struct det_err *
     struct det_engine *e = t->engine;
     TENSOR_OWN plain = NULL;
     int rc = 0;
-    if (t->requires_grad)
-        autocast_clear(e);
+    autocast_wrote(e, t->storage);
     if (t->layout != DET_LAYOUT_PLAIN)
         rc = det__tensor_new(e, t->dtype, DET_LAYOUT_PLAIN, t->ndim, t->dims, &plain, err);
     if (rc == 0)
@@ -209,8 +208,7 @@ int det__copy(struct det_engine *e, struct det_tensor *src, struct det_tensor *d
     TENSOR_OWN from = NULL;
     if (!det__same_shape(src, dst))
         return det_fail(err, DET_EINVAL, "copy between tensors of different shapes");
-    if (dst->requires_grad)
-        autocast_clear(e);
+    autocast_wrote(e, dst->storage);
     int rc = det__on_device(e, src, &from, err);
     if (rc < 0)
         return rc;

@@ -131,7 +131,7 @@ void det_init_constant(struct det_engine *e, struct det_tensor *t, double value)
     struct det_call c = {.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value};
     if (!e || !t || e->err.code < 0)
         return;
-    autocast_clear(e);
+    autocast_wrote(e, t->storage);
     if (det__run(e, &c, &err) < 0)
         det__keep_error(e, &err);
 }

@@ -1,4 +1,5 @@
 /* A module in another floating dtype. */
+#include "autocast.h"
 #include "dtype.h"
 #include "module.h"
 
@@ -15,6 +16,7 @@ static int convert(struct det_engine *e, struct det_tensor *t, enum det_dtype dt
     if (rc < 0)
         return rc;
     struct det_storage *storage = t->storage;
+    autocast_wrote(e, storage);
     char *data = t->data;
     t->storage = other->storage;
     t->data = other->data;

@@ -1,7 +1,6 @@
 /* Loading a state_dict: everything is checked before anything is changed. */
 #include <stdio.h>
 
-#include "autocast.h"
 #include "buf.h"
 #include "map.h"
 #include "mem.h"
@@ -75,8 +74,6 @@ int det_module_load_state(struct det_module *m, const struct det_named_tensor *s
     for (size_t i = 0; rc == 0 && i < own_n; i++)
         if ((given = map_get(have, own[i].name)))
             rc = check_one(&own[i], given, err);
-    if (m->engine)
-        autocast_clear(m->engine);
     for (size_t i = 0; rc == 0 && i < own_n; i++)
         if ((given = map_get(have, own[i].name)))
             rc = det__tensor_assign(own[i].tensor, given->tensor, err);

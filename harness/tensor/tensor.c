@@ -189,7 +189,7 @@ int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struc
     int rc = check_bytes(t, bytes, err);
     if (rc < 0)
         return rc;
-    if (!t->storage->host)
+    if (t->storage->ops->write)
         return t->storage->ops->write(t, host, err);
     if (t->layout != DET_LAYOUT_PLAIN)
         move(t, (char *)(uintptr_t)host, false); /* which is only read then */

@@ -87,6 +87,39 @@ static void test_weights_are_cast_once_until_the_end(void **state)
     det_tensor_unref(w);
 }
 
+/* The sum of a row of ones through w, [4, 4] of the same number each. */
+static double through(struct det_engine *e, struct det_tensor *w)
+{
+    struct det_tensor *y = det_linear(e, matrix(e, 1), w, NULL);
+    return det_item(e, det_select(e, det_select(e, y, 0, 0), 0, 0));
+}
+
+/* Whichever way a weight is changed inside a stretch, what was cast before is not used again. */
+static void test_a_weight_that_was_written_is_cast_again(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *w = det_tensor_ref(det_requires_grad(e, matrix(e, 1)));
+    struct det_tensor *other = det_requires_grad(e, matrix(e, 1));
+    float all[16];
+    det_autocast_begin(e, DET_BF16);
+    assert_true(through(e, w) == 4);
+    assert_true(through(e, other) == 4);
+    for (int i = 0; i < 16; i++)
+        all[i] = 2;
+    assert_int_equal(det_tensor_write(w, all, sizeof all, NULL), 0);
+    assert_true(through(e, w) == 8);
+    assert_int_equal(e->casts.n, 2); /* the other one has not changed */
+    for (int i = 0; i < 16; i++)
+        all[i] = 3;
+    struct det_tensor *view = det_reshape(e, det_detach(e, w), 1, (int64_t[]){16});
+    assert_int_equal(det_tensor_write(view, all, sizeof all, NULL), 0);
+    assert_true(through(e, w) == 12);
+    assert_int_equal(det__copy(e, matrix(e, 4), w, NULL), 0);
+    assert_true(through(e, w) == 16);
+    det_autocast_end(e);
+    det_tensor_unref(w);
+}
+
 /* The sum of a convolution whose weight is w, backwards. */
 static void go_through(struct det_engine *e, struct det_tensor *w)
 {
@@ -196,6 +229,7 @@ int main(void)
         CASE(test_dtypes),
         CASE(test_without_it_dtypes_do_not_mix),
         CASE(test_weights_are_cast_once_until_the_end),
+        CASE(test_a_weight_that_was_written_is_cast_again),
         CASE(test_a_stretch_may_go_backwards_twice),
         CASE(test_a_weight_that_is_cast_twice_is_remembered_once),
         cmocka_unit_test(test_memory_limit_is_named),
