@@ -16,6 +16,12 @@ static struct det_tensor *sum_odd(struct det_engine *e, struct det_tensor **in)
     struct det_tensor *x = det_narrow(e, det_scale(e, in[0], 1), 0, 1, 37 * 8);
     return det_sum_over(e, det_reshape(e, x, 2, (int64_t[]){37, 8}), det_over(false, 0));
 }
+/* Large numbers, small ones, and the large ones' opposites: only double keeps the small ones. */
+static T sum_opposites(struct det_engine *e, T *in)
+{
+    T rows[] = {det_scale(e, in[0], 0x1p16), in[0], det_scale(e, in[0], -0x1p26)};
+    return det_sum_over(e, det_cat(e, rows, 3, 0), det_over(false, 0));
+}
 BUILD(sum_two, det_sum_over(e, in[0], det_over(false, 0, 2)))
 BUILD(sum_all, det_sum_over(e, in[0], &(const struct det_dims){0}))
 BUILD(mean_two, det_mean_over(e, in[0], det_over(true, 1, -1)))
@@ -78,6 +84,7 @@ static T cat_many(struct det_engine *e, T *in)
 const struct op_case cases_reduce[] = {
     {"reduce", "sums of columns", {IN(77, 24)}, sum_first, "x0.sum(0, keepdim=True)"},
     {"reduce", "sums of columns, an odd address", {IN(1 + 37 * 8)}, sum_odd, "x0[1:].reshape(37, 8).sum(0)"},
+    {"reduce", "sums of columns, opposites", {FIXED(37, 24)}, sum_opposites, NULL},
     {"add", "a row to each", {IN(77, 24), IN(24)}, add_row, "x0 + x1"},
     {"add", "a row to each, bf16", {OF(DET_BF16, 1, 77, 24), OF(DET_BF16, 1, 24)}, add_row, "x0 + x1"},
     {"add", "a row to each, f16", {OF(DET_F16, 1, 77, 24), OF(DET_F16, 1, 24)}, add_row, "x0 + x1"},
