@@ -21,7 +21,7 @@ static bool more(struct trial_late *late, struct det_engine *e)
     struct det_tensor *t = NULL;
     struct det_err err;
     if (det__tensor_new(e, DET_F64, DET_LAYOUT_PLAIN, 1, (int64_t[]){LATE_PLACES}, &t, &err) < 0)
-        return false;
+        return false; /* without memory for it the number is read at once */
     vec_push(&late->places, t);
     return true;
 }
@@ -37,8 +37,10 @@ bool trial_late_put(struct trial_late *late, struct det_engine *e, const struct 
         return false;
     struct det_tensor to = place(late->places.v[late->n / LATE_PLACES], late->n % LATE_PLACES);
     const struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {t}, .out = {&to}};
-    if (det__run(e, &copy, &err) < 0)
+    if (det__run(e, &copy, &err) < 0) {
+        det__keep_error(e, &err); /* a device may say it only once */
         return false;
+    }
     *ret_ticket = late->n++;
     return true;
 }
