@@ -146,14 +146,35 @@ static bool goes_with(struct det_engine *e, const struct det_call *first, const 
            !run_needs_cast(e, c, &dtype) && run_is_f64(c) == run_is_f64(first);
 }
 
+/* The pool has, once there was room for each, what calls will want that the device takes in another
+ * dtype only. */
+static int make_sure(struct det_engine *e, const struct det_call *c, size_t n, struct det_err *err)
+{
+    enum det_dtype dtype;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (c[i].out[0]->numel > 0 && run_needs_cast(e, &c[i], &dtype))
+            rc = run_cast_fits(e, &c[i], dtype, err);
+    return rc;
+}
+
+static int run_together(struct det_engine *e, const struct det_call *c, size_t n,
+                        struct det_err *err)
+{
+    int rc = e->backend->steps(e->stream, c, n, err);
+    if (rc == DET_ENOMEM && (device_reads_yield(e) | (mem_pool_trim(e->pool) > 0)))
+        rc = e->backend->steps(e->stream, c, n, err); /* nothing of it was done */
+    return rc;
+}
+
 int det__run_steps(struct det_engine *e, const struct det_call *c, size_t n, struct det_err *err)
 {
-    int rc = 0;
+    int rc = make_sure(e, c, n, err);
     for (size_t i = 0, together; rc == 0 && i < n; i += together) {
         for (together = 0; i + together < n && goes_with(e, &c[i], &c[i + together]);)
             together++;
         if (together > 0) {
-            rc = e->backend->steps(e->stream, &c[i], together, err);
+            rc = run_together(e, &c[i], together, err);
         } else {
             rc = det__run(e, &c[i], err);
             together = 1;

@@ -76,12 +76,31 @@ bool run_as_it_is(struct det_engine *e, const struct det_call *c)
     return !run_needs_cast(e, c, &dtype);
 }
 
+static int like(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
+                struct det_tensor **ret, struct det_err *err)
+{
+    enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
+    return det__tensor_new(e, dtype, layout, t->ndim, t->dims, ret, err);
+}
+
+int run_cast_fits(struct det_engine *e, const struct det_call *c, enum det_dtype dtype,
+                  struct det_err *err)
+{
+    struct det_tensor *own[TENSORS] = {0};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < TENSORS; i++)
+        if (alien(tensor(c, i), dtype))
+            rc = like(e, tensor(c, i), dtype, &own[i], err);
+    for (int i = 0; i < TENSORS; i++)
+        det_tensor_unref(own[i]);
+    return rc;
+}
+
 /* A copy of t in another dtype. */
 static int cast(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
                 struct det_tensor **ret, struct det_err *err)
 {
-    enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
-    int rc = det__tensor_new(e, dtype, layout, t->ndim, t->dims, ret, err);
+    int rc = like(e, t, dtype, ret, err);
     if (rc < 0)
         return rc;
     struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {t}, .out = {*ret}};

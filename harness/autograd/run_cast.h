@@ -12,5 +12,8 @@ bool run_as_it_is(struct det_engine *e, const struct det_call *c);
 /* Runs c by way of copies in that dtype. */
 DET_MUST int run_cast(struct det_engine *e, const struct det_call *c, enum det_dtype dtype,
                       struct det_err *err);
+/* Whether there is memory for these copies now; else DET_ENOMEM. */
+DET_MUST int run_cast_fits(struct det_engine *e, const struct det_call *c, enum det_dtype dtype,
+                           struct det_err *err);
 
 #endif

@@ -93,11 +93,11 @@ void det_optim_zero_grad(struct det_optim *o)
         o->slots.v[i].param->grad_set = false;
 }
 
-/* Adagrad's rate falls with its own steps (lr_decay, 0 in all others). */
+/* Of the step that comes. Adagrad's rate falls with its own steps (lr_decay, 0 in all others). */
 static struct det_optim_attrs attrs_of(const struct det_optim *o, const struct slot *s)
 {
     const struct group *g = &o->groups.v[s->group];
-    double fall = 1 + (double)(s->steps - 1) * g->lr_decay;
+    double fall = 1 + (double)s->steps * g->lr_decay;
     return (struct det_optim_attrs){.lr = g->lr / fall,
                                     .momentum = g->momentum,
                                     .dampening = g->dampening,
@@ -106,11 +106,11 @@ static struct det_optim_attrs attrs_of(const struct det_optim *o, const struct s
                                     .beta2 = g->betas[1],
                                     .alpha = g->alpha,
                                     .eps = g->eps,
-                                    .step = s->steps,
+                                    .step = s->steps + 1,
                                     .nesterov = g->nesterov,
                                     .maximize = g->maximize,
                                     .decoupled = o->type->decoupled,
-                                    .first = !s->kept[0]};
+                                    .first = s->fresh};
 }
 
 /* What the step of a parameter is to the device, and what it keeps. */
@@ -118,7 +118,7 @@ static int prepare(struct det_optim *o, struct slot *s, struct det_call *ret, st
 {
     const struct optim_type *t = o->type;
     int rc = 0;
-    s->steps++;
+    s->fresh = s->fresh || !s->kept[0];
     *ret = (struct det_call){.kernel = t->kernel,
                              .in = {s->param->grad},
                              .out = {s->param},
@@ -132,6 +132,20 @@ static int prepare(struct det_optim *o, struct slot *s, struct det_call *ret, st
     return rc;
 }
 
+static void count_steps(struct det_optim *o)
+{
+    for (size_t i = 0; i < o->slots.n; i++) {
+        struct slot *s = &o->slots.v[i];
+        if (!s->param->grad_set)
+            continue;
+        s->steps++;
+        s->has_state = true;
+        s->fresh = false;
+    }
+}
+
+/* Memory is taken before the first parameter changes; a step that fails for want of it can be made
+ * again. */
 static int step_all(struct det_optim *o, struct det_err *err)
 {
     VEC(struct det_call) calls = {0};
@@ -146,8 +160,8 @@ static int step_all(struct det_optim *o, struct det_err *err)
     autocast_clear(o->engine);
     if (rc == 0)
         rc = det__run_steps(o->engine, calls.v, calls.n, err);
-    for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
-        o->slots.v[i].has_state = o->slots.v[i].has_state || o->slots.v[i].param->grad_set;
+    if (rc == 0)
+        count_steps(o);
     vec_free(&calls);
     return rc;
 }

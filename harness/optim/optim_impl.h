@@ -29,6 +29,7 @@ struct slot {
     int64_t steps;
     struct det_tensor *step_tensor; /* a host scalar with the steps, as PyTorch keeps them */
     bool has_state;
+    bool fresh; /* kept[0] was made for the step that comes */
 };
 
 /* A number of a group under its name in PyTorch; offset -1: a constant that PyTorch writes too. */

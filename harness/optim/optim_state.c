@@ -166,6 +166,7 @@ static int load_kept(struct det_optim *o, struct slot *s, int i, const struct de
                  ? det__tensor_assign(s->kept[i], v->tensor, err)
                  : det__copy(o->engine, v->tensor, s->kept[i], err);
     s->has_state = s->has_state || rc == 0;
+    s->fresh = s->fresh && (i > 0 || rc < 0);
     return rc;
 }
 

@@ -11,6 +11,7 @@
 
 #include "det/lr.h"
 #include "log.h"
+#include "mem.h"
 
 /* A small net with an optimizer and a scheduler; `kind` picks the optimizer. */
 struct rig {
@@ -269,6 +270,89 @@ static void test_bad_state_is_refused(void **state)
     rig_finish(&r);
 }
 
+/* ---- a step that there is no memory for ---- */
+
+struct pair {
+    struct det_engine *e;
+    struct det_module *net;
+    struct det_optim *optim;
+};
+
+static void pair_init(struct pair *p, enum det_dtype dtype, int kind)
+{
+    const struct det_engine_options o = {.seed = 3, .threads = 1, .mem_limit_bytes = 8 << 20};
+    assert_int_equal(det_engine_create(&o, &p->e, NULL), 0);
+    p->net = det_nn_sequential(p->e, det_nn_linear(p->e, 128, 128), det_nn_linear(p->e, 128, 512));
+    assert_int_equal(det_module_to(p->net, dtype), 0);
+    p->optim = kind == 0   ? det_sgd(p->net, .lr = 0.1)
+               : kind == 1 ? det_sgd(p->net, .lr = 0.1, .momentum = 0.9, .dampening = 0.5)
+                           : det_adam(p->net, .lr = 0.01);
+    struct det_tensor *x = det_full(p->e, dtype, 2, (int64_t[]){2, 128}, 0.5);
+    assert_int_equal(det_backward(p->e, det_sum(p->e, det_forward(p->net, x))), 0);
+    det_engine_step_end(p->e);
+}
+
+static void pair_finish(struct pair *p)
+{
+    det_optim_destroy(p->optim);
+    det_module_destroy(p->net);
+    det_engine_destroy(p->e);
+}
+
+/* What is left then is enough for the first parameters' sake, not for those of the second layer. */
+static void step_without_memory(struct pair *p)
+{
+    struct det_tensor *ballast[128];
+    struct det_err err;
+    size_t n = 0;
+    for (; det_engine_mem_bytes(p->e) < (8 << 20) - (200 << 10); n++)
+        ballast[n] = det_tensor_ref(det_zeros(p->e, DET_F32, 1, (int64_t[]){16 << 10}));
+    det_engine_step_end(p->e);
+    assert_int_equal(det_optim_step(p->optim), DET_ENOMEM);
+    assert_int_equal(det_engine_error(p->e, &err), DET_ENOMEM);
+    det_engine_clear_error(p->e);
+    for (size_t i = 0; i < n; i++)
+        det_tensor_unref(ballast[i]);
+}
+
+static void assert_equal_params(struct pair *a, struct pair *b)
+{
+    size_t n;
+    static char x[1 << 18], y[1 << 18];
+    const struct det_named_tensor *p = det_module_params(a->net, &n);
+    const struct det_named_tensor *q = det_module_params(b->net, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = det_tensor_bytes(p[i].tensor);
+        assert_int_equal(det_tensor_read(p[i].tensor, x, bytes, NULL), 0);
+        assert_int_equal(det_tensor_read(q[i].tensor, y, bytes, NULL), 0);
+        assert_memory_equal(x, y, bytes);
+    }
+}
+
+/* It changes nothing, and can be made again. */
+static void test_a_step_without_memory(void **state)
+{
+    (void)state;
+    const struct {
+        enum det_dtype dtype;
+        int kind;
+    } cases[] = {{DET_F32, 1}, {DET_F32, 2}, {DET_BF16, 0}, {DET_BF16, 1}};
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        struct pair a, b;
+        pair_init(&a, cases[i].dtype, cases[i].kind);
+        pair_init(&b, cases[i].dtype, cases[i].kind);
+        step_without_memory(&a);
+        assert_equal_params(&a, &b);
+        for (int step = 0; step < 2; step++) {
+            assert_int_equal(det_optim_step(a.optim), 0);
+            assert_int_equal(det_optim_step(b.optim), 0);
+            assert_equal_params(&a, &b);
+        }
+        pair_finish(&a);
+        pair_finish(&b);
+    }
+}
+
 static void test_bad_options(void **state)
 {
     (void)state;
@@ -363,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_a_forgotten_rate),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_bad_state_is_refused),
+        cmocka_unit_test(test_a_step_without_memory),
         cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_lambda),
         cmocka_unit_test(test_bad_schedulers),
