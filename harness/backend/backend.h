@@ -120,8 +120,8 @@ struct det_event;
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
  * LAYER_NORM    in: x [M,N], w [N]|NULL, b [N]|NULL  out: y, mean [M], invstd [M]
  *                    y = (x - mean) * invstd * w + b, by the row's biased variance and a.eps;
- *                    a.rms: the mean counts as 0
- * LAYER_NORM_BWD     in: dy x w|NULL mean invstd  out: dx|NULL, dw|NULL, db|NULL; a.rms
+ *                    a.rms: the mean counts as 0. Backward: dx += g where given; dx may be g
+ * LAYER_NORM_BWD     in: dy x w|NULL mean invstd g|NULL  out: dx|NULL, dw|NULL, db|NULL; a.rms
  * INDEX_SELECT  in: x [A,N,B] (or [N,B], A = 1; so below), any dtype, index i64 [K]  out: y
  *                    [A,K,B]; an index outside 0..N-1 is DET_EINVAL
  * INDEX_ADD +   in: x [A,N,B]|NULL, index i64, src [A,K,B]  out: y [A,N,B]   y = x (zeros where

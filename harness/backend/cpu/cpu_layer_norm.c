@@ -114,13 +114,15 @@ CPU_CLONES static void backward_rows(const void *arg, int64_t from, int64_t to)
     const real *w = in_real(c, 2);
     for (int64_t i = from; i < to; i++) {
         const real *dy = in_real(c, 0) + i * n, *x = in_real(c, 1) + i * n;
+        const real *have = c->in[5] ? in_real(c, 5) + i * n : NULL;
         real *dx = out_real(c, 0) + i * n, mean = in_real(c, 3)[i], invstd = in_real(c, 4)[i];
         real sum, dot;
         row_dots(c, i, &sum, &dot);
         sum = c->a.rms ? 0 : sum / (real)n;
         dot = dot * invstd / (real)n;
         for (int64_t j = 0; j < n; j++)
-            dx[j] = invstd * ((w ? dy[j] * w[j] : dy[j]) - sum - (x[j] - mean) * dot);
+            dx[j] = (have ? have[j] : 0) +
+                    invstd * ((w ? dy[j] * w[j] : dy[j]) - sum - (x[j] - mean) * dot);
     }
 }
 

@@ -115,7 +115,7 @@ struct layer_norm {
     }
 };
 
-/* dy w of a pack, and the normalised x. */
+/* What the gradient of x is made of: dy w, and the normalised x. */
 template <typename X>
 struct slopes {
     typedef typename X::real real;
@@ -124,19 +124,33 @@ struct slopes {
     };
     X dy, x, w;
     __device__ raw load(int64_t at) const { return {dy.load(at), x.load(at)}; }
+    /* dy, and the normalised x. */
+    __device__ void normal(const raw &r, real mean, real invstd, real *d, real *xhat) const
+    {
+        X::open(r.dy, d);
+        X::open(r.x, xhat);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            xhat[i] = (xhat[i] - mean) * invstd;
+    }
+    /* Those at j; 1 where there are none. */
+    __device__ void weights(int64_t j, real *scale) const
+    {
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++)
+            scale[i] = 1;
+        if (w.p)
+            X::open(w.load(j), scale);
+    }
     __device__ void open(const raw &r, int64_t j, real mean, real invstd, real *g,
                          real *xhat) const
     {
-        real scale[X::width] = {};
-        X::open(r.dy, g);
-        X::open(r.x, xhat);
-        if (w.p)
-            X::open(w.load(j), scale);
+        real scale[X::width];
+        weights(j, scale);
+        normal(r, mean, invstd, g, xhat);
         CUDA_UNROLL
-        for (int i = 0; i < X::width; i++) {
-            g[i] *= w.p ? scale[i] : 1;
-            xhat[i] = (xhat[i] - mean) * invstd;
-        }
+        for (int i = 0; i < X::width; i++)
+            g[i] *= scale[i];
     }
 };
 
@@ -150,7 +164,7 @@ struct layer_norm_dx {
         slopes<X> k = {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])};
         cuda_any<real> means = cuda_any<real>::of(c->in[3]);
         cuda_any<real> invstds = cuda_any<real>::of(c->in[4]);
-        X dx = X::of(c->out[0]);
+        X dx = X::of(c->out[0]), have = X::of(c->in[5]);
         bool rms = c->a.rms;
         return cuda_teams(
             s, c, n > 0 ? c->in[1]->dims[0] : 0, n, cuda_row_most<X>(),
@@ -173,10 +187,13 @@ struct layer_norm_dx {
                 if (team.more)
                     return;
                 row.each([&](const raw &at, int64_t j) {
+                    real old[X::width] = {};
+                    if (have.p)
+                        X::open(have.load(index * n + j), old);
                     k.open(at, j, mean, invstd, g, xhat);
                     CUDA_UNROLL
                     for (int i = 0; i < X::width; i++)
-                        g[i] = invstd * (g[i] - even - xhat[i] * dot);
+                        g[i] = old[i] + invstd * (g[i] - even - xhat[i] * dot);
                     dx.store(index * n + j, g);
                 });
             },
@@ -235,6 +252,213 @@ struct layer_norm_dw {
     }
 };
 
+/* ---- All gradients in one pass, of rows that a block has a thread for each pack of ---- */
+
+#define ROWS    2                         /* of a team, loaded before the first is used */
+#define WORTHY  8                         /* rows that a team is worth */
+#define NEAR_BY (CUDA_BLOCK < 64 ? 2 : 8) /* columns of a part that are read together */
+
+/* The sums of a team, for each of its rows; by turns in two places, so that the block meets once.
+ * All threads of the block must come. */
+template <typename T>
+__device__ static void team_sums(cuda_two<T> (&r)[ROWS], int lanes, int turn)
+{
+    CUDA_SHARED(cuda_two<T>, all, 2 * ROWS * CUDA_BLOCK_MAX / CUDA_LANES_MIN);
+    int warps = (int)blockDim.x / CUDA_LANES, each = lanes / CUDA_LANES;
+    cuda_two<T> *mine = all + turn * ROWS * warps + threadIdx.x / CUDA_LANES;
+    CUDA_UNROLL
+    for (int u = 0; u < ROWS; u++)
+        r[u] = cuda_combine_warp(r[u], cuda_plus_two());
+    if (each == 1)
+        return;
+    CUDA_UNROLL
+    for (int u = 0; u < ROWS; u++)
+        if (threadIdx.x % CUDA_LANES == 0)
+            mine[u * warps] = r[u];
+    __syncthreads();
+    mine -= threadIdx.x / CUDA_LANES % each;
+    CUDA_UNROLL
+    for (int u = 0; u < ROWS; u++) {
+        r[u] = mine[u * warps];
+        for (int i = 1; i < each; i++)
+            r[u] = cuda_plus_two()(r[u], mine[u * warps + i]);
+    }
+}
+
+/* A team of `lanes` threads takes every teams-th row, and leaves the sums of its columns: what of
+ * x and dy a warp keeps for its row would leave no registers for these. */
+template <typename X>
+struct all_slopes {
+    typedef typename X::real real;
+    static constexpr int width = X::width, blocks = width > 4 ? 2 : 3; /* of an SM */
+    slopes<X> k;
+    X have, dx;
+    cuda_any<real> mean, invstd;
+    int64_t rows, n, teams;
+    int lanes;
+    bool rms;
+    real *parts; /* [teams, 2, n]: of dy, and of dy times the normalised x */
+
+    struct row {
+        typename slopes<X>::raw raw;
+        typename X::raw have;
+        real mean, invstd;
+        int64_t at; /* -1: none */
+    };
+    __device__ void load(row (&r)[ROWS], int64_t first, int64_t column) const
+    {
+        CUDA_UNROLL
+        for (int u = 0; u < ROWS; u++) {
+            int64_t i = first + u * teams;
+            r[u].at = i < rows && column < n ? i * n + column : -1;
+            if (r[u].at < 0)
+                continue;
+            r[u].raw = k.load(r[u].at);
+            if (have.p)
+                r[u].have = have.load(r[u].at);
+            r[u].mean = mean.load(i);
+            r[u].invstd = invstd.load(i);
+        }
+    }
+    __device__ void meet(const row (&r)[ROWS], const real *scale, cuda_two<real> (&sum)[ROWS],
+                         int turn) const
+    {
+        real dy[width], xhat[width];
+        CUDA_UNROLL
+        for (int u = 0; u < ROWS; u++) {
+            sum[u] = {0, 0};
+            if (r[u].at < 0)
+                continue;
+            k.normal(r[u].raw, r[u].mean, r[u].invstd, dy, xhat);
+            CUDA_UNROLL
+            for (int i = 0; i < width; i++) {
+                sum[u].a += dy[i] * scale[i];
+                sum[u].b += dy[i] * scale[i] * xhat[i];
+            }
+        }
+        team_sums(sum, lanes, turn);
+    }
+    __device__ void finish(const row &r, const real *scale, cuda_two<real> sum, real *db,
+                           real *dw) const
+    {
+        real dy[width], xhat[width], g[width];
+        real even = rms ? 0 : sum.a / (real)n, dot = sum.b / (real)n;
+        real old[width] = {};
+        if (have.p)
+            X::open(r.have, old);
+        k.normal(r.raw, r.mean, r.invstd, dy, xhat);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++) {
+            db[i] += dy[i];
+            dw[i] += dy[i] * xhat[i];
+            g[i] = old[i] + r.invstd * (dy[i] * scale[i] - even - xhat[i] * dot);
+        }
+        dx.store(r.at, g);
+    }
+    __device__ void operator()(int64_t block) const
+    {
+        int64_t team = block * (blockDim.x / lanes) + threadIdx.x / lanes;
+        int64_t column = (int64_t)(threadIdx.x % lanes) * width;
+        real scale[width], db[width] = {}, dw[width] = {};
+        k.weights(column < n ? column : 0, scale);
+        int turn = 0;
+        __syncthreads(); /* others may still be at the block before */
+        for (int64_t first = 0; first < rows; first += ROWS * teams, turn ^= 1) {
+            row r[ROWS];
+            cuda_two<real> sum[ROWS];
+            load(r, first + team, column);
+            meet(r, scale, sum, turn);
+            CUDA_UNROLL
+            for (int u = 0; u < ROWS; u++)
+                if (r[u].at >= 0)
+                    finish(r[u], scale, sum[u], db, dw);
+        }
+        for (int i = 0; i < width && column < n; i++) {
+            parts[2 * team * n + column + i] = db[i];
+            parts[(2 * team + 1) * n + column + i] = dw[i];
+        }
+    }
+};
+
+template <typename F>
+__global__ void __launch_bounds__(CUDA_BLOCK, F::blocks) layer_norm_rows(int64_t blocks, F f)
+{
+    for (int64_t i = blockIdx.x; i < blocks; i += gridDim.x)
+        f(i);
+}
+
+/* What the teams left, added up. */
+template <typename T>
+static int add_parts(struct det_stream *s, const struct det_call *c, const T *parts, int64_t teams,
+                     struct det_err *err)
+{
+    int64_t n = c->in[1]->dims[1], wide = NEAR_BY;
+    cuda_any<T> dw = cuda_any<T>::of(c->out[1]), db = cuda_any<T>::of(c->out[2]);
+    return cuda_blocks(
+        s, c, (n + wide - 1) / wide,
+        DEVICE(int64_t block) {
+            CUDA_SHARED(cuda_two<double>, all, CUDA_BLOCK_MAX);
+            int64_t column = block * wide + threadIdx.x % wide;
+            int row = (int)(threadIdx.x / wide), step = (int)(blockDim.x / wide);
+            cuda_two<double> sum = {0, 0}, *mine = all + threadIdx.x;
+            for (int64_t p = row; column < n && p < teams; p += step) {
+                sum.a += (double)parts[2 * p * n + column];
+                sum.b += (double)parts[(2 * p + 1) * n + column];
+            }
+            *mine = sum;
+            for (int half = step / 2; half > 0; half /= 2) {
+                __syncthreads();
+                if (row < half)
+                    *mine = cuda_plus_two()(*mine, mine[half * wide]);
+            }
+            T b = (T)mine->a, w = (T)mine->b;
+            if (dw.p && row == 0 && column < n)
+                dw.store(column, &w);
+            if (db.p && row == 0 && column < n)
+                db.store(column, &b);
+            __syncthreads();
+        },
+        err);
+}
+
+struct layer_norm_all {
+    template <typename X>
+    static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
+    {
+        typedef cuda_any<typename X::real> any;
+        int64_t rows = c->in[1]->dims[0], n = c->in[1]->dims[1], lanes = CUDA_LANES, blocks;
+        int64_t held = CUDA_SMS * all_slopes<X>::blocks;
+        void *parts = NULL;
+        while (lanes * X::width < n)
+            lanes *= 2;
+        blocks = (rows + WORTHY * (CUDA_BLOCK / lanes) - 1) / (WORTHY * (CUDA_BLOCK / lanes));
+        blocks = blocks < held ? blocks : held;
+        int64_t teams = blocks * (CUDA_BLOCK / lanes);
+        int rc = cuda_use(s->device, err);
+        if (rc == 0)
+            rc = cuda_partials(s->device, (size_t)(2 * teams * n) * sizeof(typename X::real),
+                               &parts, err);
+        if (rc < 0)
+            return rc;
+        all_slopes<X> f = {
+            {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])}, X::of(c->in[5]), X::of(c->out[0]),
+            any::of(c->in[3]), any::of(c->in[4]), rows, n, teams, (int)lanes, c->a.rms,
+            (typename X::real *)parts};
+        CUDA_LAUNCH(layer_norm_rows, CUDA_GRID(blocks), s->native, blocks, f);
+        rc = cuda_launched(s, c, err);
+        return rc < 0 ? rc : add_parts(s, c, f.parts, teams, err);
+    }
+};
+
+/* Whether a block has a thread for each pack of a row. */
+static bool fits_block(const struct det_call *c, int packed)
+{
+    int64_t n = c->in[1]->dims[1], rows = c->in[1]->dims[0];
+    return packed >= 0 && rows > 0 && n > 0 &&
+           n * (int64_t)det_dtype_size((enum det_dtype)packed) <=
+               CUDA_BLOCK * (int64_t)sizeof(cuda_quad);
+}
+
 int cuda_layer_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int packed =
@@ -250,7 +474,9 @@ int cuda_layer_norm_f64(struct det_stream *s, const struct det_call *c, struct d
 int cuda_layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int64_t n = c->in[1]->dims[1];
-    int by_x = cuda_packed({c->in[0], c->in[1], c->in[2], c->out[0]}, n), rc = 0;
+    int by_x = cuda_packed({c->in[0], c->in[1], c->in[2], c->in[5], c->out[0]}, n), rc = 0;
+    if (c->out[0] && (c->out[1] || c->out[2]) && fits_block(c, by_x))
+        return cuda_run_packed<layer_norm_all>(by_x, s, c, err);
     if (c->out[0])
         rc = cuda_run_packed<layer_norm_dx>(by_x, s, c, err);
     if (rc == 0 && (c->out[1] || c->out[2]))

@@ -40,6 +40,7 @@ REF_KERNEL(layer_norm)
 static void backward_row(const struct det_call *c, int64_t i, int64_t n)
 {
     const real *dy = in_real(c, 0) + i * n, *x = in_real(c, 1) + i * n, *w = in_real(c, 2);
+    const real *have = c->in[5] ? in_real(c, 5) + i * n : NULL;
     double mean = in_real(c, 3)[i], invstd = in_real(c, 4)[i], sum = 0, dot = 0;
     real *dx = out_real(c, 0) + i * n;
     for (int64_t j = 0; j < n; j++) {
@@ -50,7 +51,8 @@ static void backward_row(const struct det_call *c, int64_t i, int64_t n)
     sum = c->a.rms ? 0 : sum / (double)n;
     for (int64_t j = 0; j < n; j++) {
         double g = (double)dy[j] * (w ? w[j] : 1), xhat = (x[j] - mean) * invstd;
-        dx[j] = (real)(invstd * (g - sum - xhat * dot / (double)n));
+        real slope = (real)(invstd * (g - sum - xhat * dot / (double)n));
+        dx[j] = have ? have[j] + slope : slope;
     }
 }
 
