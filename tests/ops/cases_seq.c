@@ -21,6 +21,19 @@ static struct det_tensor *lstm_no_bias(struct det_engine *e, struct det_tensor *
     return det__lstm(e, all, false);
 }
 
+/* The norm is of what has a gradient already when its own comes: the sum's, or another's. */
+static struct det_tensor *layer_norm_added(struct det_engine *e, struct det_tensor **in)
+{
+    struct det_tensor *h = det_neg(e, in[0]);
+    return det_add(e, h, det_layer_norm(e, h, 1, in[1], in[2], 0));
+}
+
+static struct det_tensor *layer_norm_times(struct det_engine *e, struct det_tensor **in)
+{
+    struct det_tensor *h = det_neg(e, in[0]);
+    return det_mul(e, h, det_layer_norm(e, h, 1, in[1], in[2], 0));
+}
+
 #define RMS "x0 * torch.rsqrt((x0 * x0).mean(-1, keepdim=True) + 1e-5)"
 /* PyTorch's layer with an identity for the input's weights, as the kernels begin after those. */
 #define LSTM(x, w)                                                                                 \
@@ -41,6 +54,14 @@ const struct op_case cases_seq[] = {
      "F.layer_norm(x0, (777,), x1, x2)"},
     {"layer_norm", "empty", {IN(0, 7), IN(7), IN(7)}, layer_norm,
      "F.layer_norm(x0, (7,), x1, x2)"},
+    {"layer_norm", "in packs", {IN(37, 8), IN(8), IN(8)}, layer_norm,
+     "F.layer_norm(x0, (8,), x1, x2)"},
+    {"layer_norm", "added to its input", {IN(5, 37, 16), IN(16), IN(16)}, layer_norm_added,
+     "(lambda h: h + F.layer_norm(h, (16,), x1, x2))(-x0)"},
+    {"layer_norm", "times its input", {IN(5, 37, 16), IN(16), IN(16)}, layer_norm_times,
+     "(lambda h: h * F.layer_norm(h, (16,), x1, x2))(-x0)"},
+    {"layer_norm", "large, times its input", {IN(65, 777), IN(777), IN(777)}, layer_norm_times,
+     "(lambda h: h * F.layer_norm(h, (777,), x1, x2))(-x0)"},
     {"layer_norm", "rms", {IN(3, 5, 7), IN(7)}, rms_norm, RMS " * x1"},
     {"layer_norm", "rms, plain", {IN(5, 9)}, rms_norm_plain, RMS},
     {"layer_norm", "large rms", {IN(65, 777), IN(777)}, rms_norm, RMS " * x1"},

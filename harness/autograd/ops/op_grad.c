@@ -34,13 +34,16 @@ static int output_dest(struct det_engine *e, struct det_node *n, const struct gr
 int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
              const struct grad_outputs *o, struct det_err *err)
 {
+    const struct det_call given = *c;
     int rc = 0, k = 0;
     for (; rc == 0 && k < o->count; k++)
-        rc = output_dest(e, n, o, k, &c->out[k], err);
+        rc = given.out[k] ? 0 : output_dest(e, n, o, k, &c->out[k], err);
     if (rc == 0)
         rc = det__run(e, c, err);
     for (int i = 0; i < k; i++) {
         struct det_tensor *t = n->in[o->to[i]];
+        if (given.out[i])
+            continue;
         if (rc == 0 && op_wants_grad(t))
             rc = det__grad_add(e, t, c->out[i], err);
         else

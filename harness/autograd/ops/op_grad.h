@@ -15,7 +15,8 @@ struct grad_outputs {
     int to[DET_CALL_OUT_MAX];
     unsigned must; /* bit k: the kernel needs output k also where nobody wants it */
 };
-/* Runs c and gives what it wrote to the node's inputs; an output that nobody wants is NULL. */
+/* Runs c and gives what it wrote to the node's inputs; an output that nobody wants is NULL. Those
+ * that c has already are the caller's. */
 DET_MUST int grad_run(struct det_engine *e, struct det_node *n, struct det_call *c,
                       const struct grad_outputs *o, struct det_err *err);
 /* The usual rule: the gradient of input i, where it wants one, is what c gives. */

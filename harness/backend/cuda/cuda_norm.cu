@@ -285,11 +285,48 @@ __device__ static void team_sums(cuda_two<T> (&r)[ROWS], int lanes, int turn)
     }
 }
 
+/* A thread's pack of a row. */
+template <typename X>
+struct pack_of_row {
+    typedef typename X::real real;
+    typename slopes<X>::raw raw;
+    typename X::raw have; /* what dx is added to */
+    real mean, invstd;
+    int64_t at; /* -1: none */
+
+    __device__ cuda_two<real> sums(const slopes<X> &k, const real *scale) const
+    {
+        real dy[X::width], xhat[X::width];
+        cuda_two<real> sum = {0, 0};
+        k.normal(raw, mean, invstd, dy, xhat);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++) {
+            sum.a += dy[i] * scale[i];
+            sum.b += dy[i] * scale[i] * xhat[i];
+        }
+        return sum;
+    }
+    /* dx, by the row's means; adds to the sums of the columns. */
+    __device__ void slope(const slopes<X> &k, const real *scale, cuda_two<real> mean_of, real *dx,
+                          real *db, real *dw) const
+    {
+        real dy[X::width], xhat[X::width];
+        k.normal(raw, mean, invstd, dy, xhat);
+        CUDA_UNROLL
+        for (int i = 0; i < X::width; i++) {
+            db[i] += dy[i];
+            dw[i] += dy[i] * xhat[i];
+            dx[i] += invstd * (dy[i] * scale[i] - mean_of.a - xhat[i] * mean_of.b);
+        }
+    }
+};
+
 /* A team of `lanes` threads takes every teams-th row, and leaves the sums of its columns: what of
  * x and dy a warp keeps for its row would leave no registers for these. */
 template <typename X>
 struct all_slopes {
     typedef typename X::real real;
+    typedef pack_of_row<X> row;
     static constexpr int width = X::width, blocks = width > 4 ? 2 : 3; /* of an SM */
     slopes<X> k;
     X have, dx;
@@ -299,12 +336,6 @@ struct all_slopes {
     bool rms;
     real *parts; /* [teams, 2, n]: of dy, and of dy times the normalised x */
 
-    struct row {
-        typename slopes<X>::raw raw;
-        typename X::raw have;
-        real mean, invstd;
-        int64_t at; /* -1: none */
-    };
     __device__ void load(row (&r)[ROWS], int64_t first, int64_t column) const
     {
         CUDA_UNROLL
@@ -320,39 +351,13 @@ struct all_slopes {
             r[u].invstd = invstd.load(i);
         }
     }
-    __device__ void meet(const row (&r)[ROWS], const real *scale, cuda_two<real> (&sum)[ROWS],
-                         int turn) const
-    {
-        real dy[width], xhat[width];
-        CUDA_UNROLL
-        for (int u = 0; u < ROWS; u++) {
-            sum[u] = {0, 0};
-            if (r[u].at < 0)
-                continue;
-            k.normal(r[u].raw, r[u].mean, r[u].invstd, dy, xhat);
-            CUDA_UNROLL
-            for (int i = 0; i < width; i++) {
-                sum[u].a += dy[i] * scale[i];
-                sum[u].b += dy[i] * scale[i] * xhat[i];
-            }
-        }
-        team_sums(sum, lanes, turn);
-    }
     __device__ void finish(const row &r, const real *scale, cuda_two<real> sum, real *db,
                            real *dw) const
     {
-        real dy[width], xhat[width], g[width];
-        real even = rms ? 0 : sum.a / (real)n, dot = sum.b / (real)n;
-        real old[width] = {};
+        real g[width] = {};
         if (have.p)
-            X::open(r.have, old);
-        k.normal(r.raw, r.mean, r.invstd, dy, xhat);
-        CUDA_UNROLL
-        for (int i = 0; i < width; i++) {
-            db[i] += dy[i];
-            dw[i] += dy[i] * xhat[i];
-            g[i] = old[i] + r.invstd * (dy[i] * scale[i] - even - xhat[i] * dot);
-        }
+            X::open(r.have, g);
+        r.slope(k, scale, {rms ? 0 : sum.a / (real)n, sum.b / (real)n}, g, db, dw);
         dx.store(r.at, g);
     }
     __device__ void operator()(int64_t block) const
@@ -367,7 +372,10 @@ struct all_slopes {
             row r[ROWS];
             cuda_two<real> sum[ROWS];
             load(r, first + team, column);
-            meet(r, scale, sum, turn);
+            CUDA_UNROLL
+            for (int u = 0; u < ROWS; u++)
+                sum[u] = r[u].at < 0 ? cuda_two<real>{0, 0} : r[u].sums(k, scale);
+            team_sums(sum, lanes, turn);
             CUDA_UNROLL
             for (int u = 0; u < ROWS; u++)
                 if (r[u].at >= 0)
