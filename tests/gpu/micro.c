@@ -2,7 +2,8 @@
  * What a device's kernels and copies cost, and whether they are right beyond 2^31 elements.
  *
  * usage: micro KIBIBYTES    a JSON object a line: operation, microseconds of a call, GB/s of the
- *                           bytes that must be read and written at least; of attention TFLOP/s
+ *                           bytes that must be read and written at least; of attention and
+ *                           convolutions TFLOP/s
  *        micro --large N    tensors of N elements and a little more, and large products
  *
  * DET_DEVICE names the device, else it is the CPU.
@@ -317,6 +318,7 @@ int main(int argc, char **argv)
         time_copies(e, (size_t)n << 10);
         time_attention(e, n >= 65536);
         time_norms(e, n >= 65536);
+        time_convolutions(e, n >= 65536);
     }
     if (det_engine_error(e, &err) < 0) {
         fprintf(stderr, "micro: %s\n", err.text);

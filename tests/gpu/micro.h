@@ -16,6 +16,9 @@ double time_us(struct det_engine *e, const struct operation *o, struct det_tenso
 /* Attention as GPT-2 has it, 8 x 12 heads of 1024 x 64; small where no GPU is to be timed. */
 void time_attention(struct det_engine *e, bool is_full);
 
+/* Convolutions of f32 as networks have them, each way; small where no GPU is to be timed. */
+void time_convolutions(struct det_engine *e, bool is_full);
+
 /* A line of it. */
 void report(const char *name, double us, double bytes);
 

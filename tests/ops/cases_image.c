@@ -9,6 +9,9 @@
 BUILD(conv, det_conv2d(e, in[0], in[1], in[2], NULL))
 BUILD(conv_stride, CONV(.stride = 2, .padding = 2))
 BUILD(conv_relu, CONV(.padding = 1, .relu = true))
+BUILD(conv_ways, CONV(.padding_hw = {1, 3}, .dilation_hw = {3, 2}))
+BUILD(conv_same, CONV(.same = true))
+BUILD(conv_far, CONV(.padding = 3))
 BUILD(conv_no_bias, CONV(.padding = 1))
 /* NHWC and back: a flatten after a convolution, as classifiers have it. */
 BUILD(conv_flatten, det_flatten(e, CONV(0), 1))
@@ -121,6 +124,20 @@ const struct op_case cases_image[] = {
      conv_relu, "F.relu(F.conv2d(x0, x1, x2, padding=1))"},
     {"conv2d", "large, by tiles, no padding", {IN(3, 48, 19, 20), IN(32, 48, 3, 3), IN(32)},
      conv, "F.conv2d(x0, x1, x2)"},
+    {"conv2d", "by tiles, odd sizes", {IN(3, 20, 13, 7), IN(36, 20, 3, 2), IN(36)},
+     conv, "F.conv2d(x0, x1, x2)"},
+    {"conv2d", "by tiles, wide", {IN(2, 24, 9, 11), IN(100, 24, 2, 3), IN(100)},
+     conv_relu, "F.relu(F.conv2d(x0, x1, x2, padding=1))"},
+    {"conv2d", "by tiles, stride", {IN(2, 16, 15, 14), IN(32, 16, 5, 5), IN(32)},
+     conv_stride, "F.conv2d(x0, x1, x2, 2, 2)"},
+    {"conv2d", "by tiles, directions", {IN(2, 28, 9, 12), IN(40, 28, 2, 3), IN(40)},
+     conv_ways, "F.conv2d(x0, x1, x2, 1, (1, 3), (3, 2))"},
+    {"conv2d", "by tiles, same", {IN(2, 16, 8, 9), IN(16, 16, 2, 4)},
+     conv_same, "F.conv2d(x0, x1, None, 1, 'same')"},
+    {"conv2d", "by tiles, 1x1", {IN(3, 48, 7, 5), IN(72, 48, 1, 1), IN(72)},
+     conv, "F.conv2d(x0, x1, x2)"},
+    {"conv2d", "by tiles, more padding than window", {IN(2, 16, 4, 5), IN(16, 16, 2, 2), IN(16)},
+     conv_far, "F.conv2d(x0, x1, x2, padding=3)"},
     {"conv2d", "then flatten", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)},
      conv_flatten, "F.conv2d(x0, x1, x2).flatten(1)"},
     {"layout", "images", {IN(2, 3, 5, 4), IN(5, 3, 2, 2), IN(5)},

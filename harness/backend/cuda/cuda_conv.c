@@ -1,10 +1,11 @@
 /*
  * Convolution by cuDNN (cuda_plan.h), NHWC activations of f32, bf16 or f16, sums in f32. Only what
  * cuDNN calls deterministic is used: the same seed gives the same bytes. What it has none
- * for, and all of f64, is cuda_conv_rows.cu's. Weights are plain (O, I, kH, kW) outside; cuDNN
- * wants them in the order of the activations, so each call reorders them, but for windows of 1 x 1,
- * where both orders are one. cuDNN pads both sides alike: what one side has more is padded (or cut
- * off) apart. Few channels of f16 and bf16 are folded (cuda_fold.h), but for x's gradient.
+ * for, and all of f64, is cuda_conv_rows.cu's; f32 of many channels is cuda_conv_tiles.cu's, but
+ * for weights' gradients. Weights are plain (O, I, kH, kW) outside; cuDNN wants them in the order
+ * of the activations, so each call reorders them, but for windows of 1 x 1, where both orders are
+ * one. cuDNN pads both sides alike: what one side has more is padded (or cut off) apart. Few
+ * channels of f16 and bf16 are folded (cuda_fold.h), but for x's gradient.
  */
 #include "cuda_fold.h"
 #include "cuda_plan.h"
@@ -224,6 +225,10 @@ static int weight_gradient(struct det_stream *s, const struct det_call *c, det_k
 
 int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
+    bool done = false;
+    int rc = cuda_tiles_conv2d(s, c, &done, err);
+    if (rc < 0 || done)
+        return rc;
     return conv2d(s, c, dnn_forward, err);
 }
 
@@ -234,6 +239,10 @@ int cuda_conv2d_f64(struct det_stream *s, const struct det_call *c, struct det_e
 
 int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
+    bool done = false;
+    int rc = cuda_tiles_conv2d_bwd_data(s, c, &done, err);
+    if (rc < 0 || done)
+        return rc;
     return gradient(s, c, c->in[0], dnn_backward_data, err);
 }
 

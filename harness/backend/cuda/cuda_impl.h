@@ -96,6 +96,12 @@ int cuda_casts(struct det_stream *s, const struct det_call *c, size_t n, struct 
 
 /* Convolution as products, without the bias: for any floating dtype, none of the tensors empty. */
 det_kernel_fn cuda_rows_conv2d, cuda_rows_conv2d_bwd_data, cuda_rows_conv2d_bwd_weight;
+/* Convolution of f32 by a kernel of our own, with the bias; *ret_done: false where another way is
+ * better. */
+int cuda_tiles_conv2d(struct det_stream *s, const struct det_call *c, bool *ret_done,
+                      struct det_err *err);
+int cuda_tiles_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, bool *ret_done,
+                               struct det_err *err);
 
 #define X(NAME, name) det_kernel_fn cuda_##name;
 DET_KERNELS(X)

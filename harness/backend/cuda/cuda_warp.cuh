@@ -54,6 +54,15 @@ __device__ __forceinline__ void cuda_copy16(void *to, const void *from, bool ins
                  : "memory");
 }
 
+/* The same by way of the SM's own cache, for what is read again. */
+__device__ __forceinline__ void cuda_copy16_near(void *to, const void *from, bool inside)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(inside ? 16 : 0)
+                 : "memory");
+}
+
 /* The same of 8 bytes. */
 __device__ __forceinline__ void cuda_copy8(void *to, const void *from, bool inside)
 {

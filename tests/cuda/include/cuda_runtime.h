@@ -75,6 +75,7 @@ void emulated_mma(float (*c)[4], int n, const uint32_t a[4], const uint32_t (*b)
                   float (*number)(uint16_t));
 /* Done when the thread waits. */
 void cuda_copy16(void *to, const void *from, bool inside);
+#define cuda_copy16_near cuda_copy16
 void cuda_copy8(void *to, const void *from, bool inside);
 void cuda_copies_wait(void);
 
