@@ -61,6 +61,9 @@ const struct det_err *db_error(const struct db_result *r); /* never NULL; text e
 const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
 const char *db_words(const struct db_result *r);    /* its own, without the statement; or "" */
 bool db_timed_out(const struct db_result *r);       /* the statement took longer than it may */
+/* Nobody could be asked, or at a bad moment: the same may go through later. A statement that took
+ * too long would do so again. */
+bool db_is_away(const struct db_result *r);
 int db_rows(const struct db_result *r);             /* rows returned */
 int64_t db_affected(const struct db_result *r);     /* rows written */
 /* The database will never take it, however often it is asked: its data, not the time, is why. */

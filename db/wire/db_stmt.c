@@ -201,6 +201,11 @@ bool db_timed_out(const struct db_result *r)
     return !strcmp(r->sqlstate, "57014");
 }
 
+bool db_is_away(const struct db_result *r)
+{
+    return r->rc == DET_EUNAVAIL && !db_timed_out(r);
+}
+
 int db_rows(const struct db_result *r)
 {
     return r->pg && !r->rc ? PQntuples(r->pg) : 0;

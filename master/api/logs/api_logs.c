@@ -66,7 +66,7 @@ static void on_state(void *arg, const struct db_result *r)
 {
     struct logs *l = arg;
     l->busy = false;
-    l->again = db_rc(r) == DET_EUNAVAIL;
+    l->again = db_is_away(r);
     l->asked = !l->again;
     if (db_rc(r) == 0)
         l->elsewhere = db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
@@ -122,7 +122,7 @@ static void on_lines(void *arg, const struct db_result *r)
     struct logs *l = arg;
     int n = db_rows(r);
     l->busy = false;
-    l->again = l->follow && db_rc(r) == DET_EUNAVAIL;
+    l->again = l->follow && db_is_away(r);
     if (l->again && !l->over)
         return;
     if (l->over || db_rc(r) < 0) {

@@ -38,7 +38,7 @@ static void on_fields(void *arg, const struct db_result *r)
 {
     struct fields *f = arg;
     f->busy = false;
-    if (!f->over && f->follow && db_rc(r) == DET_EUNAVAIL)
+    if (!f->over && f->follow && db_is_away(r))
         return;
     if (!f->over && db_rc(r) < 0)
         http_stream_error(f->stream, db_rc(r), db_error(r)->text);
@@ -57,7 +57,7 @@ static void fields_ask(struct fields *f, bool final)
 static void on_state(void *arg, const struct db_result *r)
 {
     struct fields *f = arg;
-    if (f->over || db_rc(r) == DET_EUNAVAIL) {
+    if (f->over || db_is_away(r)) {
         f->busy = false;
         if (f->over)
             fields_end(f);

@@ -145,7 +145,7 @@ static void on_news(void *arg, const struct db_result *r)
         stream_end(s);
         return;
     }
-    if (db_rc(r) == DET_EUNAVAIL) /* the next time */
+    if (db_is_away(r)) /* the next time */
         return;
     if (db_rc(r) < 0)
         http_stream_error(s->stream, db_rc(r), db_error(r)->text);

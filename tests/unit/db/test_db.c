@@ -27,6 +27,7 @@ struct got {
     int rc, rows;
     int64_t i64;
     char sqlstate[6];
+    bool is_away;
 };
 
 static void on_got(void *arg, const struct db_result *r)
@@ -37,6 +38,7 @@ static void on_got(void *arg, const struct db_result *r)
     g->rc = db_rc(r);
     g->rows = db_rows(r);
     snprintf(g->sqlstate, sizeof g->sqlstate, "%s", db_sqlstate(r));
+    g->is_away = db_is_away(r);
     if (g->rows)
         g->i64 = db_i64(r, 0, 0);
 }
@@ -281,6 +283,7 @@ static void test_outage(void **state)
     assert_true(loop_until(&loop, &r.done, 60000));
     assert_int_equal(w.rc, DET_EUNAVAIL);
     assert_int_equal(r.rc, DET_EUNAVAIL);
+    assert_true(w.is_away && r.is_away);
     is_up = false;
     assert_int_equal(pg_private_again(&pg), 0);
     assert_true(loop_until(&loop, &is_up, 60000));
@@ -716,6 +719,18 @@ static void equal_ones(bool search)
     assert_in_range(count("SELECT last_value FROM asked"), 3, 5);
 }
 
+/* Who waits for PostgreSQL to come back would ask for ever what takes too long each time. */
+static void test_too_long_is_not_away(void **state)
+{
+    struct got g;
+    assert_int_equal(count("SELECT 1 FROM set_config('statement_timeout', '50ms', false)"), 1);
+    query_wait("SELECT pg_sleep(20)", &g);
+    assert_int_equal(g.rc, DET_EUNAVAIL);
+    assert_string_equal(g.sqlstate, "57014");
+    assert_false(g.is_away);
+    count("SELECT 1 FROM set_config('statement_timeout', '30s', false)");
+}
+
 static void test_equal_reads(void **state)
 {
     equal_ones(false);
@@ -741,6 +756,7 @@ int main(void)
         cmocka_unit_test(test_done_is_on_disk),
         cmocka_unit_test(test_flusher_takes_the_writer_along),
         cmocka_unit_test(test_slow_read),
+        cmocka_unit_test(test_too_long_is_not_away),
         cmocka_unit_test(test_equal_reads),
         cmocka_unit_test(test_equal_searches),
         cmocka_unit_test(test_writes_to_dead_sessions),
