@@ -186,13 +186,14 @@ static struct autocast_entry *cast_of_weight(struct det_engine *e, struct det_te
 /* x in another dtype; a weight is cast once until autocast ends. */
 static struct det_tensor *cast(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype)
 {
-    struct autocast_entry *c = is_weight(x) ? cast_of_weight(e, x, dtype) : NULL;
+    bool kept = is_weight(x) && x->engine == e; /* of others nobody says that they were written */
+    struct autocast_entry *c = kept ? cast_of_weight(e, x, dtype) : NULL;
     if (c) {
         c->used = true;
         return c->to;
     }
     struct det_tensor *y = det_cast(e, x, dtype);
-    if (y && is_weight(x))
+    if (y && kept)
         vec_push(&e->casts, ((struct autocast_entry){.from = det_tensor_ref(x),
                                                      .to = det_tensor_ref(y),
                                                      .grad = e->no_grad == 0,

@@ -101,9 +101,12 @@ int det__tensor_rows(struct det_engine *e, enum det_dtype dtype, int ndim, const
     return 0;
 }
 
+#define ROWS_APART 8 /* elements */
+
 bool det__has_rows(const struct det_engine *e, const struct det_tensor *t)
 {
-    return e->backend->row_step && t->layout == DET_LAYOUT_STRIDED && det__row_step(t) > 0;
+    int64_t step = t->layout == DET_LAYOUT_STRIDED ? det__row_step(t) : 0;
+    return e->backend->row_step && step > 0 && step - t->dims[t->ndim - 1] < ROWS_APART;
 }
 
 int det__tensor_like(struct det_engine *e, const struct det_tensor *t, struct det_tensor **ret,

@@ -47,7 +47,8 @@ DET_MUST int det__tensor_new(struct det_engine *e, enum det_dtype dtype, enum de
 DET_MUST int det__tensor_rows(struct det_engine *e, enum det_dtype dtype, int ndim,
                               const int64_t *dims, int64_t step, struct det_tensor **ret,
                               struct det_err *err);
-/* Whether t has rows apart, and the device knows such. */
+/* Whether t has rows apart, but little (a gradient that lies so takes as much), and the device
+ * knows such. */
 bool det__has_rows(const struct det_engine *e, const struct det_tensor *t);
 /* The same shape, dtype and layout as t; dense. */
 DET_MUST int det__tensor_like(struct det_engine *e, const struct det_tensor *t,

@@ -34,12 +34,11 @@ static int layer_norm_onto(struct det_engine *e, struct det_node *n, struct det_
     TENSOR_OWN have = det__tensor_view(*grad, rows->ndim, rows->dims);
     TENSOR_OWN dx = det__tensor_view(sum, rows->ndim, rows->dims);
     c->in[5] = have, c->out[0] = dx;
-    rc = grad_run(e, n, c, o, err);
-    if (rc == 0 && shared) {
+    if (shared) { /* before other outputs are added to it */
         det_tensor_unref(*grad);
-        *grad = det_take(sum);
+        *grad = det_tensor_ref(sum);
     }
-    return rc;
+    return grad_run(e, n, c, o, err);
 }
 
 int grad_layer_norm(struct det_engine *e, struct det_node *n, struct det_tensor *dy,

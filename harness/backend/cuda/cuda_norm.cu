@@ -485,17 +485,18 @@ int cuda_layer_norm_bwd(struct det_stream *s, const struct det_call *c, struct d
     int by_x = cuda_packed({c->in[0], c->in[1], c->in[2], c->in[5], c->out[0]}, n), rc = 0;
     if (c->out[0] && (c->out[1] || c->out[2]) && fits_block(c, by_x))
         return cuda_run_packed<layer_norm_all>(by_x, s, c, err);
-    if (c->out[0])
-        rc = cuda_run_packed<layer_norm_dx>(by_x, s, c, err);
-    if (rc == 0 && (c->out[1] || c->out[2]))
+    if (c->out[1] || c->out[2]) /* first: without memory for it nothing is added to dx, either */
         rc = cuda_run_packed<layer_norm_dw>(cuda_packed({c->in[0], c->in[1]}, n), s, c, err);
+    if (rc == 0 && c->out[0])
+        rc = cuda_run_packed<layer_norm_dx>(by_x, s, c, err);
     return rc;
 }
 
 int cuda_layer_norm_bwd_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    int rc = c->out[0] ? layer_norm_dx::run<cuda_any<double>>(s, c, err) : 0;
-    if (rc == 0 && (c->out[1] || c->out[2]))
-        rc = layer_norm_dw::run<cuda_any<double>>(s, c, err);
+    bool of_columns = c->out[1] || c->out[2];
+    int rc = of_columns ? layer_norm_dw::run<cuda_any<double>>(s, c, err) : 0;
+    if (rc == 0 && c->out[0])
+        rc = layer_norm_dx::run<cuda_any<double>>(s, c, err);
     return rc;
 }

@@ -120,6 +120,25 @@ static void test_a_weight_that_was_written_is_cast_again(void **state)
     det_tensor_unref(w);
 }
 
+/* Nobody tells the engine that memory which is not its own was written. */
+static void test_what_is_not_the_engines_is_cast_each_time(void **state)
+{
+    struct det_engine *e = *state;
+    struct det_tensor *w = det_host_tensor(DET_F32, 2, (int64_t[]){4, 4}, NULL);
+    float *at = det_tensor_data(w);
+    w->requires_grad = true;
+    for (int k = 1; k < 3; k++) {
+        det_autocast_begin(e, DET_BF16);
+        for (int turn = 0; turn < 2; turn++) {
+            for (int i = 0; i < 16; i++)
+                at[i] = (float)(k + turn);
+            assert_true(through(e, w) == 4 * (k + turn));
+        }
+        det_autocast_end(e);
+    }
+    det_tensor_unref(w);
+}
+
 /* The sum of a convolution whose weight is w, backwards. */
 static void go_through(struct det_engine *e, struct det_tensor *w)
 {
@@ -230,6 +249,7 @@ int main(void)
         CASE(test_without_it_dtypes_do_not_mix),
         CASE(test_weights_are_cast_once_until_the_end),
         CASE(test_a_weight_that_was_written_is_cast_again),
+        CASE(test_what_is_not_the_engines_is_cast_each_time),
         CASE(test_a_stretch_may_go_backwards_twice),
         CASE(test_a_weight_that_is_cast_twice_is_remembered_once),
         cmocka_unit_test(test_memory_limit_is_named),
