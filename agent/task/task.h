@@ -85,7 +85,7 @@ enum task_mode { TASK_RUN, TASK_RECOVER };
 /* Runs dir's task on the calling thread, to its end. Process exit code. */
 int task_main(const char *dir, enum task_mode mode);
 
-/* ---- between task.c, task_start.c and task_end.c ---- */
+/* ---- between task.c, task_start.c, task_reap.c, task_drain.c, task_end.c and others ---- */
 /* Tells life what happened, and does what it asks for; from within that, once it is done. */
 void task_step(struct task *t, const struct tasklife_event *e);
 void task_happens(struct task *t, enum tasklife_event_kind kind);
@@ -95,6 +95,7 @@ void task_fails(struct task *t, enum tasklife_event_kind kind, struct link_exit 
 void task_begin(struct task *t);      /* from TASK_PREPARING on */
 void task_connect(struct task *t);    /* makes http and ship, if they are not there */
 void task_on_child(struct task *t);   /* SIGCHLD */
+bool task_has_exited(const struct task *t); /* ranks, steps and tracer; none may have begun */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_tell_running(struct task *t); /* to the agent, with what is known */
 void task_on_stall(struct task *t, const struct stall_found *s);
@@ -108,6 +109,12 @@ void task_stacks(struct task *t, void (*done)(struct task *t));
 void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
+/* What life asks for of that name. */
+void task_read_pipes(struct task *t);
+void task_send_reports(struct task *t);
+void task_hurry_reports(struct task *t);
+void task_send_log(struct task *t);
+void task_send_rest(struct task *t);
 void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
