@@ -295,7 +295,19 @@ void store_apply(struct sim *m, const struct core_effect *e)
     case CORE_DELETE_EXPERIMENT:
         delete_exp(m, e->exp_id);
         break;
-    default:
+    case CORE_SAVE_TIMELINE: /* nothing is decided by it; the others are no rows */
+    case CORE_REPLY:
+    case CORE_ORDER_START:
+    case CORE_ORDER_KILL:
+    case CORE_ORDER_STORE:
+    case CORE_PREEMPT:
+    case CORE_RENDEZVOUS:
+    case CORE_ALLOC_END:
+    case CORE_TASK_LOG:
+    case CORE_SEARCH_WAKE:
+    case CORE_GC_WANTED:
+    case CORE_NOTHING:
+    case CORE_EFFECT_KIND_COUNT:
         break;
     }
 }

@@ -181,7 +181,22 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
     case CORE_REPLY:
         sim_mix(m, (uint64_t)(-e->reply.code));
         break;
-    default:
+    case CORE_SAVE_EXP_STATE: /* what follows from the others is seen elsewhere */
+    case CORE_SAVE_SEARCH_SNAPSHOT:
+    case CORE_SAVE_AGENT:
+    case CORE_SAVE_STORE:
+    case CORE_SAVE_TIMELINE:
+    case CORE_SAVE_PARKED:
+    case CORE_DELETE_SEARCH_SNAPSHOT:
+    case CORE_DELETE_EXPERIMENT:
+    case CORE_PREEMPT:
+    case CORE_RENDEZVOUS:
+    case CORE_ALLOC_END:
+    case CORE_TASK_LOG:
+    case CORE_SEARCH_WAKE:
+    case CORE_GC_WANTED:
+    case CORE_NOTHING:
+    case CORE_EFFECT_KIND_COUNT:
         break;
     }
 }
