@@ -392,6 +392,28 @@ static void test_delete(void **state)
     assert_int_equal(world_count(&w, CORE_SAVE_ALLOCATION), 0);
 }
 
+/* Its checkpoints are still there: so are its rows, and it can be deleted again. */
+static void test_delete_that_fails(void **state)
+{
+    JSON_OWN config = world_config("{}");
+    JSON_OWN uuids = json_make("[s]", "u1");
+    struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
+    ev.gc = (struct core_gc){
+        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
+    assert_int_equal(world_step(&w, ev), 0);
+    const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
+    det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
+    struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
+    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
+                                    .state = CORE_TASK_ENDED, .exit = EXIT_CODE(1)};
+    world_step(&w, ex);
+    assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETE_FAILED);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
+    assert_int_equal(world_step(&w, ev), 0);
+    assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
+    assert_int_equal(world_count(&w, CORE_ORDER_START), 1);
+}
+
 /* The rows of a collection that still runs are its experiment's: they go together. */
 static void test_delete_waits_for_collections(void **state)
 {
@@ -535,6 +557,7 @@ int main(void)
         TEST(test_repeated_operation),
         TEST(test_wrong_operations),
         TEST(test_delete),
+        TEST(test_delete_that_fails),
         TEST(test_delete_waits_for_collections),
         TEST(test_delete_withdraws_collections),
         TEST(test_collection_that_lists),
