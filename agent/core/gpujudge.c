@@ -214,7 +214,7 @@ static void keep_calm(struct gpu_past *past, struct gpu_verdict *v, uint64_t now
         if (past->foreign_ms == 0 || since >= GPU_AGAIN_MS)
             past->calm_ms = 0;
         else if (before->state != LINK_SLOT_FOREIGN)
-            past->calm_ms = past->calm_ms == 0              ? GPU_CALM_MS
+            past->calm_ms = past->calm_ms == 0                ? GPU_CALM_MS
                             : past->calm_ms < GPU_CALM_MS_MAX ? past->calm_ms * 2
                                                               : GPU_CALM_MS_MAX;
         past->foreign_ms = now_ms;
@@ -240,8 +240,7 @@ struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, b
         past->settle_end_ms = 0;
     enum link_slot_state suspected = past->suspected;
     past->suspected = v.state;
-    if (v.state != LINK_SLOT_USABLE && !is_late && suspected != v.state &&
-        before->state != v.state)
+    if (v.state != LINK_SLOT_USABLE && !is_late && suspected != v.state && before->state != v.state)
         return *before;
     keep_calm(past, &v, now_ms, before);
     return v;

@@ -39,7 +39,7 @@ struct gpu_process {
 
 /* One look at a slot. Numbers are GPU_UNKNOWN where the driver does not say. */
 struct gpu_sight {
-    const char *lost;   /* why it could not be looked at, static; NULL: it was */
+    const char *lost;             /* why it could not be looked at, static; NULL: it was */
     uint64_t mem_total, mem_used; /* bytes; 0: not known */
     uint64_t ecc_uncorrected;     /* since the driver was loaded */
     bool remap_failed;
@@ -55,8 +55,8 @@ struct gpu_past {
     uint64_t mem_idle;              /* the least in use while nobody had it; 0: never seen */
     enum link_slot_state suspected; /* FOREIGN or HELD: by the last look */
     struct gpu_process named;       /* by the last verdict that names one */
-    uint64_t foreign_ms; /* when a foreign process was last seen, by a verdict; 0: never */
-    uint64_t calm_ms;    /* for how long after that it stays FOREIGN */
+    uint64_t foreign_ms;    /* when a foreign process was last seen, by a verdict; 0: never */
+    uint64_t calm_ms;       /* for how long after that it stays FOREIGN */
     uint64_t settle_end_ms; /* until when its last task's memory may be given back; 0: it was */
 };
 

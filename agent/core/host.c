@@ -282,12 +282,11 @@ static void on_start(struct host *h, const struct link_order *o)
  * gone. */
 static void answer_lost(struct host *h, const struct link_order *o)
 {
-    struct host_task t = {.alloc = (char *)o->alloc,
-                          .container = (char *)(o->container ? o->container : o->alloc),
-                          .state = HOST_OVER,
-                          .exit = {.reason = LINK_LOST,
-                                   .rank = -1,
-                                   .text = "the agent knows of no such task"}};
+    struct host_task t = {
+        .alloc = (char *)o->alloc,
+        .container = (char *)(o->container ? o->container : o->alloc),
+        .state = HOST_OVER,
+        .exit = {.reason = LINK_LOST, .rank = -1, .text = "the agent knows of no such task"}};
     host_tell(h, LINK_EV_EXIT, &t);
 }
 

@@ -23,11 +23,11 @@ struct host_task {
     int recoveries;
     int signal;       /* the last that was asked for; 0: none */
     int64_t exit_seq; /* of the event that tells the exit; 0: none is in the outbox */
-    bool is_silent; /* adopted and not heard of yet: it may have ended, its slots be another's */
-    VEC(json_t *) marks;   /* all, as the wire has them */
-    size_t marks_acked;    /* of them the master knows */
-    size_t marks_told;     /* of them are in an event; the newest of these has the number */
-    int64_t marks_seq;     /* or 0: none is on its way */
+    bool is_silent;   /* adopted and not heard of yet: it may have ended, its slots be another's */
+    VEC(json_t *) marks;       /* all, as the wire has them */
+    size_t marks_acked;        /* of them the master knows */
+    size_t marks_told;         /* of them are in an event; the newest of these has the number */
+    int64_t marks_seq;         /* or 0: none is on its way */
     struct link_silent silent; /* its phase is owned; NULL: no rank is */
     bool has_silence_news;
     json_t *held; /* WAITING: what to start; else NULL */
@@ -46,7 +46,7 @@ struct host_sight {
 #define HOST_DROPPED_MAX 64
 struct host {
     char *boot, *pool, *addr;
-    json_t *seen; /* of the master's life, or NULL */
+    json_t *seen;  /* of the master's life, or NULL */
     json_t *clock; /* ours beside the master's, or NULL */
     json_t *gpus;  /* not told yet, or NULL */
     VEC(struct link_slot) slots;

@@ -16,9 +16,11 @@ static int64_t post(struct host *h, json_t *event, bool is_hello)
 
 static struct link_task link_task_of(const struct host_task *t)
 {
-    return (struct link_task){
-        .alloc = t->alloc, .container = t->container, .state = host_state_told(t->state),
-        .exit = t->exit, .silent = t->silent};
+    return (struct link_task){.alloc = t->alloc,
+                              .container = t->container,
+                              .state = host_state_told(t->state),
+                              .exit = t->exit,
+                              .silent = t->silent};
 }
 
 /* What is not known yet goes with the event that makes its number. */

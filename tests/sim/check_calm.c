@@ -117,7 +117,8 @@ static void check_starts(struct sim *m, const struct core *c, const struct core_
             sim_fail(m, "I8: %s waits, and fits idle slots", a.id);
     }
     if (head.id && fits_one(c, &head))
-        sim_fail(m, "I8: %s is first in line and waits (%d), and fits idle slots", head.id, (int)head.wait);
+        sim_fail(m, "I8: %s is first in line and waits (%d), and fits idle slots", head.id,
+                 (int)head.wait);
 }
 
 /* I3: a kill that nothing resists has ended. */

@@ -23,8 +23,11 @@ static void check_search(struct sim *m, const struct stored_exp *e)
         json_array_append_new(trials, json_make("[I, s, I, o]", (json_int_t)t->id, t->request_id,
                                                 (json_int_t)t->seed, parse(t->hparams)));
     }
-    struct search_log log = {.config = config, .events = events, .trials = trials,
-                             .snapshot = snapshot, .snapshot_seq = e->snapshot_seq};
+    struct search_log log = {.config = config,
+                             .events = events,
+                             .trials = trials,
+                             .snapshot = snapshot,
+                             .snapshot_seq = e->snapshot_seq};
     struct search_verdict v;
     struct det_err err = {0};
     if (search_replay(&log, &v, &err) < 0)

@@ -12,7 +12,9 @@ static void cut_off(struct sim *m, int i)
     if (ways != 2)
         m->hosts[i].down_cut = until;
     sim_trace(m, "network   %s is cut off (%s) until %.3f s", m->hosts[i].id,
-              ways == 0 ? "both ways" : ways == 1 ? "from the master" : "to the master",
+              ways == 0   ? "both ways"
+              : ways == 1 ? "from the master"
+                          : "to the master",
               (double)until / 1000);
     hosts_break(m, i);
 }

@@ -41,17 +41,17 @@ static void report_slot(struct sim_host *h, int slot)
 {
     bool unfit = h->unfit & 1u << slot;
     if (h->agent && h->judges && !(h->unseen & 1u << slot))
-        host_on_slot(h->agent, &(struct link_slot_sight){
-                                   slot, unfit ? LINK_SLOT_AILING : LINK_SLOT_USABLE,
-                                   unfit ? SIM_AILS : ""});
+        host_on_slot(h->agent,
+                     &(struct link_slot_sight){slot, unfit ? LINK_SLOT_AILING : LINK_SLOT_USABLE,
+                                               unfit ? SIM_AILS : ""});
 }
 
 static void look_later(struct sim *m, struct sim_host *h, int slot)
 {
     h->unseen |= 1u << slot;
     sim_later(m, 1 + (int64_t)sim_random(m, 2000),
-              (struct msg){.kind = M_LOOK, .index = h->index, .task = (uint64_t)slot,
-                           .conn = h->process});
+              (struct msg){
+                  .kind = M_LOOK, .index = h->index, .task = (uint64_t)slot, .conn = h->process});
 }
 
 static void on_look(struct sim *m, struct sim_host *h, int slot)
@@ -83,9 +83,9 @@ static enum link_store_state look_at_store(const struct sim *m, const struct sim
 static void report_store(const struct sim *m, struct sim_host *h, enum link_store_state state)
 {
     if (h->agent && h->watches)
-        host_on_store(h->agent, &(struct link_store){
-                                    SIM_STORE, state == LINK_STORE_PRESENT ? m->marker : NULL,
-                                    state, ""});
+        host_on_store(h->agent, &(struct link_store){SIM_STORE,
+                                                     state == LINK_STORE_PRESENT ? m->marker : NULL,
+                                                     state, ""});
 }
 
 /* Where the file system is not mounted nothing can be made: the mount point is read-only. */
@@ -237,8 +237,11 @@ enum word { WORD_RUNNING, WORD_ENDED, WORD_GONE };
 
 static void say(struct sim *m, const struct task *t, enum word word)
 {
-    sim_later(m, 1, (struct msg){.kind = M_WORD, .index = t->host, .task = t->uid,
-                                 .conn = m->hosts[t->host].process << 2 | word});
+    sim_later(m, 1,
+              (struct msg){.kind = M_WORD,
+                           .index = t->host,
+                           .task = t->uid,
+                           .conn = m->hosts[t->host].process << 2 | word});
 }
 
 void hosts_hear_running(struct sim *m, const struct task *t)
@@ -259,8 +262,8 @@ void hosts_hear_gone(struct sim *m, const struct task *t)
 /* Whether its rank is silent just now: it decides nothing, and takes nothing from the seed. */
 static void tell_silence(const struct sim *m, struct host *agent, const struct task *t)
 {
-    const struct link_silent s = {.phase = "training", .rank = t->node, .silent_ms = 10000,
-                                  .timeout_ms = 60000};
+    const struct link_silent s = {
+        .phase = "training", .rank = t->node, .silent_ms = 10000, .timeout_ms = 60000};
     bool is = (uint64_t)m->now_ms / 1000 % 3 == t->uid % 3 && t->phase != P_ENDED;
     host_on_silent(agent, t->alloc, is ? &s : NULL);
 }

@@ -259,9 +259,10 @@ static int take_events(struct sim *m, struct master *s, const struct sim_host *h
 static void answer(struct sim *m, int host, uint64_t conn, struct answer a)
 {
     if (!hosts_cut_down(m, host))
-        sim_later(m, 1 + (int64_t)sim_random(m, 10),
-                  (struct msg){.kind = M_ANSWER, .index = host, .conn = conn,
-                               .data = det_memdup(&a, sizeof a)});
+        sim_later(
+            m, 1 + (int64_t)sim_random(m, 10),
+            (struct msg){
+                .kind = M_ANSWER, .index = host, .conn = conn, .data = det_memdup(&a, sizeof a)});
 }
 
 void links_acked(struct sim *m, const struct waiter *w)
@@ -289,8 +290,11 @@ static void take(struct sim *m, struct master *s, const struct sim_host *h, cons
         answer(m, h->index, msg->conn, (struct answer){p->number, 0, rc});
     else
         master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK},
-                    (struct waiter){.token = ++m->next_token, .host = h->index, .conn = msg->conn,
-                                    .post = p->number, .ack = seen < 0 ? 0 : seen});
+                    (struct waiter){.token = ++m->next_token,
+                                    .host = h->index,
+                                    .conn = msg->conn,
+                                    .post = p->number,
+                                    .ack = seen < 0 ? 0 : seen});
 }
 
 /* One that the agent gave up may arrive all the same. */
@@ -314,8 +318,8 @@ static void on_post(struct sim *m, struct sim_host *h, struct msg *msg)
 static void flush(struct sim *m, struct sim_host *h, struct sim_link *l)
 {
     for (size_t i = 0; l->stream && i < l->orders.n; i++) {
-        struct msg order = {.kind = M_ORDER, .index = h->index, .conn = l->stream,
-                            .data = l->orders.v[i]};
+        struct msg order = {
+            .kind = M_ORDER, .index = h->index, .conn = l->stream, .data = l->orders.v[i]};
         int64_t at = m->now_ms + 1 + (int64_t)sim_random(m, 20);
         h->order_ms = at > h->order_ms ? at : h->order_ms;
         sim_later(m, h->order_ms - m->now_ms, order);
@@ -386,8 +390,8 @@ bool links_start(struct sim *m, const struct master *s, const struct core_start 
     int host = hosts_find(m, in->agent_id);
     det_cleanup(buf_finish) struct buf task = BUF_INIT;
     struct buf line = BUF_INIT;
-    const struct link_order o = {.seq = s->links[host].next_seq++, .alloc = in->alloc_id,
-                                 .container = in->container};
+    const struct link_order o = {
+        .seq = s->links[host].next_seq++, .alloc = in->alloc_id, .container = in->container};
     add_open(&task, in->task);
     json_add_key(&task, "env");
     buf_add_str(&task, in->env);
@@ -412,8 +416,8 @@ void links_store(struct sim *m, const struct master *s, const struct core_store_
 {
     int host = hosts_find(m, in->agent_id);
     JSON_OWN known = in->known ? json_parse(in->known, strlen(in->known), NULL) : NULL;
-    const struct link_watch w = {.place = in->place, .id = in->id, .known = known,
-                                 .make = in->make};
+    const struct link_watch w = {
+        .place = in->place, .id = in->id, .known = known, .make = in->make};
     add_order(m, s, host,
               line_of(&(struct link_order){
                   .kind = LINK_STORE, .seq = s->links[host].next_seq++, .watch = w}));

@@ -6,8 +6,8 @@
 
 static void later(struct sim *m, const struct task *t, int64_t in_ms, enum tasklife_event_kind kind)
 {
-    sim_later(m, in_ms, (struct msg){.kind = M_LIFE, .task = t->uid, .index = (int)kind,
-                                     .conn = t->lives});
+    sim_later(m, in_ms,
+              (struct msg){.kind = M_LIFE, .task = t->uid, .index = (int)kind, .conn = t->lives});
 }
 
 /* Nothing of it computes or asks any more. */

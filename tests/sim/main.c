@@ -91,11 +91,10 @@ static void show(const char *what, const struct sim_result *r)
     printf("%s: %lld events, %lld experiments, %lld trials, %lld runs, %lld crashes, %lld "
            "takeovers, %lld other faults, %lld refused writes, %lld parked, "
            "%lld batches sent again, %lld requests put off, %lld virtual h; trace %016llx\n",
-           what, (long long)r->events, (long long)r->exps, (long long)r->trials,
-           (long long)r->runs, (long long)r->crashes, (long long)r->takeovers,
-           (long long)r->faults, (long long)r->refused, (long long)r->parked,
-           (long long)r->again, (long long)r->unavailable, (long long)r->hours,
-           (unsigned long long)r->trace);
+           what, (long long)r->events, (long long)r->exps, (long long)r->trials, (long long)r->runs,
+           (long long)r->crashes, (long long)r->takeovers, (long long)r->faults,
+           (long long)r->refused, (long long)r->parked, (long long)r->again,
+           (long long)r->unavailable, (long long)r->hours, (unsigned long long)r->trace);
 }
 
 static void add(struct sim_result *all, const struct sim_result *r)
@@ -124,7 +123,8 @@ static int explain(const struct sim_options *o)
     struct sim_result r = {0};
     again.trace = true;
     bool passed = !o->trace && run_apart(&again, &r);
-    fprintf(stderr, "sim: seed %llu failed%s; run it again with --seed %llu --events %lld --trace\n",
+    fprintf(stderr,
+            "sim: seed %llu failed%s; run it again with --seed %llu --events %lld --trace\n",
             (unsigned long long)o->seed, passed ? ", and then passed: it is not deterministic" : "",
             (unsigned long long)o->seed, (long long)o->events);
     return 1;

@@ -96,8 +96,8 @@ void master_crash(struct sim *m, struct master *s)
     master_end(m, s);
     if (s->index == m->leader)
         sim_later(m, sim_random(m, 3) ? 1000 : (int64_t)sim_random(m, 40000),
-                  (struct msg){.kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS),
-                               .conn = s->life});
+                  (struct msg){
+                      .kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS), .conn = s->life});
 }
 
 void master_freeze(struct sim *m, struct master *s, int64_t ms)

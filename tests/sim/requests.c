@@ -90,8 +90,8 @@ void request_arrive(struct sim *m, struct msg *msg)
         ev.op.metric = metric;
     if (ev.kind == CORE_EV_CHECKPOINT)
         ev.checkpoint.uuid = r->uuid;
-    struct waiter w = {.token = r->token ? r->token : ++m->next_token, .host = -1,
-                       .task = r->token ? r->task : 0};
+    struct waiter w = {
+        .token = r->token ? r->token : ++m->next_token, .host = -1, .task = r->token ? r->task : 0};
     if (!imap_get(s->waiters, w.token)) /* one that came twice is asked once */
         master_post(m, s, &ev, w);
 }

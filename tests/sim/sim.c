@@ -122,8 +122,7 @@ static bool is_quiet(struct sim *m)
     size_t n = core_jobs(s->core, NULL, &ids);
     free(ids);
     for (int i = 0; i < m->hosts_n; i++)
-        if (!core_agent_get(s->core, m->hosts[i].id, &v) || !v.connected ||
-            v.slots_free != v.slots)
+        if (!core_agent_get(s->core, m->hosts[i].id, &v) || !v.connected || v.slots_free != v.slots)
             return false;
     return n == 0 && !core_alloc_at(s->core, 0, &a);
 }

@@ -46,11 +46,11 @@
 
 enum {
     MASTERS = 3,
-    LEASE_MS = 25000,    /* agent_reconnect_wait */
-    SILENCE_MS = 10000,  /* of a link: it counts as broken */
-    TAKEOVER_MS = 5000,  /* of a silent leader */
-    NOTICE_MS = 3000,    /* of a PostgreSQL that hangs */
-    RETRY_MS = 2000,     /* an unanswered request is asked again */
+    LEASE_MS = 25000,      /* agent_reconnect_wait */
+    SILENCE_MS = 10000,    /* of a link: it counts as broken */
+    TAKEOVER_MS = 5000,    /* of a silent leader */
+    NOTICE_MS = 3000,      /* of a PostgreSQL that hangs */
+    RETRY_MS = 2000,       /* an unanswered request is asked again */
     CALM_MS = 4 * 3600000, /* after the last fault everything ends in this, */
     CALM_EVENTS = 100000,  /* and in so many events; plus 100 for each trial */
     LINE_MAX_ = 200
@@ -83,18 +83,18 @@ struct stored_exp {
     VEC(char *) log;                     /* all of them, for I5 */
     VEC(int64_t) trials;                 /* in order */
     bool deleted, is_custom;
-    bool continued;                      /* it ended, and went on */
-    int64_t parked;                      /* the epoch whose master writes it no more; 0: none */
+    bool continued; /* it ended, and went on */
+    int64_t parked; /* the epoch whose master writes it no more; 0: none */
 };
 struct stored_alloc;
 struct stored_trial {
     struct row_trial r;
-    int64_t crashes;       /* of its own that were made to happen */
+    int64_t crashes; /* of its own that were made to happen */
     int64_t last_write_run, started_run;
     const struct stored_alloc *alloc; /* of its newest run */
-    bool untold;           /* of its checkpoint the master has yet to hear */
-    bool gave_up;          /* it exited early, and as if all were well */
-    int64_t parked;        /* the epoch whose master writes it no more; 0: none */
+    bool untold;                      /* of its checkpoint the master has yet to hear */
+    bool gave_up;                     /* it exited early, and as if all were well */
+    int64_t parked;                   /* the epoch whose master writes it no more; 0: none */
 };
 struct stored_alloc {
     struct row_allocation r;
@@ -106,11 +106,11 @@ struct store {
     size_t allocs_live;                /* those before are all terminated */
     struct map *alloc_by_id;
     VEC(struct row_agent) agents;
-    char ckpt_id[UUID_STR_MAX];        /* what the masters know the checkpoint store by; "": not */
-    int64_t number;                    /* of the leader's last batch */
-    int64_t epoch, searched;           /* the experiment whose search heard of something last */
+    char ckpt_id[UUID_STR_MAX]; /* what the masters know the checkpoint store by; "": not */
+    int64_t number;             /* of the leader's last batch */
+    int64_t epoch, searched;    /* the experiment whose search heard of something last */
     int64_t down_from, down_until, slow_until; /* PostgreSQL is away; commits take long */
-    int64_t hung_from, hung_until;  /* it is there and does nothing */
+    int64_t hung_from, hung_until;             /* it is there and does nothing */
 };
 void store_init(struct store *s);
 void store_finish(struct store *s);
@@ -135,15 +135,35 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
 
 /* ---- messages: what happens when ---- */
 enum msg_kind {
-    M_USER, M_FAULT, M_CLIENTS,
+    M_USER,
+    M_FAULT,
+    M_CLIENTS,
     /* masters: .index; void when .conn is not its life */
-    M_TURN, M_APPLY, M_ORPHAN, M_TOLD, M_TICK, M_WAKE, M_TAKEOVER,
+    M_TURN,
+    M_APPLY,
+    M_ORPHAN,
+    M_TOLD,
+    M_TICK,
+    M_WAKE,
+    M_TAKEOVER,
     /* hosts: .index, .conn */
-    M_DIAL, M_POST, M_POST_LATE, M_ANSWER, M_STREAM, M_ORDER,
-    M_LINK_DOWN, M_DIAL_BY, /* .task: the master */
-    M_WORD, M_LOOK, M_SLOT, M_MOUNT, M_AGENT_BACK, M_HOST_BACK,
+    M_DIAL,
+    M_POST,
+    M_POST_LATE,
+    M_ANSWER,
+    M_STREAM,
+    M_ORDER,
+    M_LINK_DOWN,
+    M_DIAL_BY, /* .task: the master */
+    M_WORD,
+    M_LOOK,
+    M_SLOT,
+    M_MOUNT,
+    M_AGENT_BACK,
+    M_HOST_BACK,
     /* tasks: .task */
-    M_TASK, M_REQUEST,
+    M_TASK,
+    M_REQUEST,
     M_LIFE, /* and .index: of enum tasklife_event_kind; void when .conn is not its life */
     M_KIND_COUNT
 };
@@ -159,27 +179,27 @@ void sim_later(struct sim *m, int64_t in_ms, struct msg msg);
 /* ---- master.c, driver.c ---- */
 struct waiter {
     uint64_t token, task, conn;
-    int host;                 /* -1: a harness or a user */
-    uint64_t post;            /* the host's request, */
-    int64_t ack;              /* with events up to this one */
+    int host;                  /* -1: a harness or a user */
+    uint64_t post;             /* the host's request, */
+    int64_t ack;               /* with events up to this one */
     enum core_event_kind kind; /* of the event, and whom it was about: for I2 */
     int64_t id, length;
 };
 struct master {
     int index;
-    struct core *core;        /* NULL: down, or standing by */
+    struct core *core; /* NULL: down, or standing by */
     uint64_t life;
     int64_t epoch, offset_ms; /* its monotonic clock is the simulator's plus this */
     int64_t boot_ms, frozen_until, tick_at;
-    int64_t turn_at;          /* when it takes its next turn; 0: when something comes */
-    struct batch batch;       /* the real rules */
-    size_t checked;           /* of its effects */
-    bool is_promised;         /* that another event follows the last one */
-    int64_t sent_ms;          /* its transaction */
-    size_t bad_row;           /* which the store will refuse; SIZE_MAX: none */
-    struct batch_told told;   /* on its way from the store */
-    struct imap *waiters;     /* token -> struct waiter */
-    struct sim_link *links;   /* one for each host */
+    int64_t turn_at;        /* when it takes its next turn; 0: when something comes */
+    struct batch batch;     /* the real rules */
+    size_t checked;         /* of its effects */
+    bool is_promised;       /* that another event follows the last one */
+    int64_t sent_ms;        /* its transaction */
+    size_t bad_row;         /* which the store will refuse; SIZE_MAX: none */
+    struct batch_told told; /* on its way from the store */
+    struct imap *waiters;   /* token -> struct waiter */
+    struct sim_link *links; /* one for each host */
 };
 struct master *master_leader(struct sim *m);
 int64_t master_wall_us(struct sim *m);
@@ -210,21 +230,21 @@ void driver_orphan_free(void *orphan);
 
 /* ---- hosts.c: hosts with an agent each, whose core is the real one ---- */
 struct host;
-struct sim_dial {             /* the agent's end of the link */
-    uint64_t conn;            /* number of the connection */
-    uint64_t post;            /* of the request in flight; 0: none */
-    int master;               /* it goes to */
+struct sim_dial {  /* the agent's end of the link */
+    uint64_t conn; /* number of the connection */
+    uint64_t post; /* of the request in flight; 0: none */
+    int master;    /* it goes to */
     bool is_paused, is_greeted, has_stream;
 };
 struct sim_host {
     int index;
     char id[24];
-    const char *pool;         /* "": the default one */
+    const char *pool; /* "": the default one */
     int slots;
     bool alive;
-    struct host *agent;       /* NULL: its process is not there */
-    uint64_t process;         /* number of that */
-    bool is_performing;       /* what the agent's core asks for */
+    struct host *agent; /* NULL: its process is not there */
+    uint64_t process;   /* number of that */
+    bool is_performing; /* what the agent's core asks for */
     struct sim_dial dial;
     int64_t lost_ms;          /* when the master last counted it as lost */
     int64_t order_ms;         /* when the last order on its way arrives */
@@ -233,10 +253,10 @@ struct sim_host {
     VEC(struct task *) tasks; /* those that have a directory */
     bool looks;               /* at the checkpoint store, when it is told to */
     bool watches, mounted;
-    bool judges;              /* it says which slots are not usable; others are older */
-    unsigned unfit, unseen;   /* a bit for each of these; and of those not looked at */
+    bool judges;            /* it says which slots are not usable; others are older */
+    unsigned unfit, unseen; /* a bit for each of these; and of those not looked at */
 };
-#define SIM_STORE "/ckpt"     /* the one checkpoint store, on a file system that hosts mount */
+#define SIM_STORE "/ckpt" /* the one checkpoint store, on a file system that hosts mount */
 /* The agent's process comes, finds what runs, and dials. */
 void hosts_begin(struct sim *m, int index, int64_t in_ms);
 void hosts_finish(struct sim_host *h);
@@ -261,14 +281,14 @@ bool hosts_cut_down(const struct sim *m, int index);
 const char *hosts_boot(struct sim *m, char out[UUID_STR_MAX]); /* a new one */
 
 /* ---- links.c: between agents and masters ---- */
-struct sim_link {             /* a master's end */
+struct sim_link { /* a master's end */
     char boot[UUID_STR_MAX];
-    int64_t seen;             /* highest event taken; -1: none of this boot */
-    int64_t next_seq;         /* of orders */
-    VEC(char *) orders;       /* that wait for the stream */
-    uint64_t stream;          /* the connection that has it; 0: none */
-    int64_t dial_by_ms;       /* no stream yet: lost after this; 0: not waiting */
-    bool here;                /* the core was told hello and not yet lost */
+    int64_t seen;       /* highest event taken; -1: none of this boot */
+    int64_t next_seq;   /* of orders */
+    VEC(char *) orders; /* that wait for the stream */
+    uint64_t stream;    /* the connection that has it; 0: none */
+    int64_t dial_by_ms; /* no stream yet: lost after this; 0: not waiting */
+    bool here;          /* the core was told hello and not yet lost */
 };
 void links_dial(struct sim *m, struct sim_host *h, int64_t in_ms);
 /* The agent is gone, its master hears of it. */
@@ -290,8 +310,16 @@ void links_msg_free(struct msg *msg);
 
 /* ---- tasks.c: a container and its harness ---- */
 enum phase {
-    P_STARTING, P_RENDEZVOUS, P_PASSIVE, P_OPERATION, P_TRAIN, P_COMPLETE, P_FINAL,
-    P_ACK, P_PREEMPTED, P_ENDED
+    P_STARTING,
+    P_RENDEZVOUS,
+    P_PASSIVE,
+    P_OPERATION,
+    P_TRAIN,
+    P_COMPLETE,
+    P_FINAL,
+    P_ACK,
+    P_PREEMPTED,
+    P_ENDED
 };
 struct task {
     uint64_t uid;
@@ -299,25 +327,25 @@ struct task {
     int host, node, nodes;
     VEC(int) slots;
     int64_t trial, run, length;
-    bool has_store;           /* it knows its checkpoint store by an id */
+    bool has_store; /* it knows its checkpoint store by an id */
     bool gc, met, preempt, has_begun, has_run;
-    bool stopped;             /* nothing of it runs, its exit is told */
-    bool is_dead;             /* it has no det-task (any more) */
-    struct tasklife life;     /* of its det-task */
-    uint64_t lives;           /* det-tasks that have ended */
+    bool stopped;         /* nothing of it runs, its exit is told */
+    bool is_dead;         /* it has no det-task (any more) */
+    struct tasklife life; /* of its det-task */
+    uint64_t lives;       /* det-tasks that have ended */
     int64_t begun_ms;
-    bool is_performing;       /* what life asks for */
-    bool is_gone;             /* the last strike left nothing of it */
-    int64_t tick_ms;          /* when life is told of its deadline; 0: never yet */
-    int64_t killed_ms;        /* when it was first to be killed; 0: not */
-    enum phase phase;         /* of its harness */
+    bool is_performing; /* what life asks for */
+    bool is_gone;       /* the last strike left nothing of it */
+    int64_t tick_ms;    /* when life is told of its deadline; 0: never yet */
+    int64_t killed_ms;  /* when it was first to be killed; 0: not */
+    enum phase phase;   /* of its harness */
     double progress, metric;
-    uint64_t waiting;         /* request token awaited, 0: none */
+    uint64_t waiting; /* request token awaited, 0: none */
     int64_t asked_ms;
-    int answer;               /* of the last request */
+    int answer; /* of the last request */
     bool answered;
     struct core_exit exit;
-    struct task *next;        /* of the same allocation */
+    struct task *next; /* of the same allocation */
 };
 struct task *task_create(struct sim *m, int host, const char *alloc, const char *container);
 void task_begin(struct sim *m, struct task *t); /* by a new det-task */
@@ -347,7 +375,7 @@ struct master *request_reach(struct sim *m, const struct task *t);
 
 /* ---- setup.c ---- */
 void setup_hosts(struct sim *m);
-void setup_options(struct sim *m); /* after the hosts */
+void setup_options(struct sim *m);     /* after the hosts */
 const char *setup_pool(struct sim *m); /* one of those there are */
 
 /* ---- client.c: whoever runs the custom searches ---- */
@@ -395,7 +423,7 @@ struct sim {
     struct sim_options in;
     uint64_t rng, seq, next_uid, next_token, next_conn;
     int64_t now_ms, exps_made, calm_at;
-    bool calm;                /* no more faults and no more new work */
+    bool calm; /* no more faults and no more new work */
     struct core_options o;
     struct core_pool_options red; /* one of the pools, and the quotas, of o */
     struct core_quota quotas[2];
@@ -407,11 +435,11 @@ struct sim {
     int hosts_n;
     char marker[UUID_STR_MAX]; /* in the checkpoints' file system; "": none yet */
     VEC(struct msg) heap;
-    struct imap *tasks;       /* uid -> task */
-    struct map *by_alloc;     /* allocation -> its first task */
-    struct map *started;      /* ids of containers that ever went to work */
-    struct map *given_up;     /* and of allocations that were given up for an agent's silence */
-    struct map *ending;       /* when it was first seen that they end; for I3 */
+    struct imap *tasks;   /* uid -> task */
+    struct map *by_alloc; /* allocation -> its first task */
+    struct map *started;  /* ids of containers that ever went to work */
+    struct map *given_up; /* and of allocations that were given up for an agent's silence */
+    struct map *ending;   /* when it was first seen that they end; for I3 */
     struct sim_result got;
     char (*lines)[LINE_MAX_]; /* the last of the trace */
     size_t lines_n;

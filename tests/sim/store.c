@@ -111,8 +111,11 @@ void store_ended(struct store *s, const struct stored_exp *e, struct core_contin
         events[i] = (struct row_search_event){e->r.id, (int64_t)i + 1, e->log.v[i]};
     for (size_t i = 0; i < e->trials.n; i++)
         trials[i] = store_trial(s, e->trials.v[i])->r;
-    *ret = (struct core_continue){.row = e->r, .events = events, .events_n = e->log.n,
-                                  .trials = trials, .trials_n = e->trials.n};
+    *ret = (struct core_continue){.row = e->r,
+                                  .events = events,
+                                  .events_n = e->log.n,
+                                  .trials = trials,
+                                  .trials_n = e->trials.n};
 }
 
 static int restore_exp(struct core *c, const struct stored_exp *e, bool search, struct det_err *err)
@@ -142,8 +145,7 @@ static int restore_allocs(struct core *c, struct store *s, struct det_err *err)
 {
     VEC(const struct row_allocation *) live = {0};
     int rc = 0;
-    while (s->allocs_live < s->allocs.n &&
-           s->allocs.v[s->allocs_live]->r.state == ALLOC_TERMINATED)
+    while (s->allocs_live < s->allocs.n && s->allocs.v[s->allocs_live]->r.state == ALLOC_TERMINATED)
         s->allocs_live++;
     for (size_t i = s->allocs_live; i < s->allocs.n; i++)
         if (s->allocs.v[i]->r.state != ALLOC_TERMINATED)

@@ -97,8 +97,7 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
     struct stored_trial *t = store_trial(&m->store, r->id);
     if (r->is_new) {
         skip_trials(m, r->id, r->experiment_id);
-        if (t || (size_t)r->id != m->store.trials.n + 1 ||
-            !store_exp(&m->store, r->experiment_id))
+        if (t || (size_t)r->id != m->store.trials.n + 1 || !store_exp(&m->store, r->experiment_id))
             sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
         t = det_zalloc(sizeof *t);
         vec_push(&m->store.trials, t);
@@ -194,8 +193,8 @@ static void delete_snapshot(struct sim *m, int64_t exp_id)
     e->snapshot = NULL;
     e->snapshot_seq = 0;
     for (size_t i = 0; i < e->log.n; i++)
-        vec_push(&e->events, (struct row_search_event){exp_id, (int64_t)i + 1,
-                                                       det_strdup(e->log.v[i])});
+        vec_push(&e->events,
+                 (struct row_search_event){exp_id, (int64_t)i + 1, det_strdup(e->log.v[i])});
 }
 
 /* And what hangs on it. */

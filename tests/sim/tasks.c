@@ -242,8 +242,8 @@ static void run_train(struct sim *m, struct task *t)
     t->progress += 1 + (double)sim_random(m, 20);
     if (t->progress > (double)t->length)
         t->progress = (double)t->length;
-    struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = t->trial, .run_id = t->run,
-                            .units = t->progress};
+    struct core_event ev = {
+        .kind = CORE_EV_PROGRESS, .trial_id = t->trial, .run_id = t->run, .units = t->progress};
     request_send(m, t, ev, 0);
     if (sim_random(m, 4) == 0) {
         if (is_store_away(m, t))

@@ -28,12 +28,12 @@ static json_t *halving(struct sim *m, int64_t length)
 {
     static const char *const modes[] = {"aggressive", "standard", "conservative"};
     bool adaptive = sim_random(m, 2);
-    json_t *j = json_make("{s:s, s:{s:I}, s:i, s:i, s:f, s:b, s:b}", "name",
-                          adaptive ? "adaptive_asha" : "async_halving", "max_length", "batches",
-                          length, "max_trials", trials_of(m), "max_concurrent_trials",
-                          (int)sim_random(m, 8), "divisor", 2.0 + (double)sim_random(m, 3),
-                          "stop_once", (int)sim_random(m, 2), "smaller_is_better",
-                          (int)sim_random(m, 2));
+    json_t *j =
+        json_make("{s:s, s:{s:I}, s:i, s:i, s:f, s:b, s:b}", "name",
+                  adaptive ? "adaptive_asha" : "async_halving", "max_length", "batches", length,
+                  "max_trials", trials_of(m), "max_concurrent_trials", (int)sim_random(m, 8),
+                  "divisor", 2.0 + (double)sim_random(m, 3), "stop_once", (int)sim_random(m, 2),
+                  "smaller_is_better", (int)sim_random(m, 2));
     json_set(j, adaptive ? "max_rungs" : "num_rungs",
              json_integer(1 + (json_int_t)sim_random(m, 4)));
     json_set(j, "mode", json_string(modes[sim_random(m, 3)]));
@@ -96,13 +96,14 @@ static void set_agent(struct sim *m, bool enabled)
 {
     struct sim_host *h = &m->hosts[sim_random(m, (uint64_t)m->hosts_n)];
     struct core_event ev = {.kind = CORE_EV_AGENT_SET};
-    ev.agent_set = (struct core_agent_set){.agent_id = h->id, .enabled = enabled,
+    ev.agent_set = (struct core_agent_set){.agent_id = h->id,
+                                           .enabled = enabled,
                                            .drain = sim_random(m, 2),
                                            .slot = (int)sim_random(m, (uint64_t)h->slots + 1) - 1};
     post(m, ev);
 }
 
-static void delete(struct sim *m)
+static void delete (struct sim *m)
 {
     if (!m->store.exps.n)
         return;
@@ -112,8 +113,8 @@ static void delete(struct sim *m)
     JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
     JSON_OWN uuids = sim_random(m, 2) ? json_array() : json_make("[s]", "u");
     struct core_event ev = {.kind = sim_random(m, 3) ? CORE_EV_EXP_DELETE : CORE_EV_EXP_GC};
-    ev.gc = (struct core_gc){.exp_id = e->r.id, .owner_id = 1, .job_id = e->r.job_id,
-                             .config = config, .uuids = uuids};
+    ev.gc = (struct core_gc){
+        .exp_id = e->r.id, .owner_id = 1, .job_id = e->r.job_id, .config = config, .uuids = uuids};
     post(m, ev);
 }
 
@@ -145,8 +146,10 @@ static void go_on(struct sim *m)
 static void patch(struct sim *m)
 {
     struct core_event ev = {.kind = CORE_EV_EXP_PATCH, .exp_id = some_exp(m)};
-    ev.patch = (struct core_patch){.has_priority = true, .priority = 1 + (int)sim_random(m, 99),
-                                   .has_weight = true, .weight = 0.5 + (double)sim_random(m, 4),
+    ev.patch = (struct core_patch){.has_priority = true,
+                                   .priority = 1 + (int)sim_random(m, 99),
+                                   .has_weight = true,
+                                   .weight = 0.5 + (double)sim_random(m, 4),
                                    .has_max_slots = sim_random(m, 4) == 0,
                                    .max_slots = (int64_t)sim_random(m, 9) - 1};
     if (ev.patch.max_slots == 0)
@@ -191,7 +194,7 @@ void user_act(struct sim *m)
     else if (dice < 76)
         set_agent(m, dice % 3 != 0);
     else if (dice < 84)
-        delete(m);
+        delete (m);
     else if (dice < 89)
         patch(m);
     else if (dice < 96)
@@ -211,8 +214,8 @@ static void enable_all(struct sim *m)
     for (int i = 0; i < m->hosts_n; i++)
         for (int slot = -1; slot < m->hosts[i].slots; slot++) {
             struct core_event ev = {.kind = CORE_EV_AGENT_SET};
-            ev.agent_set = (struct core_agent_set){.agent_id = m->hosts[i].id, .slot = slot,
-                                                   .enabled = true};
+            ev.agent_set =
+                (struct core_agent_set){.agent_id = m->hosts[i].id, .slot = slot, .enabled = true};
             post(m, ev);
         }
 }

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -52,6 +53,7 @@ LAYERS = {
 ANYTHING = ("tests", "bench")
 BANNED = r"strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca|atoi|strtok|pkill|killall" \
     r"|time(?=\(NULL)"  # lags what files are stamped with by a tick: clk_wall_us
+FORMATTED = ("agent/core/", "tests/sim/")
 HELD_IN = "harness/backend/cpu/dnnl/dnnl_prim.c"
 HELD = r"dnnl_sgemm|dnnl_primitive_execute"  # run with signals held, by prim_sgemm() and prim_run() there
 
@@ -90,6 +92,20 @@ def check_layers(top, files):
                 continue
             if homes and not any(h == a or h.startswith(a + "/") for h in homes for a in allowed):
                 yield f, n, f"includes {m.group(1)} of {'/'.join(sorted(homes))}, which {me} may not see"
+
+
+def check_format(top, files):
+    """Where Debian 12's clang-format is: others break some lines otherwise."""
+    if not shutil.which("clang-format"):
+        return
+    version = subprocess.run(["clang-format", "--version"], text=True, capture_output=True).stdout
+    if "version 14." not in version:
+        return
+    held = [f for f in files if f.startswith(FORMATTED)]
+    r = subprocess.run(["clang-format", "--dry-run", *held], cwd=top, text=True, capture_output=True)
+    lines = dict(reversed(re.findall(r"^(\S+?):(\d+):\d+: warning", r.stderr, re.M)))
+    for path in sorted(lines):
+        yield path, int(lines[path]), "is not as clang-format has it: clang-format -i"
 
 
 def check_shadows(top, files):
@@ -211,7 +227,7 @@ def check_one_loop(top):
 def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
-    bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files),
+    bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files), *check_format(top, files),
            *check_banned(top, files), *check_errors(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS), *check_schema(top)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")
