@@ -30,12 +30,23 @@ static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f
     "ELSE position($12 IN l.log) > 0 END) "
 /* clang-format on */
 
+/* What the times say of where reading begins: past lines that need no look. */
+#define UP(beyond)   "AND l.id > " beyond " ORDER BY l.id LIMIT $14::bigint"
+#define DOWN(bounds) "AND " bounds " ORDER BY l.id DESC LIMIT $14::bigint"
+
+static const char *log_sql(const struct db_log_filter *f)
+{
+    if (f->desc)
+        return f->before_us ? LOG_WHERE DOWN("l.id <= (SELECT log_upto($1, $10::timestamptz, $13::bigint))")
+                            : LOG_WHERE DOWN("($13::bigint = 0 OR l.id < $13::bigint)");
+    return f->after_us ? LOG_WHERE UP("(SELECT log_since($1, $11::timestamptz, $13::bigint))")
+                       : LOG_WHERE UP("$13::bigint");
+}
+
 void db_log_read(struct db *db, const struct db_log_filter *f, int64_t beyond, int64_t n, db_cb *cb,
                  void *arg)
 {
-    const char *sql = f->desc ? LOG_WHERE "AND ($13::bigint = 0 OR l.id < $13::bigint) "
-                                          "ORDER BY l.id DESC LIMIT $14::bigint"
-                              : LOG_WHERE "AND l.id > $13::bigint ORDER BY l.id LIMIT $14::bigint";
+    const char *sql = log_sql(f);
     if (f->search)
         db_query_search(db, sql, log_args(DB_ARGS, f, beyond, n), cb, arg);
     else

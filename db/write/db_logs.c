@@ -4,7 +4,9 @@
 #include "clk.h"
 #include "db_call.h"
 #include "json.h"
+#include "mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *opt_text(const char *s)
@@ -78,4 +80,28 @@ void db_logs_add(struct db_tx *tx, const struct db_log_line *lines, size_t n)
     lines_text(lines, n, &text);
     db_tx_add(tx, insert, db_text_arg(DB_ARGS, buf_str(&text), text.len));
     buf_finish(&text);
+}
+
+struct marking {
+    struct db *db;
+    char *task_id;
+};
+
+/* Whether more is to be marked, asked or done. A failure ends it: who reads next begins again. */
+static void on_marks(void *arg, const struct db_result *r)
+{
+    struct marking *m = arg;
+    if (db_rc(r) == 0 && db_rows(r) && db_bool(r, 0, 0)) {
+        db_write(m->db, "SELECT mark_old_log($1)", db_str_arg(DB_ARGS, m->task_id), on_marks, m);
+        return;
+    }
+    free(m->task_id);
+    free(m);
+}
+
+void db_logs_mark(struct db *db, const char *task_id)
+{
+    struct marking *m = det_zalloc(sizeof *m);
+    *m = (struct marking){db, det_strdup(task_id)};
+    db_query(db, "SELECT log_lags($1)", db_str_arg(DB_ARGS, task_id), on_marks, m);
 }

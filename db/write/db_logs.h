@@ -26,5 +26,8 @@ void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_
 /* The same as statements of a transaction. */
 struct db_tx;
 void db_logs_add(struct db_tx *tx, const struct db_log_line *lines, size_t n);
+/* Makes the marks (db/functions/logs.sql) that a log of an older release lacks, in the background,
+ * a portion at a time. New lines get theirs as they are written. */
+void db_logs_mark(struct db *db, const char *task_id);
 
 #endif

@@ -58,9 +58,11 @@ static const char count_sql[] =
 /* A portion of a partitioned table is picked by key: ctid names a row of one partition only. */
 static const char *const delete_sql[RETENTION_KINDS] = {
     [RETENTION_LOGS] =
+        "WITH task AS (SELECT t.task_id FROM trials t JOIN experiments e ON e.id = t.experiment_id "
+        "WHERE t.id = $1::bigint AND " OVER(LOG_DAYS("$3::bigint")) "), "
+        "marks AS (DELETE FROM log_marks WHERE task_id = (SELECT task_id FROM task)) "
         "DELETE FROM task_logs WHERE id IN (SELECT x.id FROM task_logs x WHERE x.task_id = "
-        "(SELECT t.task_id FROM trials t JOIN experiments e ON e.id = t.experiment_id "
-        "WHERE t.id = $1::bigint AND " OVER(LOG_DAYS("$3::bigint")) ") ORDER BY x.id " PORTION ")",
+        "(SELECT task_id FROM task) ORDER BY x.id " PORTION ")",
     [RETENTION_METRICS] =
         "WITH " KEEP ", " DOUBT ", k AS (SELECT x.grp, x.steps, x.run_id FROM trials t, metrics x "
         "WHERE " OF_TRIAL " AND " BATCHES("x") " " PORTION ") "

@@ -115,14 +115,15 @@ void db_save_parked(struct db_tx *tx, const struct row_parked *r)
               db_bool_arg(a, r->has_ended));
 }
 
+#define TASKS                                                                                      \
+    "(SELECT task_id FROM trials WHERE experiment_id = $1::integer UNION "                         \
+    "SELECT task_id FROM allocations WHERE experiment_id = $1::integer)"
+
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id)
 {
     struct db_args *a = db_i64_arg(DB_ARGS, exp_id);
-    db_tx_add(tx,
-              "DELETE FROM task_logs WHERE task_id IN (SELECT task_id FROM trials WHERE "
-              "experiment_id = $1::integer UNION SELECT task_id FROM allocations WHERE "
-              "experiment_id = $1::integer)",
-              a);
+    db_tx_add(tx, "DELETE FROM task_logs WHERE task_id IN " TASKS, a);
+    db_tx_add(tx, "DELETE FROM log_marks WHERE task_id IN " TASKS, a);
     db_tx_add(tx,
               "DELETE FROM trial_timeline WHERE trial_id IN (SELECT id FROM trials WHERE "
               "experiment_id = $1::integer)",

@@ -40,7 +40,7 @@ REASONS = {
     "experiment_sums_pkey": TRIGGERED, "experiments_pkey": COUNTED, "label_counts_pkey": TRIGGERED, "lives_pkey": COUNTED,
     "metric_chunks_pkey": TRIGGERED, "metric_heads_pkey": TRIGGERED, "profiler_metrics_pkey": COUNTED, "projects_pkey": COUNTED,
     "search_events_pkey": COUNTED, "search_snapshots_pkey": UPSERT, "settings_pkey": UPSERT, "stores_pkey": UPSERT,
-    "strays_pkey": COUNTED, "task_logs_pkey": COUNTED, "trial_timeline_pkey": UPSERT, "trials_pkey": COUNTED,
+    "strays_pkey": COUNTED, "task_logs_pkey": COUNTED, "log_marks_pkey": TRIGGERED, "trial_timeline_pkey": UPSERT, "trials_pkey": COUNTED,
     "user_sessions_pkey": "a digest of a random token", "users_pkey": COUNTED, "workspaces_pkey": COUNTED,
     "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",
@@ -137,6 +137,10 @@ class Drive:
         twice(self.user, "post_view", {"name": "v", "address": "/det/experiments"})
         refused(self.user, "post_view", {"name": "w", "address": "/det/experiments", "workspaceId": 99999})
 
+    def logs(self):
+        task = self.c.sql(f"SELECT task_id FROM trials WHERE id = {self.trial}")
+        self.user.call("post_task_logs", {"logs": [{"task_id": task, "log": "a line\n"}] * 2000})
+
     def models(self):
         twice(self.user, "post_model", {"name": "m"})
         refused(self.user, "post_model", {"name": "M"})
@@ -195,6 +199,7 @@ DRIVEN = {
                        "projects_workspace_id_fkey"],
     Drive.templates: ["templates_pkey", "templates_workspace_id_fkey"],
     Drive.views: ["page_views_once"],
+    Drive.logs: ["task_logs_marked"],
     Drive.models: ["models_name"],
     Drive.move: ["experiments_project_id_fkey"],
     Drive.agents: ["agent_settings_pkey"],

@@ -6,6 +6,7 @@
  */
 #include "api_logs.h"
 #include "api_util.h"
+#include "db_logs.h"
 #include "db_trial_read.h"
 #include "hub.h"
 #include "shell.h"
@@ -210,6 +211,8 @@ void logs_stream(struct shell *sh, struct http_req *req, const struct db_log_fil
     }
     l->stream = http_stream_begin(req, NULL, on_wake, l);
     logs_next(l);
+    if (f->before_us || f->after_us)
+        db_logs_mark(sh->db, f->task_id);
 }
 
 bool logs_query(struct http_req *req, struct db_log_filter *f, int64_t *limit, bool *follow)

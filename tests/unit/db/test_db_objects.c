@@ -97,15 +97,18 @@ static void test_changed(void **state)
     assert_string_equal(ask("SELECT count(*) FROM functions_laid WHERE hash = 'former'"), "0");
 }
 
-/* What the migrations left is what is built in: no table is locked for it. */
+/* What the migrations left, which is all but what came later, is what is built in: no table is
+ * locked for it. */
+#define LEFT                                                                                       \
+    "SELECT sum(oid::bigint) FROM pg_trigger WHERE NOT tgisinternal AND tgname <> "                \
+    "'task_logs_marked'"
 static void test_left(void **state)
 {
     char was[256];
-    snprintf(was, sizeof was, "%s",
-             ask("SELECT sum(oid::bigint) FROM pg_trigger WHERE NOT tgisinternal"));
+    snprintf(was, sizeof was, "%s", ask(LEFT));
     ask("DELETE FROM functions_laid");
     migrate();
-    assert_string_equal(ask("SELECT sum(oid::bigint) FROM pg_trigger WHERE NOT tgisinternal"), was);
+    assert_string_equal(ask(LEFT), was);
     assert_string_not_equal(ask("SELECT count(*) FROM functions_laid WHERE what LIKE 'trigger%'"),
                             "0");
 }
