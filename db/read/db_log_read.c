@@ -37,8 +37,9 @@ static struct db_args *log_args(struct db_args *a, const struct db_log_filter *f
 static const char *log_sql(const struct db_log_filter *f)
 {
     if (f->desc)
-        return f->before_us ? LOG_WHERE DOWN("l.id <= (SELECT log_upto($1, $10::timestamptz, $13::bigint))")
-                            : LOG_WHERE DOWN("($13::bigint = 0 OR l.id < $13::bigint)");
+        return f->before_us
+                   ? LOG_WHERE DOWN("l.id <= (SELECT log_upto($1, $10::timestamptz, $13::bigint))")
+                   : LOG_WHERE DOWN("l.id < coalesce(nullif($13::bigint, 0), 9223372036854775807)");
     return f->after_us ? LOG_WHERE UP("(SELECT log_since($1, $11::timestamptz, $13::bigint))")
                        : LOG_WHERE UP("$13::bigint");
 }
