@@ -55,3 +55,8 @@ export function asText(l: Line, plain: (text: string) => string): string {
     const rank = l.rank === null ? "" : ` [rank=${l.rank}]`;
     return `[${l.time}]${rank} ${l.level ? l.level + ": " : ""}${plain(l.text)}\n`;
 }
+
+/* The last microsecond before a time: what is after it may be of that time. */
+export function justBefore(time: Date): string {
+    return new Date(time.getTime() - 1).toISOString().replace("Z", "999Z");
+}

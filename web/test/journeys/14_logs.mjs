@@ -21,6 +21,10 @@ async function jumps(page, trial) {
     await marked.waitFor();
     const [id, time] = [Number(await marked.getAttribute("data-line")), await marked.locator(".log-time").innerText()];
     check(id <= Number(result.id) && local(new Date(time.replace(" ", "T"))) === local(second), `went to line ${id} of ${time}`);
+    const later = new Date(second.getTime() + 3_600_000);
+    await api("POST", "/task/logs", { logs: [{ taskId: (await api("GET", `/trials/${trial}`)).trial.taskId, timestamp: later.toISOString(), log: "on the second\n" }] });
+    await at(later);
+    await page.locator(".log-line.marked").getByText("on the second").waitFor();
     await at(new Date(2001, 0, 1));
     await page.getByText("The log begins here.").waitFor();
     await at(new Date(Date.now() + 86_400_000));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain, spans, visible } from "../../src/ui/ansi";
 import { bytes, count, number, percent, value } from "../../src/ui/format";
-import { asText, line, merge, trim, type Line } from "../../src/ui/loglines";
+import { asText, line, merge, trim, type Line, justBefore } from "../../src/ui/loglines";
 import { ago, between, duration, full } from "../../src/ui/time";
 
 test("numbers in four digits", () => {
@@ -49,6 +49,11 @@ test("hostile lines stay text and show what they hide", () => {
 });
 
 const lines = (...ids: number[]): Line[] => ids.map((id) => line({ id: String(id), log: `l${id}\n`, level: "LOG_LEVEL_INFO", timestamp: "t" }));
+
+test("the microsecond before a time", () => {
+    assert.equal(justBefore(new Date("2026-01-01T00:00:00Z")), "2025-12-31T23:59:59.999999Z");
+    assert.equal(justBefore(new Date("2026-01-01T00:00:00.500Z")), "2026-01-01T00:00:00.499999Z");
+});
 
 test("a window of lines grows at both ends, each line once", () => {
     const ids = (l: Line[]) => l.map((x) => x.id);

@@ -9,7 +9,7 @@ import { navigate, path, query } from "../../state/router";
 import { plain } from "../../ui/ansi";
 import { count } from "../../ui/format";
 import { LogLines } from "../../ui/log_view";
-import { asText, line, merge, trim, type Line } from "../../ui/loglines";
+import { asText, justBefore, line, merge, trim, type Line } from "../../ui/loglines";
 import "../../ui/parts.css";
 import { saveAs } from "../../ui/save";
 import { toast } from "../../ui/toasts";
@@ -168,9 +168,9 @@ async function download(id: string, view: LogView): Promise<void> {
     saveAs(`trial_${id}.log`, lines.map((l) => asText(l, plain)).join(""), "text/plain");
 }
 
-/* The first line at that time or after it; 0: there is none. */
+/* The first line at that time or after it; 0: there is none. Lines are asked for by the time that they are after. */
 async function lineAt(id: string, view: LogView, time: Date): Promise<number> {
-    const lines = await read(id, { ...filterOf(view), limit: 1, timestampAfter: time.toISOString() }, new AbortController().signal);
+    const lines = await read(id, { ...filterOf(view), limit: 1, timestampAfter: justBefore(time) }, new AbortController().signal);
     return lines[0]?.id ?? 0;
 }
 
