@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 #include <stdio.h>
+#include <uv.h>
 
 DET_DEFINE_CLEANUP(PGconn *, PQfinish)
 
@@ -14,10 +15,11 @@ static int run(PGconn *pg, const char *what, const char *sql, struct det_err *er
 {
     PGresult *r = PQexec(pg, sql);
     ExecStatusType st = PQresultStatus(r);
+    int code = db_objects_code(r);
     PQclear(r);
     if (st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK)
         return 0;
-    return det_fail(err, DET_EIO, "migration %s: %s", what, PQerrorMessage(pg));
+    return det_fail(err, code, "migration %s: %s", what, PQerrorMessage(pg));
 }
 
 static int version_read(PGconn *pg, int *ret, struct det_err *err)
@@ -40,12 +42,19 @@ static int apply(PGconn *pg, const struct db_migration *m, struct det_err *err)
     return rc == 0 ? run(pg, m->name, note, err) : rc;
 }
 
+/* Whoever writes to a table that this waits for waits behind it, and a vacuum or the making of an
+ * index may hold one for hours. So it gives way before the 2 s of a writer are over, though not
+ * before an automatic vacuum does so itself (deadlock_timeout, 1 s). */
+#define BEGIN "BEGIN; SET LOCAL lock_timeout = 1500"
+enum { AGAIN_MS = 3000 };
+
 /* m: may be NULL. With the last one come the functions, so that nobody finds its tables without
- * them. */
-static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, struct det_err *err)
+ * them. DET_ETIMEOUT: another time. */
+static int try_commit(PGconn *pg, const struct db_migration *m, bool with_objects,
+                      struct det_err *err)
 {
     const char *what = m ? m->name : "functions";
-    int rc = run(pg, what, "BEGIN", err);
+    int rc = run(pg, what, BEGIN, err);
     if (rc == 0 && m)
         rc = apply(pg, m, err);
     if (rc == 0 && with_objects)
@@ -53,6 +62,14 @@ static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, s
     if (rc == 0)
         return run(pg, what, "COMMIT", err);
     run(pg, what, "ROLLBACK", NULL);
+    return rc;
+}
+
+static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, struct det_err *err)
+{
+    int rc;
+    while ((rc = try_commit(pg, m, with_objects, err)) == DET_ETIMEOUT)
+        uv_sleep(AGAIN_MS);
     return rc;
 }
 

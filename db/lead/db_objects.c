@@ -36,14 +36,21 @@ DET_DEFINE_CLEANUP(PGresult *, PQclear)
     "JOIN pg_language l ON l.oid = p.prolang WHERE p.pronamespace = "                              \
     "current_schema()::regnamespace"
 
+int db_objects_code(const PGresult *failed)
+{
+    const char *state = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
+    return state && strcmp(state, "55P03") == 0 ? DET_ETIMEOUT : DET_EIO;
+}
+
 /* Rows or a command; the words of PostgreSQL after `what`. */
 static int ask(PGconn *pg, const char *what, const char *sql, PGresult **ret, struct det_err *err)
 {
     PGresult *r = PQexec(pg, sql);
     ExecStatusType st = PQresultStatus(r);
     if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK) {
+        int code = db_objects_code(r);
         PQclear(r);
-        return det_fail(err, DET_EIO, "db/functions: %s: %s", what, PQerrorMessage(pg));
+        return det_fail(err, code, "db/functions: %s: %s", what, PQerrorMessage(pg));
     }
     *ret = r;
     return 0;

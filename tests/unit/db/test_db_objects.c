@@ -6,7 +6,10 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -152,10 +155,45 @@ static void test_newer(void **state)
     assert_string_not_equal(ask("SELECT min(number) FROM functions_laid"), "0");
 }
 
+/* In a process of its own: holds a table until somebody has waited for it, and has gone. */
+static void hold_table(void)
+{
+    PGconn *c = PQconnectdb(pg.uri);
+    PQclear(PQexec(c, "BEGIN; LOCK TABLE task_logs IN SHARE UPDATE EXCLUSIVE MODE"));
+    for (int want = 1; want >= 0; want--)
+        for (bool is_so = false; !is_so;) {
+            PGresult *r = PQexec(c, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation "
+                                    "= 'task_logs'::regclass");
+            is_so = PQresultStatus(r) != PGRES_TUPLES_OK ||
+                    strtol(PQgetvalue(r, 0, 0), NULL, 10) == want;
+            PQclear(r);
+        }
+    _exit(0);
+}
+
+/* Who writes gets his turn while a trigger waits for its table. */
+static void test_held(void **state)
+{
+    ask("UPDATE functions_laid SET hash = 'former' WHERE what = 'trigger task_logs_marked ON "
+        "task_logs'");
+    pid_t holder = fork();
+    if (holder == 0)
+        hold_table();
+    while (strcmp(ask("SELECT count(*) FROM pg_locks WHERE granted AND relation = "
+                      "'task_logs'::regclass"),
+                  "1") != 0)
+        ;
+    migrate();
+    int st = -1;
+    assert_int_equal(waitpid(holder, &st, 0), holder);
+    assert_int_equal(st, 0);
+    assert_string_equal(ask("SELECT count(*) FROM functions_laid WHERE hash = 'former'"), "0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_changed),
                                        cmocka_unit_test(test_left), cmocka_unit_test(test_stored),
-                                       cmocka_unit_test(test_newer)};
+                                       cmocka_unit_test(test_held), cmocka_unit_test(test_newer)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
