@@ -15,6 +15,7 @@
 #include "rank.h"
 #include "reports.h"
 #include "ports.h"
+#include "pystacks.h"
 #include "stackfold.h"
 #include "stall.h"
 #include "taskbox.h"
@@ -61,8 +62,10 @@ struct task {
     int deaths; /* of ranks (deaths.h) */
     pid_t stacks_of[16]; /* processes that tell where they are, each in its turn */
     size_t stacks_n, stacks_next;
-    int stacks_lines, stacks_before, stacks_ticks; /* of the process in hand; at the last look */
-    bool stacks_asked, stacks_told; /* any; the user's own line of the thread in hand */
+    struct pystacks *stacks;        /* what they write; NULL: nobody has asked */
+    const struct rank *stacks_rank; /* whose lines are kept */
+    size_t stacks_before;           /* lines of the process in hand at the last look */
+    int stacks_quiet, stacks_ticks;
     uv_timer_t stacks_timer; /* of the process in hand */
     void (*stacks_done)(struct task *t);
     struct rank *tracer;       /* a debugger that reads a rank's stacks */
@@ -105,8 +108,9 @@ void task_look_stop(struct task *t); /* the task ends */
 bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
 /* Has the Python processes write their stacks, then calls done, unless the task ends before. */
 void task_stacks(struct task *t, void (*done)(struct task *t));
-/* A line that a rank has printed may be one of these. */
-void task_stacks_line(struct task *t, const struct rank *r, const struct logline *l);
+/* A line that a rank has printed may be one of these: then it is kept for now. */
+bool task_stacks_keep(struct task *t, const struct rank *r, const struct logline *l);
+void task_stacks_end(struct task *t); /* nobody asks any more; what is kept is passed on */
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);
 /* What life asks for of that name. */

@@ -160,10 +160,9 @@ typedef void (*then_fn)(struct task *t);
 static then_fn take_looked(struct task *t)
 {
     then_fn looked = t->looked;
-    uv_timer_stop(&t->stacks_timer);
     uv_timer_stop(&t->look_by);
+    task_stacks_end(t);
     t->looked = NULL;
-    t->stacks_asked = false;
     if (t->tracer)
         rank_signal(t->tracer, SIGKILL);
     return looked;

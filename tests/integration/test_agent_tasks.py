@@ -305,15 +305,15 @@ def test_master_away(m, a):
 def test_stall(m, a):
     sign = ('import os, struct, time\nf = open(os.environ["DET_PROGRESS_FILE"], "r+b")\n'
             'f.write(struct.pack("<QQqI", 0x31474f5250544544, 4, time.monotonic_ns() // 10**6, 1)); f.flush()\n')
-    hang = "import determined, threading\ndef hang():\n    threading.Event().wait()\n" + sign + "hang()\n"
+    hang = "import determined, threading; threading.Thread(target=threading.Event().wait, daemon=True).start()\ndef hang():\n    threading.Event().wait()\n" + sign + "hang()\n"
     m.start("1.stall.1", ["python3", "hang.py"], {"hang.py": hang}, stall_timeout_ms=1500)
     e = m.wait_exit("1.stall.1")
     assert e["reason"] == "stalled" and "last batch 4" in e["text"], e
     m.wait_log("last batch 4")
     m.wait_log('hang.py", line 3 in hang')
     said = [x["log"] for x in m.logs if x["allocation_id"] == "1.stall.1"]
-    own, whole = (next(i for i, x in enumerate(said) if text in x) for text in (" is at hang.py, line 3, in hang", 'hang.py", line 3 in hang'))
-    assert own < whole, said  # the user's own line first
+    own, whole = (next(i for i, x in enumerate(said) if text in x) for text in (" is at hang.py, line 3, in hang", "(most recent call first)"))
+    assert own < whole, said  # the user's own line first, before all threads
     assert re.search(r"process \d+ is sleeping", e["text"]), e
     if shutil.which("gdb") or shutil.which("eu-stack"):
         m.wait_log(" thread: ")
