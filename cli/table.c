@@ -105,7 +105,7 @@ static void print_csv_field(const struct table *t, size_t col, const char *text)
     }
     if (quoted)
         putchar('"');
-    fputs(col + 1 < t->columns ? "," : "\r\n", stdout);
+    fputs(col + 1 < t->columns ? "," : "\n", stdout);
 }
 
 static void print_csv(const struct table *t)

@@ -10,7 +10,8 @@ struct table;
 struct table *table_create(const char *const *heads, size_t n);
 /* The next cell, row after row; the text is copied. */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* From here on tables are printed as CSV (RFC 4180), with their heads also when empty. */
+/* From here on tables are printed as CSV, with their heads also when empty: RFC 4180 but for its
+ * CR before each LF, which the next command of a shell would take for data. */
 void table_as_csv(void);
 bool table_is_csv(void);
 /* Prints to standard output and destroys. With no rows prints `empty` instead. */

@@ -3,12 +3,18 @@
 
 #include <string.h>
 
-/* Only the trial knows how many batches its epochs have; the progress of a single one tells. */
-static double target_by_progress(const json_t *trial, const json_t *experiment)
+/* Only the trial knows how many batches its epochs have: how far it says it is tells. One that says
+ * nothing of that may be alone in its experiment, whose progress is then its own. */
+static double target_by_progress(const json_t *trial, const json_t *experiment,
+                                 const json_t *length)
 {
+    double batches = json_num(trial, "totalBatchesProcessed", 0);
+    double units = json_num(trial, "unitsCompleted", 0);
+    double all = json_num(length, "epochs", json_num(length, "records", 0));
     double progress = json_num(experiment, "progress", 0);
-    bool alone = json_int(experiment, "numTrials", 0) == 1;
-    return alone && progress > 0 ? json_num(trial, "totalBatchesProcessed", 0) / progress : 0;
+    if (units > 0 && all > 0)
+        return batches * all / units;
+    return json_int(experiment, "numTrials", 0) == 1 && progress > 0 ? batches / progress : 0;
 }
 
 double trial_target(const json_t *trial, const json_t *experiment)
@@ -24,7 +30,7 @@ double trial_target(const json_t *trial, const json_t *experiment)
                      json_num(length, "epochs", 0) * json_num(config, "records_per_epoch", 0);
     if (per_batch > 0 && records > 0)
         return records / per_batch;
-    return target_by_progress(trial, experiment);
+    return target_by_progress(trial, experiment, length);
 }
 
 double trial_fraction(const json_t *trial, const json_t *experiment)

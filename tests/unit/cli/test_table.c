@@ -26,7 +26,7 @@ static void csv_quotes_what_needs_it(void **state)
     fflush(stdout);
     dup2(out, 1);
     assert_true(read(to[0], got, sizeof got - 1) > 0);
-    assert_string_equal(got, "N,TEXT\r\n1,\"a,\"\"b\"\" \"\r\nN,TEXT\r\n");
+    assert_string_equal(got, "N,TEXT\n1,\"a,\"\"b\"\" \"\nN,TEXT\n");
     close(to[0]);
     close(to[1]);
     close(out);

@@ -135,9 +135,26 @@ static void the_progress_of_a_single_trial_tells_its_length(void **state)
     is_long("{\"epochs\": 10}", "\"numTrials\": 2,", "", 0);
 }
 
+/* Of a length in epochs, where there are other trials beside it. */
+static void epochs_are_measured_by_what_the_trial_says(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    json_t *trial = json_array_get(t, 0);
+    json_object_set_new(json_obj(json_obj(e, "config"), "searcher"), "max_length",
+                        parsed("{\"epochs\": 8}"));
+    assert_true(trial_fraction(trial, e) == 0); /* it has said nothing yet */
+    json_set(trial, "unitsCompleted", json_null());
+    assert_true(trial_fraction(trial, e) == 0);
+    json_set(trial, "unitsCompleted", json_real(2));
+    assert_true(trial_target(trial, e) == 200);
+    assert_true(trial_fraction(trial, e) == 0.25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(epochs_are_measured_by_what_the_trial_says),
         cmocka_unit_test(it_fits_the_terminal),
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
         cmocka_unit_test(without_a_screen_it_is_a_line),
