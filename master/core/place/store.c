@@ -143,6 +143,7 @@ static bool is_watched(const struct store *s, const struct pool *p)
 }
 
 static void say_waits(struct core *c, struct store *s, struct alloc *a);
+static void say_all(struct core *c, struct store *s);
 
 void store_want(struct core *c, const struct alloc *a)
 {
@@ -211,13 +212,16 @@ void store_on_timer(struct core *c, struct store *s)
         set_sight(x, CORE_STORE_FAILED, "it was to make the store there and did not answer");
     end_asking(c, s);
     ask_one(c, s);
+    say_all(c, s);
 }
 
 void store_on_agent_gone(struct core *c, struct agent *a)
 {
     store_forget_agent(a);
-    for (size_t i = 0; i < c->stores.n; i++)
+    for (size_t i = 0; i < c->stores.n; i++) {
         ask_one(c, c->stores.v[i]);
+        say_all(c, c->stores.v[i]);
+    }
 }
 
 static void on_first(struct core *c, struct store *s, struct agent *a, const char *id)
@@ -261,10 +265,10 @@ static void wake_pools(struct store *s)
         s->pools.v[i]->dirty = true;
 }
 
-/* Once into each log, when all agents have looked and none has it. */
+/* Once into each log, when all agents have looked, none has it and none is making it. */
 static void say_waits(struct core *c, struct store *s, struct alloc *a)
 {
-    if (a->said_store || a->state != ALLOC_PENDING || !store_is_nowhere(s, a->pool))
+    if (a->said_store || a->state != ALLOC_PENDING || s->asked || !store_is_nowhere(s, a->pool))
         return;
     struct buf text = BUF_INIT;
     store_explain(s, a->pool, &text);

@@ -104,6 +104,7 @@ static void one_agent_makes_it(void **state)
     assert_string_equal(order(0)->agent_id, "b");
     sees("a", CORE_STORE_ABSENT, NULL, "nothing there");
     assert_int_equal(orders(), 0); /* b has the word */
+    assert_int_equal(logs("Waits"), 0); /* it is being made: nothing is wrong */
     assert_int_equal(starts(), 0);
     sees("b", CORE_STORE_PRESENT, ID, "");
     assert_string_equal(world_effect(&w, CORE_SAVE_STORE, 0)->store.id, ID);
@@ -132,6 +133,9 @@ static void the_word_goes_on(void **state)
     world_wait(&w, 31000); /* b hangs */
     assert_int_equal(orders(), 1);
     assert_string_equal(order(0)->agent_id, "a");
+    assert_int_equal(logs("Waits"), 0);
+    world_wait(&w, 31000); /* and so does a: nobody is left to make it */
+    assert_int_equal(logs("Waits: checkpoint store /tmp is on no agent"), 1);
 }
 
 /* The run itself says best why it cannot keep checkpoints. */
