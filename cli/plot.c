@@ -1,40 +1,12 @@
 #include "plot.h"
 
 #include "mem.h"
+#include "plot_range.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct range {
-    double x0, x1, y0, y1;
-    bool any;
-};
-
-static struct range range_of(const struct plot_line *lines, size_t n)
-{
-    struct range r = {0};
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < lines[i].n; k++) {
-            struct plot_point p = lines[i].v[k];
-            if (!isfinite(p.x) || !isfinite(p.y))
-                continue;
-            if (!r.any)
-                r = (struct range){p.x, p.x, p.y, p.y, true};
-            r.x0 = fmin(r.x0, p.x);
-            r.x1 = fmax(r.x1, p.x);
-            r.y0 = fmin(r.y0, p.y);
-            r.y1 = fmax(r.y1, p.y);
-        }
-    return r;
-}
-
-/* 0 to 1; a range without width is in the middle. */
-static double part(double v, double lo, double hi)
-{
-    return hi > lo ? (v / 2 - lo / 2) / (hi / 2 - lo / 2) : 0.5; /* halves: no overflow */
-}
 
 /* ---- dots ---- */
 
@@ -58,14 +30,15 @@ static void draw_between(struct dots *d, double x0, double y0, double x1, double
         set_dot(d, x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps);
 }
 
-static void draw_line(struct dots *d, const struct plot_line *line, const struct range *r)
+static void draw_line(struct dots *d, const struct plot_line *line, const struct plot_range *r)
 {
     bool joined = false;
     double x0 = 0, y0 = 0;
     for (size_t i = 0; i < line->n; i++) {
         struct plot_point p = line->v[i];
         bool good = isfinite(p.x) && isfinite(p.y);
-        double x = good ? part(p.x, r->x0, r->x1) : 0, y = good ? part(p.y, r->y0, r->y1) : 0;
+        double x = good ? plot_part(p.x, r->x0, r->x1) : 0,
+               y = good ? plot_part(p.y, r->y0, r->y1) : 0;
         if (good)
             draw_between(d, joined ? x0 : x, joined ? y0 : y, x, y);
         joined = good;
@@ -105,7 +78,7 @@ static void add_row(struct buf *out, const struct dots *d, struct plot_size size
 
 void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out)
 {
-    struct range r = range_of(lines, n);
+    struct plot_range r = plot_range_of(lines, n);
     if (!r.any) {
         buf_add_str(out, "no points\n");
         return;
@@ -127,88 +100,4 @@ void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, s
     snprintf(first, sizeof first, "%g", r.x0);
     buf_addf(out, "%11s %s%*g\n", "", first, size.columns - (int)strlen(first), r.x1);
     free(d.set);
-}
-
-/* ---- SVG ---- */
-
-enum { SVG_W = 720, SVG_H = 420, LEFT = 70, RIGHT = 150, TOP = 40, BOTTOM = 40 };
-static const char *const colours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
-                                      "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
-
-static void add_xml(struct buf *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<' || *text == '&' || *text == '>' || *text == '"')
-            buf_addf(out, "&#%d;", *text);
-        else if ((unsigned char)*text >= 0x20)
-            buf_add_ch(out, *text);
-}
-
-static double svg_x(const struct range *r, double x)
-{
-    return LEFT + part(x, r->x0, r->x1) * (SVG_W - LEFT - RIGHT);
-}
-
-static double svg_y(const struct range *r, double y)
-{
-    return SVG_H - BOTTOM - part(y, r->y0, r->y1) * (SVG_H - TOP - BOTTOM);
-}
-
-static void svg_text(struct buf *out, double x, double y, const char *anchor, const char *text)
-{
-    buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    add_xml(out, text);
-    buf_add_str(out, "</text>\n");
-}
-
-static void svg_axes(struct buf *out, const struct range *r)
-{
-    char text[32];
-    for (int i = 0; i <= 4; i++) {
-        double x = r->x0 * (1 - i / 4.0) + r->x1 * (i / 4.0);
-        double y = r->y0 * (1 - i / 4.0) + r->y1 * (i / 4.0);
-        buf_addf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, svg_y(r, y),
-                 SVG_W - RIGHT);
-        snprintf(text, sizeof text, "%.4g", y);
-        svg_text(out, LEFT - 6, svg_y(r, y) + 4, "end", text);
-        snprintf(text, sizeof text, "%.6g", x);
-        svg_text(out, svg_x(r, x), SVG_H - BOTTOM + 18, "middle", text);
-    }
-}
-
-static void svg_line(struct buf *out, const struct plot_line *line, size_t i, const struct range *r)
-{
-    const char *colour = colours[i % DET_ARRAY_LEN(colours)];
-    bool joined = false;
-    buf_add_str(out, "<path fill=\"none\" d=\"");
-    for (size_t k = 0; k < line->n; k++) {
-        struct plot_point p = line->v[k];
-        bool good = isfinite(p.x) && isfinite(p.y);
-        if (good)
-            buf_addf(out, "%c%.1f %.1f", joined ? 'L' : 'M', svg_x(r, p.x), svg_y(r, p.y));
-        joined = good;
-    }
-    buf_addf(out, "\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", colour);
-    if (TOP + 16 * (int)i > SVG_H - BOTTOM)
-        return;
-    buf_addf(out, "<path d=\"M%d %dh14\" stroke=\"%s\" stroke-width=\"3\"/>\n", SVG_W - RIGHT + 12,
-             TOP + 16 * (int)i, colour);
-    svg_text(out, SVG_W - RIGHT + 32, TOP + 16 * (int)i + 4, "start", line->name);
-}
-
-void plot_svg(const struct plot_line *lines, size_t n, const char *title, struct buf *out)
-{
-    struct range r = range_of(lines, n);
-    buf_addf(out,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-             "font-family=\"sans-serif\" font-size=\"12\">\n"
-             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-             SVG_W, SVG_H);
-    svg_text(out, SVG_W / 2.0, TOP / 2.0, "middle", title);
-    if (r.any) {
-        svg_axes(out, &r);
-        for (size_t i = 0; i < n; i++)
-            svg_line(out, &lines[i], i, &r);
-    }
-    buf_add_str(out, "</svg>\n");
 }

@@ -1,5 +1,5 @@
 /*
- * Curves in characters, and as SVG. Pure.
+ * Curves in characters, as SVG and as PNG. Pure.
  *
  * Each character of the picture is a Braille pattern of 2 by 4 dots (Unicode 28xx: the bit of a dot
  * is its number), so that 60 columns show 120 points; where a terminal has no such characters it is
@@ -9,6 +9,7 @@
 #define CLI_PLOT_H
 
 #include "buf.h"
+#include "det/err.h"
 #include <stdbool.h>
 
 struct plot_point {
@@ -28,5 +29,8 @@ struct plot_size {
 void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out);
 /* A whole SVG file with axes and the lines' names; title is shown above. */
 void plot_svg(const struct plot_line *lines, size_t n, const char *title, struct buf *out);
+/* The same as a PNG file, twice as large; letters beyond ASCII are question marks. */
+DET_MUST int plot_png(const struct plot_line *lines, size_t n, const char *title, struct buf *out,
+                      struct det_err *err);
 
 #endif

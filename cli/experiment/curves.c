@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *metric, *group, *svg;
+    const char *metric, *group, *svg, *png;
     int64_t width, height;
 } o = {.group = ""};
 
@@ -113,11 +113,22 @@ static struct plot_size size_of_screen(void)
 
 static int write_svg(const struct curves *k, const char *metric, struct det_err *err)
 {
-    struct buf out = BUF_INIT;
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
     plot_svg(k->lines, k->n, metric, &out);
-    int rc = fsx_write_atomic(AT_FDCWD, o.svg, out.p, out.len, 0644, err);
-    buf_finish(&out);
-    return rc;
+    return fsx_write_atomic(AT_FDCWD, o.svg, out.p, out.len, 0644, err);
+}
+
+static int write_png(const struct curves *k, const char *metric, struct det_err *err)
+{
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    int rc = plot_png(k->lines, k->n, metric, &out, err);
+    return rc < 0 ? rc : fsx_write_atomic(AT_FDCWD, o.png, out.p, out.len, 0644, err);
+}
+
+static int write_pictures(const struct curves *k, const char *metric, struct det_err *err)
+{
+    int rc = o.svg ? write_svg(k, metric, err) : 0;
+    return rc == 0 && o.png ? write_png(k, metric, err) : rc;
 }
 
 static int show(const struct curves *k, const char *metric, struct det_err *err)
@@ -128,8 +139,8 @@ static int show(const struct curves *k, const char *metric, struct det_err *err)
                         "no report of these trials has a metric '%s'; det trial "
                         "describe ID --metrics lists those there are",
                         metric);
-    if (o.svg)
-        return write_svg(k, metric, err);
+    if (o.svg || o.png)
+        return write_pictures(k, metric, err);
     plot_text(k->lines, k->n, size_of_screen(), &out);
     printf("%s of", metric);
     for (size_t i = 0; i < k->n; i++)
@@ -164,6 +175,7 @@ const struct opt trial_plot_opts[] = {
     {"group", 0, OPT_STR, &o.group, "GROUP",
      "of training, validation or a group of one's own only"},
     {"svg", 0, OPT_STR, &o.svg, "FILE", "write a picture instead"},
+    {"png", 0, OPT_STR, &o.png, "FILE", "the same, in dots"},
     {"width", 0, OPT_COUNT, &o.width, "N", "columns (default the terminal's)"},
     {"height", 0, OPT_COUNT, &o.height, "N", "rows"},
     {0},

@@ -182,8 +182,8 @@ def test_commands():
         says(c.det("t", "logs", "1", "--timestamp-after", "yesterday", check=False), 1, "yesterday")
         says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
         says(c.det("t", "plot", "1", "--metric", "loss", "--height", "4"), 0, "loss of trial 1, training", "|", "*")
-        says(c.det("t", "plot", "1", "--svg", c.path("curve.svg")), 0)
-        assert open(c.path("curve.svg")).read().endswith("</svg>\n")
+        says(c.det("t", "plot", "1", "--svg", c.path("curve.svg"), "--png", c.path("curve.png")), 0)
+        assert open(c.path("curve.svg")).read().endswith("</svg>\n") and open(c.path("curve.png"), "rb").read(8) == b"\x89PNG\r\n\x1a\n"
         says(c.det("t", "plot", "1", "--metric", "no such", check=False), 1, "'no such'", "--metrics")
         profiled(c)
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")

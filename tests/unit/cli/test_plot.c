@@ -4,8 +4,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "mem.h"
 #include "plot.h"
 #include <math.h>
+#include <png.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void assert_plots(const struct plot_point *v, size_t n, bool plain, const char *want)
@@ -45,10 +49,62 @@ static void a_picture_quotes_names(void **state)
     buf_finish(&out);
 }
 
+/* The picture as libpng reads it; the caller frees. */
+static uint8_t *read_png(const struct buf *file, png_image *image)
+{
+    *image = (png_image){.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(image, file->p, file->len));
+    image->format = PNG_FORMAT_RGB;
+    uint8_t *rgb = det_zalloc(PNG_IMAGE_SIZE(*image));
+    assert_true(png_image_finish_read(image, NULL, rgb, 0, NULL));
+    return rgb;
+}
+
+/* Dots of a colour within a rectangle. */
+static int dots(const uint8_t *rgb, const png_image *image, unsigned colour, const int box[4])
+{
+    int n = 0;
+    for (int y = box[1]; y < box[3]; y++)
+        for (int x = box[0]; x < box[2]; x++) {
+            const uint8_t *p = rgb + ((size_t)y * image->width + (size_t)x) * 3;
+            n += (unsigned)(p[0] << 16 | p[1] << 8 | p[2]) == colour;
+        }
+    return n;
+}
+
+static void a_png_has_the_curves_and_their_names(void **state)
+{
+    static const struct plot_point up[] = {{0, 0}, {100, 1}}, gap[] = {{0, 1}, {50, NAN}, {100, 1}};
+    const struct plot_line lines[] = {{"trial 1", up, 2},
+                                      {"\xc3\xa4\033 long, cut at its edge ~~~~~", gap, 3}};
+    static const int whole[] = {0, 0, 1440, 840}, middle[] = {400, 300, 800, 500},
+                     names[] = {1144, 60, 1440, 160}, left_top[] = {130, 70, 150, 90};
+    struct det_err err;
+    struct buf out = BUF_INIT;
+    png_image image;
+    assert_int_equal(plot_png(lines, 2, "loss", &out, &err), 0);
+    uint8_t *rgb = read_png(&out, &image);
+    assert_int_equal(image.width, 1440);
+    assert_int_equal(image.height, 840);
+    assert_in_range(dots(rgb, &image, 0x1f77b4, middle), 100, 5000); /* through its middle */
+    assert_int_equal(dots(rgb, &image, 0xd62728, middle), 0);        /* nothing across a gap */
+    assert_in_range(dots(rgb, &image, 0xd62728, left_top), 1, 20);   /* but its points */
+    assert_in_range(dots(rgb, &image, 0, names), 200, 5000);         /* letters */
+    assert_in_range(dots(rgb, &image, 0xffffff, whole), 1000000, 1440 * 840);
+    free(rgb);
+    buf_clear(&out);
+    assert_int_equal(plot_png(NULL, 0, "", &out, &err), 0); /* nothing to show: white */
+    rgb = read_png(&out, &image);
+    assert_int_equal(dots(rgb, &image, 0xffffff, whole), 1440 * 840);
+    free(rgb);
+    buf_finish(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_line_goes_from_corner_to_corner),
                                        cmocka_unit_test(plain_ones_are_ascii),
-                                       cmocka_unit_test(a_picture_quotes_names)};
+                                       cmocka_unit_test(a_picture_quotes_names),
+                                       cmocka_unit_test(a_png_has_the_curves_and_their_names)};
     return cmocka_run_group_tests_name("plot", tests, NULL, NULL);
 }
