@@ -2,8 +2,8 @@
 
 #include "batch.h"
 #include "mem.h"
+#include "thread.h"
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 /*
@@ -89,14 +89,9 @@ static void *worker(void *arg)
     return NULL;
 }
 
-/* Signals are the main thread's business. */
 static int start_thread(struct prefetch *p, struct det_err *err)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&p->threads[p->n_threads], NULL, worker, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int rc = thread_start(&p->threads[p->n_threads], NULL, worker, p);
     if (rc != 0)
         return det_fail_errno(err, DET_ENOMEM, rc, "data loader: start a thread");
     p->n_threads++;

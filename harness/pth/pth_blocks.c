@@ -11,11 +11,11 @@
 
 #include "hash.h"
 #include "mem.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,14 +94,9 @@ static void *write_blocks(void *arg)
     return NULL;
 }
 
-/* Signals are the main thread's. */
 static int start(struct blocks *b, struct det_err *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&b->writer, NULL, write_blocks, b);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = thread_start(&b->writer, NULL, write_blocks, b);
     b->running = rc == 0;
     return rc == 0 ? 0 : det_fail_errno(err, DET_ENOMEM, rc, "write %s: a thread", b->path);
 }

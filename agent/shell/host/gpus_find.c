@@ -16,6 +16,7 @@
 
 #include "mem.h"
 #include "nvml.h"
+#include "thread.h"
 
 extern char **environ;
 
@@ -211,22 +212,13 @@ static void *search(void *arg)
 static struct search *begin(struct det_err *err)
 {
     struct search *s = det_zalloc(sizeof *s);
-    pthread_t t;
     pthread_condattr_t clock;
-    pthread_attr_t attr;
-    sigset_t all, old; /* signals belong to the loop */
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&s->end, &clock);
     pthread_condattr_destroy(&clock);
     pthread_mutex_init(&s->lock, NULL);
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&t, &attr, search, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    int rc = thread_start_detached(search, s);
     if (rc == 0)
         return s;
     search_free(s);

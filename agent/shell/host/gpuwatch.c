@@ -5,11 +5,11 @@
 #include "mem.h"
 #include "nvml.h"
 #include "pidowner.h"
+#include "thread.h"
 #include "vec.h"
 
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -439,21 +439,6 @@ static void on_tick(uv_timer_t *t)
     judge_all(w, UINT64_MAX);
 }
 
-static bool start(struct looker *l)
-{
-    pthread_t t;
-    pthread_attr_t attr;
-    sigset_t all, old; /* signals belong to the loop */
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool ok = pthread_create(&t, &attr, run, l) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return ok;
-}
-
 static struct looker *looker_create(const struct slots *slots, const char *work_dir)
 {
     struct looker *l = det_zalloc(sizeof *l);
@@ -505,7 +490,7 @@ struct gpuwatch *gpuwatch_create(uv_loop_t *loop, const struct slots *slots, con
         h->on_slot(h->arg, w->v[i].slot, &w->v[i].verdict, &w->seen[i]);
     }
     uv_timer_start(&w->timer, on_tick, TICK_MS, TICK_MS);
-    if (!start(l)) /* told as a driver that does not answer */
+    if (thread_start_detached(run, l) != 0) /* told as a driver that does not answer */
         log_error("no thread to look at the GPUs: %s", "the system has no more");
     return w;
 }

@@ -3,6 +3,7 @@
 #include "log.h"
 #include "mem.h"
 #include "storage.h"
+#include "thread.h"
 #include "vec.h"
 
 #include <assert.h>
@@ -11,7 +12,6 @@
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -139,20 +139,11 @@ static void on_closed(uv_handle_t *h)
 
 static void begin(struct watch *w)
 {
-    pthread_t t;
-    pthread_attr_t attr;
-    sigset_t all, old; /* signals belong to the loop */
     if (w->is_looking) {
         w->again = w->again || w->owed;
         return;
     }
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    w->is_looking = pthread_create(&t, &attr, look, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    w->is_looking = thread_start_detached(look, w) == 0;
 }
 
 static bool is_news(const struct watch *w)

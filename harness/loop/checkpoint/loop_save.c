@@ -14,11 +14,11 @@
 #include "loop_report.h"
 #include "loop_state.h"
 #include "storage.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -217,15 +217,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The thread gets no signals: they are the main thread's. */
 int loop_save_start(struct loop_save *s, struct det_err *err)
 {
-    sigset_t all, before;
     s->behind = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&s->thread, NULL, run, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = thread_start(&s->thread, NULL, run, s);
     s->running = rc == 0;
     return rc == 0 ? 0 : det_fail_errno(err, DET_ENOMEM, rc, "a thread for the checkpoint");
 }

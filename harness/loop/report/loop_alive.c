@@ -2,11 +2,11 @@
 
 #include "clk.h"
 #include "storage.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -143,25 +143,13 @@ static void *pulse(void *arg)
     return arg;
 }
 
-static void start_thread(void)
-{
-    pthread_t thread;
-    sigset_t all, old; /* signals belong to the main thread */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    have_thread = pthread_create(&thread, NULL, pulse, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (have_thread)
-        pthread_detach(thread);
-}
-
 static void wait_for(int what)
 {
     if (!file || (what == WAITS_FOR_NOTHING && !have_thread))
         return;
     pthread_mutex_lock(&lock);
     if (!have_thread)
-        start_thread();
+        have_thread = thread_start_detached(pulse, NULL) == 0;
     if (what == WAITS_FOR_DISK)
         moved_before = moved_so_far();
     waits = what;

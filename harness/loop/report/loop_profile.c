@@ -5,10 +5,10 @@
 #include "log.h"
 #include "reporter.h"
 #include "span.h"
+#include "thread.h"
 #include "vec.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -175,12 +175,8 @@ static int flush(struct loop_profile *p, struct det_err *err)
 
 static int begin(struct loop_profile *p, struct det_err *err)
 {
-    sigset_t all, old;
     p->started_ms = p->flushed_ms = clk_mono_ms();
-    sigfillset(&all); /* signals are the main thread's business */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&p->thread, NULL, sample, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int rc = thread_start(&p->thread, NULL, sample, p);
     if (rc != 0) {
         p->over = true;
         p->started_ms = 0;

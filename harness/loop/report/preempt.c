@@ -1,10 +1,10 @@
 #include "preempt.h"
 
 #include "clk.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -106,11 +106,7 @@ int preempt_start(const struct loop_http *http, const char *allocation_id, struc
     pthread_cond_init(&p->changed, &a);
     pthread_condattr_destroy(&a);
     pthread_mutex_init(&p->lock, NULL);
-    sigset_t all, old; /* signals belong to the main thread */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&p->thread, NULL, run, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int rc = thread_start(&p->thread, NULL, run, p);
     if (rc) {
         p->users = 1;
         unref(p);

@@ -3,10 +3,10 @@
 #include "clk.h"
 #include "loop_alive.h"
 #include "spool.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -193,12 +193,8 @@ int reporter_open(const struct reporter_options *o, struct reporter **ret, struc
     int rc = spool_open(o->spool_path, &r->spool, err);
     if (rc == 0 && o->spool_bytes_max)
         spool_limit(r->spool, o->spool_bytes_max);
-    sigset_t all, old; /* signals belong to the main thread */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (rc == 0 && (errno = pthread_create(&r->thread, NULL, run, r)) != 0)
+    if (rc == 0 && (errno = thread_start(&r->thread, NULL, run, r)) != 0)
         rc = det_fail_errno(err, DET_EIO, errno, "reporter thread");
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc < 0) {
         reporter_free(r);
         return rc;

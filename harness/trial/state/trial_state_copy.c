@@ -4,11 +4,11 @@
  * processor: a sleeping thread of OpenMP's is often woken on it (a hypervisor's idle processors
  * look busy), and then the copy takes as long as with one thread.
  */
+#include "thread.h"
 #include "trial_state_impl.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 
 #define SHARE_MIN ((size_t)16 << 20) /* less is not worth a thread */
@@ -56,18 +56,14 @@ static void keep_off(pthread_attr_t *attr, int processor)
         pthread_attr_setaffinity_np(attr, sizeof allowed, &allowed);
 }
 
-/* Signals are the main thread's. A share without a thread is copied by this one. */
+/* A share without a thread is copied by this one. */
 static void start(struct share *s, int n)
 {
-    sigset_t all, before;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     keep_off(&attr, sched_getcpu());
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < n; i++)
-        s[i].threaded = pthread_create(&s[i].thread, &attr, copy_share, &s[i]) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        s[i].threaded = thread_start(&s[i].thread, &attr, copy_share, &s[i]) == 0;
     pthread_attr_destroy(&attr);
 }
 

@@ -5,10 +5,10 @@
  * there is room for it in the next one.
  */
 #include "mem.h"
+#include "thread.h"
 #include "trial_state_impl.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -36,16 +36,10 @@ static void touched(struct state_staging *s)
     s->touching = false;
 }
 
-/* Signals are the main thread's. Without a thread the first snapshot is only slower. */
+/* Without a thread the first snapshot is only slower. */
 void state_staging_touch(struct state_staging *s)
 {
-    sigset_t all, before;
-    if (!s->room)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    s->touching = pthread_create(&s->toucher, NULL, touch, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    s->touching = s->room && thread_start(&s->toucher, NULL, touch, s) == 0;
 }
 
 void state_staging_reset(struct state_staging *s)
