@@ -42,6 +42,21 @@
         memmove((vec)->v + i_, (vec)->v + i_ + 1, ((vec)->n - i_ - 1) * sizeof *(vec)->v);         \
         (vec)->n--;                                                                                \
     } while (0)
+/* The first place whose element is not `before`, an expression of e, which points to it; the number
+ * of elements: all are. The vector is in order: none before comes after one that is not. */
+#define vec_bound(vec, e, before)                                                                  \
+    __extension__({                                                                                \
+        size_t lo_ = 0, hi_ = (vec)->n;                                                            \
+        while (lo_ < hi_) {                                                                        \
+            size_t mid_ = lo_ + (hi_ - lo_) / 2;                                                   \
+            const __typeof__(*(vec)->v) *e = &(vec)->v[mid_];                                      \
+            if (before)                                                                            \
+                lo_ = mid_ + 1;                                                                    \
+            else                                                                                   \
+                hi_ = mid_;                                                                        \
+        }                                                                                          \
+        lo_;                                                                                       \
+    })
 #define vec_free(vec)                                                                              \
     do {                                                                                           \
         free((vec)->v);                                                                            \

@@ -190,15 +190,7 @@ static void drop_exp(struct core *c, struct exp *e)
 
 static void drop_alloc(struct core *c, struct alloc *a)
 {
-    size_t lo = 0, n = c->allocs.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (c->allocs.v[mid]->seq < a->seq)
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    vec_remove(&c->allocs, lo);
+    vec_remove(&c->allocs, vec_bound(&c->allocs, e, (*e)->seq < a->seq));
     alloc_free(a);
 }
 

@@ -85,15 +85,7 @@ void exp_free(struct exp *e)
 /* The place of an id in the list. */
 static size_t place_of(const struct core *c, int64_t id)
 {
-    size_t lo = 0, n = c->exps.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (c->exps.v[mid]->id < id)
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    return lo;
+    return vec_bound(&c->exps, e, (*e)->id < id);
 }
 
 void exp_drop(struct core *c, struct exp *e)

@@ -5,16 +5,7 @@
 /* The first bucket not below (free, whole). */
 static size_t bucket_at(const struct fit_index *x, int64_t have, int whole)
 {
-    size_t lo = 0, n = x->buckets.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        const struct fit_bucket *b = &x->buckets.v[mid];
-        if (b->free < have || (b->free == have && b->whole < whole))
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    return lo;
+    return vec_bound(&x->buckets, b, b->free < have || (b->free == have && b->whole < whole));
 }
 
 /* Equal hashes stand in falling order of id, as a walk goes downwards. */
@@ -27,15 +18,7 @@ static bool is_before(const struct fit_entry *e, const struct agent *a)
 
 static size_t entry_at(const struct fit_bucket *b, const struct agent *a)
 {
-    size_t lo = 0, n = b->entries.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (is_before(&b->entries.v[mid], a))
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    return lo;
+    return vec_bound(&b->entries, e, is_before(e, a));
 }
 
 static bool is_bucket(const struct fit_index *x, size_t i, int have, int whole)
@@ -80,15 +63,8 @@ size_t fit_index_from(const struct fit_index *x, int64_t have)
 
 size_t fit_bucket_start(const struct fit_bucket *b, uint64_t hash)
 {
-    size_t lo = 0, n = b->entries.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (b->entries.v[mid].hash <= hash)
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    return lo ? lo - 1 : b->entries.n - 1;
+    size_t after = vec_bound(&b->entries, e, e->hash <= hash);
+    return after ? after - 1 : b->entries.n - 1;
 }
 
 void fit_tally_add(struct fit_tally *t, int size, int64_t n)

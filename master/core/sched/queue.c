@@ -21,15 +21,7 @@ static struct group *group_of(const struct alloc *a)
 
 static size_t group_at(const struct pool *p, int64_t id)
 {
-    size_t lo = 0, n = p->groups.n;
-    while (lo < n) {
-        size_t mid = lo + (n - lo) / 2;
-        if (p->groups.v[mid]->id < id)
-            lo = mid + 1;
-        else
-            n = mid;
-    }
-    return lo;
+    return vec_bound(&p->groups, g, (*g)->id < id);
 }
 
 static void list_add(struct alloc_list *l, struct alloc *a)

@@ -75,16 +75,7 @@ void asha_initial(struct search *s, struct search_ops *out)
 
 size_t asha_position(const struct asha_rung *r, double metric, bool before)
 {
-    size_t lo = 0, hi = r->entries.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        double at = r->entries.v[mid].metric;
-        if (at < metric || (!before && at == metric))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return vec_bound(&r->entries, e, e->metric < metric || (!before && e->metric == metric));
 }
 
 static void insert(struct asha_rung *r, size_t at, double metric, size_t trial)
