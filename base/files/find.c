@@ -11,12 +11,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-char *find_beside(const char *place, int mode)
+char *find_self(void)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = '\0';
-    const char *slash = strrchr(exe, '/');
+    return n > 0 ? det_strdup(exe) : NULL;
+}
+
+char *find_beside(const char *place, int mode)
+{
+    det_cleanup(freep) char *exe = find_self();
+    const char *slash = exe ? strrchr(exe, '/') : NULL;
     if (!slash)
         return NULL;
     det_cleanup(freep) char *file = det_asprintf("%.*s/%s", (int)(slash - exe), exe, place);

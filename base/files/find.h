@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+/* The program that runs. Where another version replaced its file, the name ends in " (deleted)". */
+char *find_self(void);
 /* What lies at `place`, a path from the directory of the program that runs ("det-task",
  * "../lib/det/x.so"), if it may be accessed so (access(2)'s mode). It is the name that counts: the
  * file that this process runs may have been replaced by another version. */

@@ -3,6 +3,7 @@
 #include "log.h"
 #include "clk.h"
 #include "dataset.h"
+#include "find.h"
 #include "loop_alive.h"
 #include "loop_env.h"
 #include "model.h"
@@ -12,7 +13,6 @@
 #include "run_ranks.h"
 #include "trial_crash.h"
 #include "trial_loop.h"
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,9 +196,8 @@ static int run_trial(bool local, const char *entrypoint, char **argv)
  * loaded, hence the second start; where that fails, waiting is only dearer. */
 static void wait_passively(char **argv)
 {
-    char self[PATH_MAX] = "";
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0 || getenv(OMP_WAIT_VAR) || setenv(OMP_WAIT_VAR, OMP_WAIT_VALUE, 0) != 0 ||
+    det_cleanup(freep) char *self = find_self();
+    if (!self || getenv(OMP_WAIT_VAR) || setenv(OMP_WAIT_VAR, OMP_WAIT_VALUE, 0) != 0 ||
         setenv(OMP_SPIN_VAR, OMP_SPIN_VALUE, 0) != 0)
         return;
     execv(self, argv);

@@ -27,7 +27,7 @@ static const char *const flags[] = {"-std=gnu17", "-D_GNU_SOURCE", "-O2",
 static char *headers_beside(const char *file)
 {
     char whole[PATH_MAX];
-    if (!realpath(file, whole))
+    if (!file || !realpath(file, whole))
         return NULL;
     for (int up = 0; up < 3; up++) {
         char *slash = strrchr(whole, '/');
@@ -46,7 +46,8 @@ char *model_include_dirs(struct det_err *err)
 {
     const char *env = getenv("DET_INCLUDE_DIR");
     Dl_info self; /* of libdet.so, where this is a part of it */
-    char *dir = env && *env ? det_strdup(env) : headers_beside("/proc/self/exe");
+    det_cleanup(freep) char *program = find_self();
+    char *dir = env && *env ? det_strdup(env) : headers_beside(program);
     if (!dir && dladdr((void *)(uintptr_t)model_include_dirs, &self))
         dir = headers_beside(self.dli_fname);
     if (!dir)
