@@ -3,8 +3,8 @@
 -- What the database refused a row of ends in ERROR; no other row of it is written by the master that met this.
 CREATE OR REPLACE FUNCTION parked_state(p_state text, p_has_ended boolean) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
-        WHEN p_state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED') THEN p_state
         WHEN p_state = 'DELETING' THEN CASE WHEN p_has_ended THEN 'DELETE_FAILED' ELSE p_state END
+        WHEN is_terminal(p_state) THEN p_state
         WHEN p_has_ended THEN 'ERROR'
         ELSE 'STOPPING_ERROR' END
 $$;

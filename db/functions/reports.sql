@@ -95,7 +95,7 @@ BEGIN
             RETURN said;
         END IF;
     END IF;
-    IF t.state IN ('COMPLETED', 'CANCELED', 'ERROR') THEN
+    IF has_ended(t.state) THEN
         UPDATE trials SET has_tail = true WHERE id = p_trial AND NOT has_tail;
     END IF;
     IF coalesce(t.tail, 0) >= 15 AND (SELECT tail >= 16 FROM metric_heads WHERE trial_id = p_trial AND grp = p_group) THEN
@@ -155,7 +155,7 @@ BEGIN
         END IF;
     END LOOP;
     UPDATE trials SET has_tail = true WHERE id = ANY (ids) AND NOT has_tail
-        AND state IN ('COMPLETED', 'CANCELED', 'ERROR');
+        AND has_ended(state);
     FOR i IN 1 .. cardinality(p_trial) LOOP
         IF NOT follows[i] THEN
             said[i] := report_metrics(p_trial[i], p_run[i], p_group[i], p_steps[i], p_metrics[i]::jsonb, p_time[i],

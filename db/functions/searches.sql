@@ -32,7 +32,7 @@ $$;
 -- What the best trial's summary says of the metric that stands at a place of $1 or $2. The trial is looked up, not joined:
 -- a sort's keys are needed of each experiment once, a condition's where the conditions before it have not decided.
 CREATE OR REPLACE FUNCTION search_stat(place text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT format('(SELECT CASE WHEN x.state IN (''COMPLETED'', ''CANCELED'', ''ERROR'') AND NOT x.has_tail '
+    SELECT format('(SELECT CASE WHEN has_ended(x.state) AND NOT x.has_tail '
         'THEN nullif(x.summary_metrics->summary_key(%1$s->>''group'')->(%1$s->>''name'')->(%1$s->>''stat''), ''null'') '
         'ELSE trial_stat(x.id, false, x.summary_metrics, %1$s) END FROM trials x WHERE x.id = e.best_trial_id AND e.best_metric IS NOT NULL)', place)
 $$;

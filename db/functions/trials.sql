@@ -9,11 +9,6 @@ BEGIN
     END IF;
 END $$;
 
--- Whether it may still run.
-CREATE OR REPLACE FUNCTION trial_is_live(p_state text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT p_state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')
-$$;
-
 -- How far a trial has reported.
 CREATE OR REPLACE FUNCTION trial_batches(p_trial integer) RETURNS integer LANGUAGE plpgsql STABLE AS $$
 BEGIN

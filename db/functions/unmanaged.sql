@@ -14,7 +14,7 @@ BEGIN
             USING ERRCODE = 'DE004';
     ELSIF e.archived THEN
         RAISE EXCEPTION 'experiment % is archived: unarchive it first', p_exp USING ERRCODE = 'DE004';
-    ELSIF e.state NOT IN ('ACTIVE', 'COMPLETED', 'CANCELED', 'ERROR') THEN
+    ELSIF e.state <> 'ACTIVE' AND NOT has_ended(e.state) THEN
         RAISE EXCEPTION 'experiment % is %', p_exp, e.state USING ERRCODE = 'DE004';
     ELSIF e.state <> 'ACTIVE' THEN
         UPDATE experiments SET state = 'ACTIVE', end_time = NULL WHERE id = p_exp;
@@ -94,7 +94,7 @@ BEGIN
         END IF;
     END IF;
     e := unmanaged_exp_of(p_trial);
-    IF p_state IN ('COMPLETED', 'CANCELED', 'ERROR') THEN
+    IF has_ended(p_state) THEN
         PERFORM unmanaged_wake(e);
         UPDATE trials SET state = p_state, end_time = now(), heartbeat = NULL WHERE id = p_trial;
         PERFORM unmanaged_settle(e);

@@ -38,7 +38,7 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
 #define BY(key) BY_JOINED(key, "")
 /* Kept with the trial, but for a tail, of which few trials have one (index trials_tails). */
 #define BATCHES                                                                                    \
-    "CASE WHEN t.has_tail OR t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') "                   \
+    "CASE WHEN t.has_tail OR trial_is_live(t.state) "                                              \
     "THEN (SELECT greatest(max(steps), 0) FROM metric_heads WHERE trial_id = t.id) "               \
     "ELSE t.closed_batches END"
 

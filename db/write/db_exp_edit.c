@@ -26,7 +26,7 @@ void db_exp_archive(struct db *db, int64_t id, bool archive, db_cb *cb, void *ar
              "WITH old AS (SELECT id, state, archived FROM experiments WHERE id = $1::bigint FOR "
              "UPDATE), "
              "up AS (UPDATE experiments e SET archived = $2::boolean FROM old WHERE e.id = old.id "
-             "AND old.state IN ('COMPLETED', 'CANCELED', 'ERROR')) SELECT state, archived FROM old",
+             "AND has_ended(old.state)) SELECT state, archived FROM old",
              db_bool_arg(db_i64_arg(DB_ARGS, id), archive), cb, arg);
 }
 

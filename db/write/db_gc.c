@@ -20,7 +20,7 @@
     "value_at(c.trial_id, c.steps), checkpoint_held(c), c.bytes, "                                 \
     SAVED("save_experiment_best", "0") ", " SAVED("save_trial_best", "1") ", "                     \
     SAVED("save_trial_latest", "1") ", e.smaller_is_better, "                                      \
-    "e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'), e.searcher_metric, " DOC " "               \
+    "NOT has_ended(e.state), e.searcher_metric, " DOC " "                                          \
     "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "                        \
     "AND c.state = 'COMPLETED' AND c.gc_step IS NULL WHERE " which " "                             \
     "AND (NOT $2::boolean OR (NOT e.unmanaged " /* their files are their client's */               \
@@ -33,8 +33,7 @@ void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg
     struct db_args *a = db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due);
     db_query(db,
              s->exp_id > 0 ? LIST("e.id = $1::bigint")
-                           : LIST("e.state IN ('COMPLETED', 'CANCELED', 'ERROR') "
-                                  "AND $1::bigint <= 0"),
+                           : LIST("has_ended(e.state) AND $1::bigint <= 0"),
              db_bool_arg(a, s->docs), cb, arg);
 }
 

@@ -1,9 +1,8 @@
 #include "db_metric_news.h"
 
 /* Most trials have ended, and all that they reported is in their summary (index trials_tails). */
-#define MAY_HAVE_TAIL "(t.has_tail OR t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR'))"
-#define ENDED_STATES "'COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED'"
-#define ENDED "bool_and(state IN (" ENDED_STATES "))"
+#define MAY_HAVE_TAIL "(t.has_tail OR trial_is_live(t.state))"
+#define ENDED         "bool_and(is_terminal(state))"
 
 /* What an experiment's trials have reported since their last summary, as m: of few trials few rows,
  * whatever the planner thinks of their number. */
@@ -140,7 +139,7 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, "
         NEWEST " newest FROM best t) "
         "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
-        "',\"demotedTrials\":' || n.demoted::text || '}' END, e.state IN (" ENDED_STATES "), "
+        "',\"demotedTrials\":' || n.demoted::text || '}' END, is_terminal(e.state), "
         "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "
         "FROM n LEFT JOIN e ON true "
         "LEFT JOIN x ON true ORDER BY x.id",

@@ -4,8 +4,8 @@
 
 /* Experiments that the core holds: neither ended nor run elsewhere, but for one that is being
  * deleted. */
-#define ENDED "('COMPLETED', 'CANCELED', 'ERROR', 'DELETED', 'DELETE_FAILED')"
-#define LIVE  "state NOT IN " ENDED " AND NOT (unmanaged AND state = 'ACTIVE')"
+#define LIVE                                                                                       \
+    "(NOT is_terminal(state) OR state = 'DELETING') AND NOT (unmanaged AND state = 'ACTIVE')"
 
 struct reading {
     enum row_kind kind;

@@ -1,7 +1,7 @@
 #include "db_retention.h"
 
 /* clang-format off */
-#define ENDED "t.state IN ('COMPLETED', 'CANCELED', 'ERROR')"
+#define ENDED "has_ended(t.state)"
 /* end_time is told by the master's clock, last_activity by this one: neither alone makes it old. */
 #define OVER(days)                                                                                 \
     ENDED " AND " days " >= 0 AND t.end_time <= now() - " days " * interval '1 day' "              \

@@ -146,6 +146,18 @@ static void test_stored(void **state)
         ask("SELECT hash FROM functions_laid WHERE what = 'function checkpoint_resources'"), now);
 }
 
+/* A condition of functions is as good for a partial index as one that is written out. */
+static void test_inlined(void **state)
+{
+    ask("CREATE TEMP TABLE lone (LIKE trials)");
+    ask("DO $$BEGIN EXECUTE replace(pg_get_indexdef('trials_tails'::regclass), 'public.trials ', "
+        "'lone '); END$$");
+    ask("SET enable_seqscan = off; SET enable_bitmapscan = off");
+    const char *plan = ask("EXPLAIN SELECT FROM lone WHERE has_tail OR trial_is_live(state)");
+    if (!strstr(plan, "trials_tails"))
+        fail_msg("the index trials_tails does not serve trial_is_live(): %s", plan);
+}
+
 static void test_newer(void **state)
 {
     ask("UPDATE functions_laid SET number = 9999");
@@ -194,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_changed),
                                        cmocka_unit_test(test_left), cmocka_unit_test(test_stored),
-                                       cmocka_unit_test(test_held), cmocka_unit_test(test_newer)};
+                                       cmocka_unit_test(test_held), cmocka_unit_test(test_inlined),
+                                       cmocka_unit_test(test_newer)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -303,6 +303,20 @@ static void read_now(struct reading *g, const char *change, int rc, int64_t whos
     assert_int_equal(exp_id, whose);
 }
 
+/* The database's words for which states are over, and those of rows.h. */
+static void test_ended_states(void **state)
+{
+    char sql[128];
+    for (enum exp_state s = 0; s < EXP_STATE_COUNT; s++) {
+        enum trial_state t;
+        bool is_trials = trial_state_parse(exp_state_text(s), &t);
+        snprintf(sql, sizeof sql, "SELECT is_terminal('%s')", exp_state_text(s));
+        expect(sql, exp_state_is_terminal(s) ? "t" : "f");
+        snprintf(sql, sizeof sql, "SELECT has_ended('%s')", exp_state_text(s));
+        expect(sql, is_trials && trial_state_is_terminal(t) ? "t" : "f");
+    }
+}
+
 /* Every column of every kind comes back as it was saved. */
 static void test_read_back(void **state)
 {
@@ -329,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_repeat_is_harmless),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_ended_states),
         cmocka_unit_test(test_read_back),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
