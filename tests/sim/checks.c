@@ -146,8 +146,7 @@ void check_answer(struct sim *m, const struct waiter *w)
         check_trial_answer(m, w);
 }
 
-/* By its row: of a gang that goes on, or ends, elsewhere. */
-static bool has_ended(const struct stored_alloc *a, const char *container)
+static bool is_over_by_row(const struct stored_alloc *a, const char *container)
 {
     JSON_OWN core = json_parse(a->r.core, strlen(a->r.core), NULL);
     const json_t *all = json_arr(core, "containers");
@@ -159,12 +158,19 @@ static bool has_ended(const struct stored_alloc *a, const char *container)
     return false;
 }
 
-/* I9: nobody is killed whose end was not decided, and durably so. An agent that has begun anew
- * counts as running what it finds, until that has spoken. */
+/* One of a gang that goes on, or ends, elsewhere. A hello that was never answered is said as it was
+ * to the next master too, and tells of one that has ended since as running. */
+static bool has_ended(const struct sim *m, const struct stored_alloc *a, const struct core_kill *k)
+{
+    const struct task *t = task_of(m, hosts_find(m, k->agent_id), k->alloc_id);
+    return (!t || t->stopped) && is_over_by_row(a, k->container);
+}
+
+/* I9: nobody is killed whose end was not decided, and durably so. */
 void check_kill(struct sim *m, const struct core_kill *k)
 {
     const struct stored_alloc *a = map_get(m->store.alloc_by_id, k->alloc_id);
-    if (a && a->r.state < ALLOC_TERMINATING && !has_ended(a, k->container))
+    if (a && a->r.state < ALLOC_TERMINATING && !has_ended(m, a, k))
         sim_fail(m, "I9: %s is %s, but its container is ordered to be killed", k->alloc_id,
                  alloc_state_text(a->r.state));
 }

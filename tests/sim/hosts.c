@@ -318,12 +318,15 @@ static struct host *create(struct sim *m, const struct sim_host *h)
     return agent;
 }
 
-/* From the directories of tasks there are; each det-task says how it is, or is gone. */
+/* From the directories of tasks there are, and the state file of who has ended; each det-task says
+ * how it is, or is gone. */
 static void adopt(struct sim *m, struct sim_host *h)
 {
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct task *t = h->tasks.v[i];
         host_adopt(h->agent, t->alloc, t->container, t->slots.v, t->slots.n);
+        if (t->stopped)
+            tell_ended(h->agent, t);
         if (t->is_dead)
             say(m, t, WORD_GONE);
         else if (t->stopped)
