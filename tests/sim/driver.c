@@ -328,26 +328,45 @@ static void die(struct sim *m, struct master *s)
     master_end(m, s);
 }
 
+static void begin_commit(struct sim *m, struct master *s)
+{
+    if (s->is_promised)
+        sim_fail(m, "a batch ends though its last event was told that another follows");
+    commit(m, s);
+}
+
+static void end_batch(struct sim *m, struct master *s)
+{
+    s->checked = 0;
+    if (!s->batch.queued)
+        check_rest(m, s);
+}
+
 /* False: it is no more. */
 static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
 {
-    if (what->kind == BATCH_DO_STEP) {
+    switch (what->kind) {
+    case BATCH_DO_STEP:
         step(m, s, what->event);
-    } else if (what->kind == BATCH_DO_REFUSE) {
+        break;
+    case BATCH_DO_REFUSE:
         refuse(m, s, what->event);
-    } else if (what->kind == BATCH_DO_COMMIT) {
-        if (s->is_promised)
-            sim_fail(m, "a batch ends though its last event was told that another follows");
-        commit(m, s);
-    } else if (what->kind == BATCH_DO_PERFORM) {
+        break;
+    case BATCH_DO_COMMIT:
+        begin_commit(m, s);
+        break;
+    case BATCH_DO_PERFORM:
         perform(m, s, what->effect);
-    } else if (what->kind == BATCH_DO_END) {
-        s->checked = 0;
-        if (!s->batch.queued)
-            check_rest(m, s);
-    } else if (what->kind == BATCH_DO_DIE) {
+        break;
+    case BATCH_DO_END:
+        end_batch(m, s);
+        break;
+    case BATCH_DO_DIE:
         die(m, s);
         return false;
+    case BATCH_DO_FORGET: /* who asked hears no more, and asks the next master */
+    case BATCH_DO_NOTHING:
+        break;
     }
     return true;
 }
@@ -379,6 +398,12 @@ void driver_turn(struct sim *m, struct master *s)
     driver_db(m, s);
     batch_turn(&s->batch, clock_of(m, s));
     driver_do_all(m, s);
+}
+
+void driver_stop(struct sim *m, struct master *s)
+{
+    batch_stop(&s->batch);
+    driver_turn(m, s);
 }
 
 void driver_hear(struct sim *m, struct master *s)

@@ -103,6 +103,8 @@ void fault_strike(struct sim *m)
         store_away(m);
     } else if (dice < 17 && master_serves(m, s)) {
         master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
+    } else if (dice < 18 && master_serves(m, s) && sim_random(m, 2)) {
+        master_stop(m, s);
     } else if (dice < 18 && s->core) {
         master_crash(m, s);
     } else if (dice == 18 || dice == 29) {

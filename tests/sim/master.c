@@ -84,10 +84,8 @@ void master_finish(const struct sim *m, struct master *s)
     imap_destroy(s->waiters);
 }
 
-void master_crash(struct sim *m, struct master *s)
+static void leave(struct sim *m, struct master *s)
 {
-    m->got.crashes++;
-    sim_trace(m, "master %d  crashes", s->index);
     bool sent = s->batch.state == BATCH_IN_FLIGHT && m->now_ms >= m->store.down_until;
     if (sent && m->now_ms < m->store.hung_until)
         driver_orphan(m, s);
@@ -98,6 +96,22 @@ void master_crash(struct sim *m, struct master *s)
         sim_later(m, sim_random(m, 3) ? 1000 : (int64_t)sim_random(m, 40000),
                   (struct msg){
                       .kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS), .conn = s->life});
+}
+
+void master_crash(struct sim *m, struct master *s)
+{
+    m->got.crashes++;
+    sim_trace(m, "master %d  crashes", s->index);
+    leave(m, s);
+}
+
+void master_stop(struct sim *m, struct master *s)
+{
+    m->got.faults++;
+    sim_trace(m, "master %d  is asked to end", s->index);
+    sim_later(m, (int64_t)sim_random(m, 3000),
+              (struct msg){.kind = M_STOP, .index = s->index, .conn = s->life});
+    driver_stop(m, s);
 }
 
 void master_freeze(struct sim *m, struct master *s, int64_t ms)
@@ -204,5 +218,8 @@ void master_on(struct sim *m, struct msg *msg)
         on_tick(m, s);
     } else if (msg->kind == M_WAKE) {
         on_wake(m, s, msg);
+    } else if (msg->kind == M_STOP) {
+        sim_trace(m, "master %d  ends", s->index);
+        leave(m, s);
     }
 }

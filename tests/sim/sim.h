@@ -13,12 +13,13 @@
  * doubled or overtaken. Users do what users do, in pools and under quotas; the clients of custom
  * searches poll, decide and acknowledge.
  *
- * The faults. A master crashes before a commit, after it, or between any two effects; it is stopped
- * (SIGSTOP) until one of the others has taken over, and wakes. PostgreSQL is away, slow, or hangs:
- * it answers nobody, and what it has in its hands it does afterwards, also for a master that died.
- * Where it goes away with a batch in its hands, that is done or not, and sent again; what harnesses
- * and agents ask meanwhile is refused. It refuses a row: what that belongs to is parked
- * (core_refused), and no row of it may come again.
+ * The faults. A master crashes before a commit, after it, or between any two effects; it ends as it
+ * is asked to, and answers only what is in flight; it is stopped (SIGSTOP) until one of the others
+ * has taken over, and wakes. PostgreSQL is away, slow, or hangs: it answers nobody, and what it has
+ * in its hands it does afterwards, also for a master that died. Where it goes away with a batch in
+ * its hands, that is done or not, and sent again; what harnesses and agents ask meanwhile is
+ * refused. It refuses a row: what that belongs to is parked (core_refused), and no row of it may
+ * come again.
  * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
  * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; what a
  * host's tasks were is found by its next agent, or lost with its disk; a host
@@ -145,6 +146,7 @@ enum msg_kind {
     M_TOLD,
     M_TICK,
     M_WAKE,
+    M_STOP,
     M_TAKEOVER,
     /* hosts: .index, .conn */
     M_DIAL,
@@ -209,6 +211,7 @@ bool master_post(struct sim *m, struct master *s, const struct core_event *ev, s
 void master_arm_tick(struct sim *m, struct master *s);
 void master_end(struct sim *m, struct master *s);
 void master_crash(struct sim *m, struct master *s);
+void master_stop(struct sim *m, struct master *s); /* in order */
 void master_freeze(struct sim *m, struct master *s, int64_t ms);
 void master_on(struct sim *m, struct msg *msg);
 void master_finish(const struct sim *m, struct master *s);
@@ -217,6 +220,7 @@ void driver_db(struct sim *m, struct master *s);
 /* Takes w. */
 void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w);
 void driver_turn(struct sim *m, struct master *s);
+void driver_stop(struct sim *m, struct master *s);
 void driver_hear(struct sim *m, struct master *s);
 void driver_do_all(struct sim *m, struct master *s);
 /* The store does what it was sent, though nobody hears of it. */

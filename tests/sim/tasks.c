@@ -144,6 +144,8 @@ static void enter(struct sim *m, struct task *t, enum phase p, int64_t in_ms)
     wake(m, t, in_ms);
 }
 
+enum { POLL_MS = 10000 };
+
 static void run_rendezvous(struct sim *m, struct task *t)
 {
     if (t->met) {
@@ -151,10 +153,14 @@ static void run_rendezvous(struct sim *m, struct task *t)
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_MET});
         if (t->node == 0 && is_store_away(m, t))
             return;
+        if (sim_chance(m, 20))
+            request_send(m, t, (struct core_event){.kind = CORE_EV_WAITING}, 0);
         enter(m, t, t->node ? P_PASSIVE : P_OPERATION, 1 + (int64_t)sim_random(m, 50));
-    } else if (ask(m, t, (struct core_event){.kind = CORE_EV_RENDEZVOUS}) &&
-               t->answer == DET_ENOENT) {
-        task_end(m, t, CORE_EXITED, 1);
+    } else if (ask(m, t, (struct core_event){.kind = CORE_EV_RENDEZVOUS})) {
+        if (t->answer == DET_ENOENT)
+            task_end(m, t, CORE_EXITED, 1);
+        else
+            wake(m, t, POLL_MS); /* a master that ends lets nobody wait */
     }
 }
 
