@@ -371,7 +371,7 @@ static bool add_order(struct sim *m, const struct master *s, int host, char *lin
     }
     vec_push(&l->orders, line);
     flush(m, &m->hosts[host], l);
-    return true;
+    return m->hosts[host].dial.master == s->index;
 }
 
 static char *line_of(const struct link_order *o)
