@@ -127,7 +127,7 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
     bool goes_on = r->state == TRIAL_ACTIVE && store_exp(&m->store, t->r.experiment_id)->continued;
     if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new && !goes_on)
         sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
-    if (r->state == TRIAL_COMPLETED && !t->gave_up)
+    if (r->state == TRIAL_COMPLETED && t->r.state != TRIAL_COMPLETED && !t->gave_up)
         check_completed(m, t, r);
     t->gave_up &= !(goes_on && trial_state_is_terminal(t->r.state));
     keep(ROW_TRIAL, &t->r, r, r->is_new);
