@@ -79,7 +79,7 @@ static void lift(struct trial *t, struct avoid *v)
 void avoid_lift(struct core *c, struct trial *t, const char *agent_id, enum avoid_source source)
 {
     struct avoid *v = find(t, agent_id, source);
-    if (!v || !v->is_out)
+    if (!v || !v->is_out || trial_state_is_terminal(t->state))
         return;
     lift(t, v);
     trial_mark(c, t);
@@ -173,10 +173,12 @@ void avoid_on_progress(struct core *c, struct trial *t)
     trial_mark(c, t);
 }
 
-/* ---- Until when ---- */
+/* ---- Until when; a trial that has ended keeps what it avoided ---- */
 
 static void lift_due(struct core *c, struct trial *t)
 {
+    if (trial_state_is_terminal(t->state))
+        return;
     for (size_t i = 0; i < t->avoids.n; i++) {
         struct avoid *v = &t->avoids.v[i];
         if (!v->is_out || v->until_ms == INT64_MAX)
@@ -210,6 +212,8 @@ void avoid_on_hello(struct core *c, const char *agent_id)
 
 void avoid_restored(struct core *c, struct trial *t)
 {
+    if (trial_state_is_terminal(t->state))
+        return;
     for (size_t i = 0; i < t->avoids.n; i++)
         if (t->avoids.v[i].source == AVOID_START && t->avoids.v[i].is_out)
             set_until(c, &t->avoids.v[i], c->now_ms + AVOID_MS);

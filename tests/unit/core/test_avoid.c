@@ -254,6 +254,27 @@ static void test_the_host_of_a_gang(void **state)
     }
 }
 
+/* Nothing is placed of a trial that has ended: no host need come back for it. */
+static void test_a_trial_that_ended_is_left_alone(void **state)
+{
+    world_hello(&w, "b", 1, NULL, 0);
+    world_create(&w, "{\"searcher\":{\"name\":\"random\",\"max_trials\":2,"
+                     "\"max_concurrent_trials\":1}}");
+    det_cleanup(freep) char *bad = det_strdup(place());
+    fail_start();
+    world_run(&w, 1);
+    world_complete(&w, 1, 0.5);
+    assert_int_equal(world_trial(&w, 1).state, TRIAL_COMPLETED);
+    assert_int_equal(world_trial(&w, 2).state, TRIAL_ACTIVE);
+    world_hello(&w, bad, 1, NULL, 0);
+    assert_int_equal(world_count(&w, CORE_SAVE_TRIAL), 0);
+    world_restart(&w);
+    world_hello(&w, bad, 1, NULL, 0);
+    assert_int_equal(world_count(&w, CORE_SAVE_TRIAL), 0);
+    world_wait(&w, AVOID_MS);
+    assert_int_equal(world_count(&w, CORE_SAVE_TRIAL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +289,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_progress_counts_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts_outlast_the_master, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_host_of_a_gang, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_trial_that_ended_is_left_alone, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
