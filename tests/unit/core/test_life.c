@@ -328,6 +328,21 @@ static void test_kill(void **state)
     assert_int_equal(saved_exp(), EXP_CANCELED);
 }
 
+/* Who asked for an end at the next boundary may lose patience. */
+static void test_a_canceled_one_can_be_killed(void **state)
+{
+    int64_t id = world_create(&w, "{}");
+    world_run(&w, 1);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_CANCEL, id)), 0);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 0);
+    assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_KILL, id)), 0);
+    assert_int_equal(saved_exp(), EXP_STOPPING_KILLED);
+    assert_int_equal(saved_trial(), TRIAL_STOPPING_KILLED);
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(saved_exp(), EXP_CANCELED);
+}
+
 static void test_stale_run_is_refused(void **state)
 {
     world_create(&w, "{}");
@@ -553,6 +568,7 @@ int main(void)
         TEST(test_pause_before_ready_kills),
         TEST(test_slow_preemption_is_killed),
         TEST(test_kill),
+        TEST(test_a_canceled_one_can_be_killed),
         TEST(test_stale_run_is_refused),
         TEST(test_repeated_operation),
         TEST(test_wrong_operations),
