@@ -55,6 +55,12 @@ static bool is_content(const json_t *validated)
     return validated && draw(json_str(validated, "requestId", ""), -1) % 8 == 0;
 }
 
+/* Of a search that is paused: it ends it. */
+static bool is_tired(struct sim *m, const struct stored_exp *e)
+{
+    return e->r.state == EXP_PAUSED && sim_chance(m, 30);
+}
+
 static bool all_ended(struct sim *m, const struct stored_exp *e)
 {
     for (size_t i = 0; i < e->trials.n; i++)
@@ -82,12 +88,14 @@ void client_hear(struct sim *m, int64_t exp_id, const char *text)
     JSON_OWN ops = json_array();
     size_t n = json_array_size(events);
     int64_t ack = n ? json_int(json_array_get(events, n - 1), "id", -1) : -1;
-    if (!e || ack < 0) /* nothing has happened, or it is not active */
+    if (!e || !n || (ack < 0 && !is_tired(m, e))) /* nothing has happened, or it is not active */
         return;
+    if (ack < 0)
+        shut_down(ops, e);
     for (size_t i = 0; i < n; i++)
         decide(m, e, json_array_get(events, i), ops);
     struct core_event ev = {.kind = CORE_EV_SEARCH_OPS, .exp_id = exp_id};
-    ev.search.ack = ack;
+    ev.search.ack = ack < 0 ? 0 : ack;
     ev.search.operations = ops;
     for (int copies = sim_chance(m, 50) ? 2 : sim_chance(m, 50) ? 0 : 1; copies > 0; copies--)
         master_post(m, master_leader(m), &ev,

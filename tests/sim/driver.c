@@ -58,15 +58,31 @@ static size_t draw_bad_row(struct sim *m, const struct core_effects *f)
     return SIZE_MAX;
 }
 
-enum { REFUSED_PER_MILLE = 2 };
+/* Of an experiment that is ending already; SIZE_MAX: there is none. */
+static size_t find_ending_row(const struct core_effects *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].kind == CORE_SAVE_EXPERIMENT && store_is_ending(f->v[i].experiment.state))
+            return i;
+    return SIZE_MAX;
+}
+
+enum { REFUSED_PER_MILLE = 2, ENDING_REFUSED_PER_MILLE = 30, STOPPED_PER_MILLE = 100 };
+
+static size_t choose_bad_row(struct sim *m, const struct core_effects *f)
+{
+    size_t ending = find_ending_row(f);
+    if (ending != SIZE_MAX && sim_chance(m, ENDING_REFUSED_PER_MILLE))
+        return ending;
+    return sim_chance(m, REFUSED_PER_MILLE) ? draw_bad_row(m, f) : SIZE_MAX;
+}
 
 static void commit(struct sim *m, struct master *s)
 {
     if (s->batch.is_overdue)
         m->got.again++;
     else if (!s->batch.is_singly)
-        s->bad_row =
-            sim_chance(m, REFUSED_PER_MILLE) ? draw_bad_row(m, &s->batch.effects) : SIZE_MAX;
+        s->bad_row = choose_bad_row(m, &s->batch.effects);
     bool slow = m->now_ms < m->store.slow_until;
     s->sent_ms = m->now_ms;
     later(m, s, M_APPLY, (int64_t)sim_random(m, slow ? 3000 : 3));
@@ -412,4 +428,6 @@ void driver_hear(struct sim *m, struct master *s)
     batch_tell(&s->batch, &s->told, clock_of(m, s), master_wall_us(m));
     m->got.parked += is_known && !s->batch.is_broken;
     driver_do_all(m, s);
+    if (s->core && s->batch.state == BATCH_HELD && sim_chance(m, STOPPED_PER_MILLE))
+        master_stop(m, s); /* by who sees that nothing goes on */
 }

@@ -125,6 +125,7 @@ void store_apply(struct sim *m, const struct core_effect *e);
 struct stored_trial *store_trial(struct store *s, int64_t id);
 struct stored_exp *store_exp(struct store *s, int64_t id);
 bool store_is_live(const struct stored_exp *e);
+bool store_is_ending(enum exp_state state); /* by whatever stopped it */
 /* What it takes to continue an ended experiment: of the store, but for the two arrays, which the
  * caller frees. */
 void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret);

@@ -54,6 +54,12 @@ struct stored_exp *store_exp(struct store *s, int64_t id)
     return id >= 1 && (size_t)id <= s->exps.n ? s->exps.v[id - 1] : NULL;
 }
 
+bool store_is_ending(enum exp_state state)
+{
+    return state == EXP_STOPPING_COMPLETED || state == EXP_STOPPING_CANCELED ||
+           state == EXP_STOPPING_KILLED;
+}
+
 bool store_is_live(const struct stored_exp *e)
 {
     return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;

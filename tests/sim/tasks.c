@@ -348,7 +348,7 @@ void task_run(struct sim *m, struct task *t)
         start_ranks(m, t);
     } else if (t->gc) {
         if (!is_store_away(m, t))
-            task_end(m, t, CORE_EXITED, 0);
+            task_end(m, t, CORE_EXITED, sim_chance(m, 30));
     } else if (run[t->phase]) {
         run[t->phase](m, t);
     }

@@ -14,6 +14,43 @@ static int64_t some_exp(struct sim *m)
     return id;
 }
 
+/* Where there is one that is ending, and takes long: mostly that. */
+static int64_t some_ending(struct sim *m)
+{
+    struct core_exp_view e;
+    int64_t *ids, id = 0;
+    const struct core *c = master_leader(m)->core;
+    size_t n = core_jobs(c, NULL, &ids);
+    for (size_t i = 0; i < n; i++)
+        if (core_exp_get(c, ids[i], &e) && store_is_ending(e.state) && sim_random(m, 2))
+            id = e.id;
+    free(ids);
+    return id ? id : some_exp(m);
+}
+
+/* Of such a one, or any that there ever was. */
+static int64_t some_trial(struct sim *m)
+{
+    struct core_trial_view t;
+    int64_t *ids, id = 0;
+    const struct core *c = master_leader(m)->core;
+    size_t n = core_exp_trials(c, some_ending(m), &ids);
+    for (size_t i = 0; i < n; i++)
+        if (core_trial_get(c, ids[i], &t) && t.alloc_id && sim_random(m, 2))
+            id = t.id;
+    free(ids);
+    return id ? id : 1 + (int64_t)sim_random(m, m->store.trials.n);
+}
+
+/* One that failed or was stopped is looked at more than others. */
+static const struct stored_exp *some_ended(struct sim *m)
+{
+    const struct stored_exp *e = m->store.exps.v[sim_random(m, m->store.exps.n)];
+    for (int i = 0; i < 6 && e->r.state != EXP_ERROR; i++)
+        e = m->store.exps.v[sim_random(m, m->store.exps.n)];
+    return e;
+}
+
 static void post(struct sim *m, struct core_event ev)
 {
     master_post(m, master_leader(m), &ev, (struct waiter){.token = ++m->next_token, .host = -1});
@@ -124,7 +161,7 @@ static void go_on(struct sim *m)
     struct master *s = master_leader(m);
     if (!m->store.exps.n || s->batch.state != BATCH_IDLE || s->batch.queued)
         return;
-    const struct stored_exp *e = m->store.exps.v[sim_random(m, m->store.exps.n)];
+    const struct stored_exp *e = some_ended(m);
     if (!exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETED)
         return;
     JSON_OWN config = json_parse(e->r.config, strlen(e->r.config), NULL);
@@ -187,10 +224,9 @@ void user_act(struct sim *m)
     else if (dice < 60)
         post(m, (struct core_event){.kind = CORE_EV_EXP_CANCEL, .exp_id = some_exp(m)});
     else if (dice < 65)
-        post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = some_exp(m)});
+        post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = some_ending(m)});
     else if (dice < 70 && m->store.trials.n)
-        post(m, (struct core_event){.kind = CORE_EV_TRIAL_KILL,
-                                    .trial_id = 1 + (int64_t)sim_random(m, m->store.trials.n)});
+        post(m, (struct core_event){.kind = CORE_EV_TRIAL_KILL, .trial_id = some_trial(m)});
     else if (dice < 76)
         set_agent(m, dice % 3 != 0);
     else if (dice < 84)
