@@ -173,5 +173,5 @@ int main(int argc, char **argv)
                  (long long)(all.calm_ms / 1000));
         show(what, &all);
     }
-    return a.edges && moves_missing(&all) > 0;
+    return a.edges && moves_missing(&all, a.seeds) > 0;
 }

@@ -409,8 +409,8 @@ void check_end(struct sim *m);
 /* ---- moves.c: which moves were made ---- */
 void moves_note(struct sim_result *r, const struct core *c); /* c NULL: none */
 void moves_add(struct sim_result *all, const struct sim_result *r);
-/* Says which edges nobody went; how many of them are not rare. */
-size_t moves_missing(const struct sim_result *all);
+/* Says which edges nobody went; how many of them that many worlds do not do without. */
+size_t moves_missing(const struct sim_result *all, int64_t worlds);
 
 /* ---- trace.c ---- */
 /* A line of the trace, when it is wanted. */
