@@ -152,10 +152,14 @@ struct det_event;
  *                    b_n)), h = (1 - z) n + z h; gates: r z n and h w_n^T + b_n; a.reverse
  * GRU_BWD       in: dy y gates w h0  out: dgx, dw, db|NULL, dh0; a.reverse
  * ATTENTION     in: q [B,H,T,D], k v [B,H,S,D], mask [B|1,H|1,T,S]|NULL; or x [B,T,3,H,D] of all
- *                    three (then T = S), NULL, NULL, mask  out: y as q, or [B,T,H,D]; lse [B,H,T]
+ *                    three (then T = S), NULL, NULL, mask  out: y as q, or [B,T,H,D]; lse
+ *                    [2,B,H,T]
  *                    P = softmax(a.scale q k^T + mask) with a.causal only of s <= t; a.p > 0: P is
  *                    0 where u < a.p, else P / (1 - a.p), u being element ((b H + h) T + t) S + s
- *                    of UNIFORM's draws; y = P v; lse: the logarithm of the softmax's sum
+ *                    of UNIFORM's draws; y = P v; lse: what the gradient needs of a row, its
+ *                    greatest score, or one near it, and the logarithm of the sum about it, apart:
+ *                    beside a mask of very large numbers the latter would be lost. In a row whose
+ *                    scores are all one such number P is 1 / S, both ways; all -inf: NaN
  * ATTENTION_BWD in: dy, q k v or x NULL NULL, mask, lse, y  out: dq dk dv, or dx
  * ROTARY        in: x [M,T,D]  out: y   pairs turned by the angle (a.offset + t) a.scale^(-2i / D)
  *                    for pair i (Su et al. 2021): elements 2i and 2i + 1, or i and i + D/2 where
@@ -396,8 +400,8 @@ struct det_backend {
     int64_t (*row_step)(const struct det_call *c);
 
     /* n > 0 calls of one optimizer's kernel on different parameters, none empty, all f32 or all
-     * f64, or of COPY from dense f32 to f16 or bf16, in as few launches as it likes. NULL: the
-     * kernel is called for each. */
+     * f64, or of COPY from dense f32 to f16 or bf16, in as few launches as it likes. DET_ENOMEM:
+     * none was done. NULL: the kernel is called for each. */
     int (*steps)(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
 
     det_kernel_fn *kernels[DET_KERNEL_COUNT];

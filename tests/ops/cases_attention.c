@@ -1,4 +1,6 @@
 /* Attention and rotary positions. */
+#include <math.h>
+
 #include "det/functional.h"
 
 #include "op_case.h"
@@ -15,6 +17,40 @@ BUILD(packed_causal, det_packed_attention(e, in[0], 3, .causal = true))
 BUILD(packed_masked, det_packed_attention(e, in[0], 3, .causal = true, .mask = in[1]))
 BUILD(rotary, det_rotary(e, in[0]))
 BUILD(rotary_halves, det_rotary(e, in[0], .halves = true, .position = 5, .base = 500))
+
+/* A mask of one large number hides all keys from every third query: they count alike, for it
+ * swallows their scores, and a nudge that is to show a gradient too. */
+static struct det_tensor *all_hidden(struct det_engine *e, struct det_tensor **in, double number)
+{
+    int64_t time = det_tensor_dim(in[0], -2), keys = det_tensor_dim(in[1], -2);
+    struct det_tensor *mask = det_host_tensor(DET_F32, 2, (int64_t[]){time, keys}, NULL);
+    float *m = det_tensor_data(mask);
+    for (int64_t i = 0; i < time * keys; i++)
+        m[i] = i / keys % 3 == 1 ? (float)number : 0;
+    struct det_tensor *given = det_cast(e, det_to_device(e, mask), det_tensor_dtype(in[0]));
+    det_tensor_unref(mask);
+    return det_scaled_dot_product_attention(e, in[0], in[1], in[2], .mask = given);
+}
+BUILD(hidden_by_least, all_hidden(e, in, -3.3e38))
+BUILD(hidden_by_many, all_hidden(e, in, -1e30))
+BUILD(hidden_by_inf, all_hidden(e, in, -INFINITY))
+#define EACH_THIRD(number)                                                                         \
+    "((torch.arange(q.shape[-2]) % 3 == 1) * " number ").unsqueeze(-1)"
+
+/* Scores grow from key to key, by less than what makes the sums of f16 shrink; few weights are
+ * left, hence large ones. */
+static struct det_tensor *heavy_dropout(struct det_engine *e, struct det_tensor **in)
+{
+    det_engine_set_rng_state(e, (struct det_rng_state){.seed = 77, .calls = 3});
+    int64_t keys = det_tensor_dim(in[1], -2);
+    struct det_tensor *mask = det_host_tensor(DET_F32, 2, (int64_t[]){1, keys}, NULL);
+    for (int64_t i = 0; i < keys; i++)
+        ((float *)det_tensor_data(mask))[i] = i < keys / 2 ? 0 : 5.0F;
+    struct det_tensor *given = det_cast(e, det_to_device(e, mask), det_tensor_dtype(in[0]));
+    det_tensor_unref(mask);
+    return det_scaled_dot_product_attention(e, in[0], in[1], in[2], .dropout = 0.998, .mask = given,
+                                            .scale = 0.01);
+}
 
 static struct det_tensor *with_dropout(struct det_engine *e, struct det_tensor **in)
 {
@@ -67,6 +103,10 @@ static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in
     {"attention", "mask, 200 keys, width 25, " name,                                               \
      {APART(type, 1, 1, 70, 200, 25), MASK(type, 1, 1, 70, 200)}, masked,                          \
      ATTENTION_OF(as, back, "0.3", "x3" as)},                                                      \
+    {"attention", "large, a third hidden by -inf, " name, {APART(type, 1, 1, 20, 70, 16)},         \
+     hidden_by_inf, NULL},                                                                         \
+    {"attention", "large, dropout of nearly all, " name, {APART(type, 1, 2, 130, 260, 64)},        \
+     heavy_dropout, NULL},                                                                         \
     {"attention", "large dropout, " name, {APART(type, 1, 3, 70, 72, 24)}, with_dropout, NULL},    \
     {"attention", "large, 140, causal, width 64, " name, {APART(type, 1, 2, 140, 197, 64)},        \
      causal, ATTENTION_OF(as, back, USUAL, CAUSAL)},                                               \
@@ -107,6 +147,12 @@ const struct op_case cases_attention[] = {
      FIXED(2, 1, 1, 6)}, hidden,
      ATTENTION("x0", "x1", "x2", USUAL,
                "torch.zeros(2, 1, 1, 6).masked_fill(x3 <= -0.6, -float('inf'))")},
+    {"attention", "a third hidden by a large number", {IN(2, 1, 5, 4), IN(2, 1, 6, 4), IN(2, 1, 6, 4)},
+     hidden_by_least, ATTENTION("x0", "x1", "x2", USUAL, EACH_THIRD("-3.3e38"))},
+    {"attention", "large, a third hidden by -1e30, f32", {APART(DET_F32, 1, 2, 70, 140, 64)},
+     hidden_by_many, NULL},
+    {"attention", "large, a third hidden by -1e30, bf16", {APART(DET_BF16, 1, 2, 70, 140, 64)},
+     hidden_by_many, NULL},
     {"attention", "dropout", {IN(2, 2, 5, 4), IN(2, 2, 5, 4), IN(2, 2, 5, 4)}, with_dropout, NULL},
     {"attention", "large dropout", {IN(1, 3, 70, 9), IN(1, 3, 70, 9), IN(1, 3, 70, 9)},
      with_dropout, NULL},

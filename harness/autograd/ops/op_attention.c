@@ -46,7 +46,7 @@ int shape_attention(struct op_call *c, struct det_err *err)
     if (packed)
         c->spec[0] =
             (struct op_out){.dtype = q->dtype, .ndim = 4, .dims = {batch, time, heads, width}};
-    c->spec[1] = (struct op_out){.dtype = op_wide(q), .ndim = 3, .dims = {batch, heads, time}};
+    c->spec[1] = (struct op_out){.dtype = op_wide(q), .ndim = 4, .dims = {2, batch, heads, time}};
     c->outs = 2;
     if (!(c->a.p >= 0 && c->a.p < 1))
         return det_fail(err, DET_EINVAL, "dropout is %g and must be in 0..1", c->a.p);

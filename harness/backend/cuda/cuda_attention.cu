@@ -2,13 +2,18 @@
  * Scaled dot-product attention (Vaswani et al. 2017) of any width, in f32 and f64; cuda_flash.h has
  * what is faster. One block for a query: scores of a tile of keys at a time, with the running
  * maximum and sum of Milakov & Gimelshein 2018, so that no matrix of times x times exists.
+ * Scores are in powers of 2, as those of the tiles, which may have made the one direction.
  * Gradients: a block for a query gives dq, a block for a key dk and dv, each from scores computed
  * again (Dao et al. 2022), each sum in the order of its tiles.
  */
+#include <float.h>
+
 #include "cuda_flash.h"
 #include "cuda_flash_call.h"
 #include "cuda_random.cuh"
 #include "cuda_row.cuh"
+
+#define LOG2E 1.4426950408889634
 
 /* Halves are given to us for the tiles only: computes() of cuda_device.c. */
 static inline bool is_f32(const struct det_call *c)
@@ -41,7 +46,7 @@ template <typename T>
 struct attended {
     int64_t batch, heads, time, keys, width;
     bool packed, causal;
-    T scale, kept; /* kept: the factor of what dropout leaves */
+    T scale, scale2, kept; /* scale2: for powers of 2; kept: the factor of what dropout leaves */
     float p;
     struct cuda_stream_of_draws draws;
     T *q, *k, *v, *y; /* packed: k and v are NULL */
@@ -69,9 +74,14 @@ struct attended {
             return 1;
         return cuda_draw(draws, (uint64_t)(row * keys + j)) >= p ? kept : 0;
     }
-    __device__ T masked(int64_t b, int64_t h, int64_t t, int64_t j) const
+    /* The score x with its part of the mask. A finite one stays finite. */
+    __device__ T masked(int64_t b, int64_t h, int64_t t, int64_t j, T x) const
     {
-        return mask ? mask[((b * mask_b + h * mask_h) * time + t) * keys + j] : 0;
+        if (!mask)
+            return x;
+        const T greatest = (T)(sizeof(T) == sizeof(float) ? FLT_MAX : DBL_MAX);
+        T m = mask[((b * mask_b + h * mask_h) * time + t) * keys + j], y = x + (T)LOG2E * m;
+        return y == -INFINITY && m != -INFINITY && x != -INFINITY ? -greatest : y;
     }
 };
 
@@ -89,6 +99,7 @@ static attended<T> attention_of(const struct det_call *c, int first)
     a.width = q->dims[k ? 3 : 4];
     a.causal = c->a.causal;
     a.scale = (T)c->a.scale;
+    a.scale2 = (T)(c->a.scale * LOG2E);
     a.p = (float)c->a.p; /* so that every dtype drops the same */
     a.kept = (T)(1 / (1 - c->a.p));
     a.draws = {c->a.seed, c->a.call};
@@ -132,7 +143,7 @@ __device__ static T score(const attended<T> &a, const place<T> &p, int64_t t, in
 {
     if (a.causal && j > t)
         return -INFINITY;
-    return a.scale * dot(p.q, t, p.k, j, a.width) + a.masked(p.b, p.h, t, j);
+    return a.masked(p.b, p.h, t, j, a.scale2 * dot(p.q, t, p.k, j, a.width));
 }
 
 /* No key after this one counts for query t. */
@@ -158,7 +169,7 @@ __device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
         T higher = cuda_greater()(top, cuda_combine(x, cuda_greater()));
         if (higher == -INFINITY)
             continue;
-        T e = exp(x - higher), shrink = exp(top - higher);
+        T e = exp2(x - higher), shrink = exp2(top - higher);
         total = total * shrink + cuda_combine((double)e, cuda_plus());
         top = higher;
         weight[threadIdx.x] = j < keys ? e * a.keep(row, j) : 0;
@@ -173,8 +184,10 @@ __device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
     }
     for (int64_t d = threadIdx.x; d < a.width; d += blockDim.x)
         y[d] = (T)(y[d] / total);
-    if (threadIdx.x == 0)
-        lse[row] = (T)(top + log(total));
+    if (threadIdx.x == 0) {
+        lse[row] = top;
+        lse[a.batch * a.heads * a.time + row] = (T)log2(total);
+    }
 }
 
 template <typename T>
@@ -208,7 +221,9 @@ __device__ static slope<T> slope_of(const back<T> &k, const place<T> &p, int64_t
                                     double delta)
 {
     int64_t row = (p.b * k.a.heads + p.h) * k.a.time + t;
-    T x = score(k.a, p, t, j), weight = x == -INFINITY ? 0 : exp(x - k.lse[row]);
+    T x = score(k.a, p, t, j), top = k.lse[row];
+    T log_sum = k.lse[k.a.batch * k.a.heads * k.a.time + row];
+    T weight = x == -INFINITY && top != -INFINITY ? 0 : exp2((x - top) - log_sum);
     T keep = k.a.keep(row, j), g = keep * dot(p.dy, t, p.v, j, k.a.width);
     return {(T)(weight * (g - delta) * k.a.scale), weight * keep};
 }

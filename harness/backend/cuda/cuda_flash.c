@@ -73,6 +73,7 @@ static void flash_of(const struct det_call *c, const struct cuda_flash_operands 
         .scale2 = (float)(c->a.scale * LOG2E),
         .p = (float)c->a.p, /* so that every dtype drops the same */
         .kept = (float)(1 / (1 - c->a.p)),
+        .left = (float)(1 - c->a.p),
         .seed = c->a.seed,
         .call = c->a.call,
         .lse = (float *)(void *)o->lse->data,

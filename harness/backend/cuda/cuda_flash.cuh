@@ -20,7 +20,6 @@
 #define FLASH_WARPS   4
 #define FLASH_THREADS (FLASH_WARPS * CUDA_WARP)
 #define FLASH_LOG2E   1.4426950408889634f
-#define FLASH_LN2     0.6931471805599453f
 
 /* What a kernel was compiled for: all calls, or those whose width is D, whose rows are aligned,
  * whose scale is positive and that have no mask, with dropout or without. */
@@ -241,7 +240,8 @@ __device__ inline void flash_kept(const cuda_flash &f, const flash_spot &w, int 
         kept[m] = f.p > 0 ? flash_kept_rows<N, TURNED>(f, w.at(m), inner) : 0;
 }
 
-/* s times dropout's factors. */
+/* What dropout leaves of s. Its factor is a result's: within a tile a weight may be large already,
+ * and the greatest f16 is small. */
 template <int N>
 __device__ inline void flash_drop(const cuda_flash &f, uint32_t kept, float (*s)[4])
 {
@@ -251,7 +251,7 @@ __device__ inline void flash_drop(const cuda_flash &f, uint32_t kept, float (*s)
     for (int n = 0; n < N; n++) {
         CUDA_UNROLL
         for (int e = 0; e < 4; e++)
-            s[n][e] *= kept >> (4 * n + e) & 1 ? f.kept : 0;
+            s[n][e] = kept >> (4 * n + e) & 1 ? s[n][e] : 0;
     }
 }
 
@@ -273,6 +273,17 @@ __device__ inline bool flash_skips(const cuda_flash &f, const flash_spot &w, int
     if (w.mine >= (TURNED ? f.keys : f.time))
         return true;
     return f.causal && (TURNED ? inner + n <= w.mine : inner >= w.mine + rows);
+}
+
+/* Where query `row` of the heads has what the forward pass leaves of it: its top; how much further
+ * the logarithm of its sum is. */
+__device__ inline const float *flash_lse(const cuda_flash &f, const flash_spot &w, int row)
+{
+    return f.lse + w.head * f.time + row;
+}
+__device__ inline int64_t flash_rows(const cuda_flash &f)
+{
+    return f.batch * f.heads * f.time;
 }
 
 /* The score x with its part of the mask. */

@@ -21,13 +21,13 @@ struct cuda_flash {
     bool aligned;        /* 16 bytes at once may be read of every row */
     float scale, scale2; /* of the scores; scale2: the same for powers of 2 */
     float before, after; /* the kernel's: scale2 is the one or the other, of products or scores */
-    float p, kept;       /* dropout, and the factor of what it leaves */
+    float p, kept, left; /* dropout, the factor of what it leaves, and 1 over it */
     uint64_t seed, call; /* of its draws */
     struct cuda_flash_rows q, k, v, y, dy, dq, dk, dv;
     const void *mask; /* [B or 1, H or 1, T, S], or NULL */
     int64_t mask_b, mask_h;
-    float *lse;  /* [B, H, T] */
-    float *sums; /* [B, H, T, 2]: lse for powers of 2, dy . y */
+    float *lse;  /* [2, B, H, T], for powers of 2 */
+    float *sums; /* [B, H, T, 2]: what flash_deltas() makes of a query */
 };
 
 /* Of a call that cuda_flash_takes(). DET_EUNIMPL where the device's shared memory is too small. */

@@ -71,9 +71,12 @@ __device__ inline void flash_finish(const cuda_flash &f, const flash_spot &w,
     for (int half = 0; half < 2; half++) {
         float total = cuda_quad_sum(sums.total[half]);
         int row = w.row(2 * half);
-        factor[half] = 1 / total;
-        if (w.t == 0 && row < f.time)
-            f.lse[w.head * f.time + row] = (sums.top[half] * f.after + log2f(total)) * FLASH_LN2;
+        factor[half] = f.kept / total;
+        if (w.t == 0 && row < f.time) {
+            float *lse = f.lse + w.head * f.time + row;
+            lse[0] = sums.top[half] * f.after;
+            lse[flash_rows(f)] = log2f(total);
+        }
     }
     flash_write<E, D>(f, f.y, w, f.time, o, factor);
 }
@@ -118,9 +121,26 @@ __device__ inline void flash_forward_tile(const cuda_flash &f, int64_t i, unsign
 
 /* ---- backward ---- */
 
+/* The weight of score x, in powers of 2, of a query. None is above 1, whatever digits x has lost
+ * beside large numbers. Where there is a mask, of very large ones maybe, the sum's logarithm is
+ * apart; and a query from which -inf hides all keys has no weights. */
+__device__ inline float flash_weight(const cuda_flash &f, float x, float lse, float log_sum)
+{
+    if (!f.mask)
+        return cuda_exp2(fminf(x - lse, 0));
+    x = (x - lse) - log_sum;
+    return cuda_exp2(x > 0 ? 0 : x);
+}
+
+/* The logarithm that flash_weight() wants apart. */
+__device__ inline float flash_log_sum(const cuda_flash &f, const flash_spot &w, int query)
+{
+    return f.mask && query < f.time ? flash_lse(f, w, query)[flash_rows(f)] : 0;
+}
+
 /* From scores and the products dy . v: the weights, as dropout leaves them, in s, and the gradients
- * of the scores in g. of(n, r) gives lse, for powers of 2, and delta of the queries of tile n's
- * elements. */
+ * of the scores in g, both without the factor of dropout. of(n, r, l) gives what flash_deltas()
+ * made of the queries of tile n's elements, and their flash_log_sum(). */
 template <int N, typename F>
 __device__ inline void flash_slopes(const cuda_flash &f, uint32_t kept, float (*s)[4],
                                     float (*g)[4], F of)
@@ -129,11 +149,11 @@ __device__ inline void flash_slopes(const cuda_flash &f, uint32_t kept, float (*
     CUDA_UNROLL
     for (int n = 0; n < N; n++) {
         float2 r[4];
-        of(n, r);
+        float l[4];
+        of(n, r, l);
         CUDA_UNROLL
         for (int e = 0; e < 4; e++) {
-            /* No weight is above 1, whatever digits lse has lost beside a mask of large numbers. */
-            s[n][e] = cuda_exp2(fminf(s[n][e] * f.after - r[e].x, 0));
+            s[n][e] = flash_weight(f, s[n][e] * f.after, r[e].x, l[e]);
             g[n][e] = s[n][e] * (g[n][e] - r[e].y);
         }
     }
@@ -161,8 +181,9 @@ __device__ inline float flash_product(const cuda_flash &f, const flash_spot &w,
     return sum;
 }
 
-/* lse, for powers of 2, and dy . y of this thread's rows, whose dy is in shared memory, to `to` and
- * to where the other kernel finds them. Nothing is written before all is read. */
+/* Of this thread's rows, whose dy is in shared memory: the logarithm of the sum of all (where there
+ * is a mask the top alone), and dy . y without dropout's factor; to `to` and to where the other
+ * kernel finds them. Nothing is written before all is read. */
 template <typename E, int D, int M, int PITCH>
 __device__ inline void flash_deltas(const cuda_flash &f, const flash_spot &w,
                                     const typename E::element *dy, float *to)
@@ -172,10 +193,12 @@ __device__ inline void flash_deltas(const cuda_flash &f, const flash_spot &w,
     for (int k = 0; k < 2 * M; k++) {
         int row = w.row(0) + 8 * k;
         r[k] = {0, 0};
-        if (row < f.time)
-            r[k] = {f.lse[w.head * f.time + row] * FLASH_LOG2E,
-                    flash_product<E, D>(f, w, dy + (w.g + 8 * k) * PITCH,
-                                        flash_row<const typename E::element>(f.y, w, row))};
+        if (row >= f.time)
+            continue;
+        const float *lse = flash_lse(f, w, row);
+        r[k] = {f.mask ? lse[0] : lse[0] + lse[flash_rows(f)],
+                f.left * flash_product<E, D>(f, w, dy + (w.g + 8 * k) * PITCH,
+                                             flash_row<const typename E::element>(f.y, w, row))};
     }
     CUDA_UNROLL
     for (int k = 0; k < 2 * M; k++) {
@@ -197,7 +220,7 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
     constexpr int N = S::part / 8;
     flash_spot w = flash_spot_of(f, i, f.time, S::own, true);
     flash_memory<S> m(shared, 2, w);
-    float o[M][D / 8][4] = {}, factor[2] = {f.scale, f.scale};
+    float o[M][D / 8][4] = {}, factor[2] = {f.scale * f.kept, f.scale * f.kept};
     flash_load<S, S::own>(f, f.q, w, w.first, f.time, m.own);
     flash_load<S, S::own>(f, f.dy, w, w.first, f.time, m.own + S::own_size);
     float *own_sums = m.sums + 2 * (w.mine - w.first), *sums = own_sums + 2 * w.g;
@@ -217,9 +240,11 @@ __device__ inline void flash_queries_tile(const cuda_flash &f, int64_t i, unsign
         CUDA_UNROLL
         for (int j = 0; j < M; j++) {
             flash_scores<E, N, false>(f, w.at(j), inner, s[j]);
-            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int, float2 *r) {
+            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int, float2 *r, float *l) {
                 r[0] = r[1] = *(const float2 *)(const void *)(sums + 32 * j);
                 r[2] = r[3] = *(const float2 *)(const void *)(sums + 32 * j + 16);
+                l[0] = l[1] = flash_log_sum(f, w, w.at(j).row(0));
+                l[2] = l[3] = flash_log_sum(f, w, w.at(j).row(2));
             });
         }
         E::template weighted<M, N, D, S::pitch>(o, g, k, f.width, m.scratch);
@@ -270,9 +295,12 @@ __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned 
         CUDA_UNROLL
         for (int j = 0; j < M; j++) {
             flash_scores<E, N, true>(f, w.at(j), inner, s[j]);
-            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int n, float2 *r) {
-                float4 two = *(const float4 *)(const void *)(sums + 2 * (8 * n + 2 * w.t));
+            flash_slopes<N>(f, kept[j], s[j], g[j], [&](int n, float2 *r, float *l) {
+                int at = 8 * n + 2 * w.t;
+                float4 two = *(const float4 *)(const void *)(sums + 2 * at);
                 r[0] = r[2] = {two.x, two.y}, r[1] = r[3] = {two.z, two.w};
+                l[0] = l[2] = flash_log_sum(f, w, inner + at);
+                l[1] = l[3] = flash_log_sum(f, w, inner + at + 1);
             });
         }
         E::template weighted<M, N, D, S::pitch>(dv, s, dy, f.width, m.scratch);
@@ -290,11 +318,11 @@ __device__ inline void flash_keys_tile(const cuda_flash &f, int64_t i, unsigned 
         [&](int inner, int stage) {
             flash_load_sums<S::inner>(f, w, inner, m.sums + 2 * stage * S::inner);
         });
-    float one[2] = {1, 1}, factor[2] = {f.scale, f.scale};
+    float kept = f.kept, once[2] = {kept, kept}, factor[2] = {f.scale * kept, f.scale * kept};
     CUDA_UNROLL
     for (int k = 0; k < M; k++) {
         flash_write<E, D>(f, f.dk, w.at(k), f.keys, dk[k], factor);
-        flash_write<E, D>(f, f.dv, w.at(k), f.keys, dv[k], one);
+        flash_write<E, D>(f, f.dv, w.at(k), f.keys, dv[k], once);
     }
 }
 

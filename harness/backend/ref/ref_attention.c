@@ -38,18 +38,26 @@ struct row {
     real *keep;     /* [S]; NULL: no dropout */
 };
 
+/* Of all heads. */
+static int64_t rows_of(const struct attention *a)
+{
+    return a->batch * a->heads * a->time;
+}
+
 static int64_t row_index(const struct row *r)
 {
     return (r->b * r->a->heads + r->h) * r->a->time + r->t;
 }
 
-/* The scores of the row, -inf where the future is hidden. */
+/* The scores of the row, -inf where the future is hidden. Beside a mask's large numbers they lose
+ * their digits as in every other backend. */
 static void scores(const struct row *r, struct head q, struct head k, const struct det_tensor *mask)
 {
     const struct attention *a = r->a;
     const real *m = mask_row(a, mask, r->b, r->h, r->t);
     for (int64_t s = 0; s < a->keys; s++) {
-        r->weights[s] = a->c->a.scale * dot(q, r->t, k, s, a->width) + (m ? m[s] : 0);
+        double x = a->c->a.scale * dot(q, r->t, k, s, a->width);
+        r->weights[s] = m ? (real)(x + m[s]) : x;
         if (a->c->a.causal && s > r->t)
             r->weights[s] = -INFINITY;
     }
@@ -57,14 +65,13 @@ static void scores(const struct row *r, struct head q, struct head k, const stru
         REF(attention_keep)(a, row_index(r), r->keep);
 }
 
-/* x becomes exp(x - the greatest), over whose sum it is to be: where a mask of the least number
- * hides a whole row, the logarithm of the sum would be lost beside the greatest. */
-static double to_weights(double *x, int64_t n, double *max)
+/* x becomes exp(x - the greatest), over whose sum it is to be. */
+static double to_weights(double *x, int64_t n, real *max)
 {
     double sum = 0;
-    *max = x[0];
+    *max = (real)x[0];
     for (int64_t s = 1; s < n; s++)
-        *max = x[s] > *max ? x[s] : *max;
+        *max = x[s] > *max ? (real)x[s] : *max;
     for (int64_t s = 0; s < n; s++)
         sum += x[s] = exp(x[s] - *max);
     return sum;
@@ -78,8 +85,9 @@ static void forward_row(const struct row *r)
     struct head k = head_in(a, a->packed ? c->in[0] : c->in[1], 1, r->b, r->h);
     struct head v = head_in(a, a->packed ? c->in[0] : c->in[2], 2, r->b, r->h);
     scores(r, q, k, c->in[3]);
-    double max, total = to_weights(r->weights, a->keys, &max);
-    out_real(c, 1)[row_index(r)] = (real)(max + log(total));
+    real *max = out_real(c, 1) + row_index(r);
+    double total = to_weights(r->weights, a->keys, max);
+    max[rows_of(a)] = (real)log(total);
     for (int64_t d = 0; d < a->width; d++) {
         double sum = 0;
         for (int64_t s = 0; s < a->keys; s++)
@@ -99,10 +107,11 @@ static void backward_row(const struct row *r)
     struct head gq = head_in(a, c->out[0], 0, r->b, r->h);
     struct head gk = head_in(a, c->out[dk], 1, r->b, r->h);
     struct head gv = head_in(a, c->out[dv], 2, r->b, r->h);
-    double lse = in_real(c, 5)[row_index(r)], delta = 0;
+    const real *max = in_real(c, 5) + row_index(r);
+    double log_sum = max[rows_of(a)], delta = 0;
     scores(r, q, k, c->in[4]);
     for (int64_t s = 0; s < a->keys; s++) {
-        r->weights[s] = exp(r->weights[s] - lse);
+        r->weights[s] = exp(r->weights[s] - *max - log_sum);
         delta += r->weights[s] * (r->keep ? r->keep[s] : 1) * dot(dy, r->t, v, s, a->width);
     }
     for (int64_t s = 0; s < a->keys; s++) {

@@ -41,6 +41,12 @@ static struct head rows_from(struct head h, int64_t first)
     return (struct head){h.p + first * h.step, h.step};
 }
 
+/* Of all heads. */
+static int64_t rows_of(const struct attention *a)
+{
+    return a->batch * a->heads * a->time;
+}
+
 static int64_t row_index(const struct block *k, int64_t i)
 {
     return (k->b * k->a->heads + k->h) * k->a->time + k->first + i;
@@ -58,10 +64,12 @@ static void hide(const struct block *k, int64_t i)
         row[s] = -INFINITY;
 }
 
-CPU_CLONES static void exponentials(real *row, int64_t n, real lse)
+/* max and log_sum are taken off one by one: beside a mask's large numbers the latter would be lost.
+ */
+CPU_CLONES static void exponentials(real *row, int64_t n, real max, real log_sum)
 {
     for (int64_t s = 0; s < n; s++)
-        row[s] = vm_exp(row[s] - lse);
+        row[s] = vm_exp((row[s] - max) - log_sum);
 }
 
 CPU_CLONES static void multiply(real *row, const real *by, int64_t n)
@@ -101,10 +109,9 @@ static void forward_block(const struct block *k, struct head q, struct head key,
     y = rows_from(y, k->first);
     scores(k, q, key);
     for (int64_t i = 0; i < k->rows; i++) {
-        real *row = k->weights + i * k->keys, max, lse = CPU(row_log_sum)(row, k->keys, &max);
-        lse += max;
-        out_real(c, 1)[row_index(k, i)] = lse;
-        exponentials(row, k->keys, lse);
+        real *row = k->weights + i * k->keys, *max = out_real(c, 1) + row_index(k, i);
+        real log_sum = max[rows_of(k->a)] = CPU(row_log_sum)(row, k->keys, max);
+        exponentials(row, k->keys, *max, log_sum);
         if (k->keep) {
             REF(attention_keep)(k->a, row_index(k, i), k->keep);
             multiply(row, k->keep, k->keys);
@@ -147,7 +154,8 @@ static void weights_again(const struct block *k, const struct heads *t)
     by_transposed(k->rows, k->keys, k->a->width, 1, rows_from(t->dy, k->first), t->v, k->grads);
     for (int64_t i = 0; i < k->rows; i++) {
         real *row = k->weights + i * k->keys;
-        exponentials(row, k->keys, in_real(k->a->c, 5)[row_index(k, i)]);
+        const real *max = in_real(k->a->c, 5) + row_index(k, i);
+        exponentials(row, k->keys, *max, max[rows_of(k->a)]);
         if (!k->keep)
             continue;
         real *kept = k->kept + i * k->keys;
