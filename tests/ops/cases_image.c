@@ -36,6 +36,19 @@ static struct det_tensor *norm(struct det_engine *e, struct det_tensor **in, boo
     return det__batch_norm(e, in[0], params, &a);
 }
 
+/* The first pixel is far from all others. */
+static struct det_tensor *bn_far(struct det_engine *e, struct det_tensor **in)
+{
+    const int64_t *dims = det_tensor_dims(in[0]);
+    enum det_dtype dtype = det_tensor_dtype(in[0]);
+    struct det_tensor *far = det_host_tensor(DET_F32, 4, (int64_t[]){dims[0], 1, dims[2], dims[3]},
+                                             NULL);
+    ((float *)det_tensor_data(far))[0] = 5000;
+    struct det_tensor *x[] = {det_add(e, in[0], det_cast(e, det_to_device(e, far), dtype)), in[1],
+                              in[2], in[3], in[4]};
+    det_tensor_unref(far);
+    return norm(e, x, true, false);
+}
 BUILD(bn_train, norm(e, in, true, false))
 BUILD(bn_train_relu, norm(e, in, true, true))
 BUILD(bn_eval, norm(e, in, false, false))
@@ -146,6 +159,8 @@ const struct op_case cases_image[] = {
      bn_train, BN("True")},
     {"batch_norm", "train, many pixels", {IN(5, 6, 17, 13), IN(6), IN(6), FIXED(6), FIXED(6)},
      bn_train, BN("True")},
+    {"batch_norm", "large, one pixel far away",
+     {IN(2, 4, 36, 36), IN(4), IN(4), FIXED(4), FIXED(4)}, bn_far, NULL},
     {"batch_norm", "train, relu", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},
      bn_train_relu, "F.relu(" BN("True") ")"},
     {"batch_norm", "eval", {IN(3, 5, 4, 3), IN(5), IN(5), FIXED(5), FIXED(5)},

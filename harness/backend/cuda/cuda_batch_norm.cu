@@ -41,8 +41,16 @@ static int64_t rows_of(const struct det_tensor *x)
 
 /* ---- forward ---- */
 
-/* The sums of what lies above the first row of a part, and of its squares: one pass, and no digits
- * are lost where the mean is large. */
+template <typename T>
+__device__ static T middle_of(T a, T b, T c)
+{
+    T low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c < high ? c : high;
+}
+
+/* The sums of what lies above one of the first rows of a part, and of its squares: one pass, and no
+ * digits are lost where the mean is large. Of three rows the middle one, so that a single value far
+ * from all others is not what these are measured from. */
 template <typename X>
 struct moments {
     typedef typename X::real real;
@@ -54,9 +62,25 @@ struct moments {
     double eps, momentum;
     real shift[width], sum[sums][width];
 
+    /* Of the three rows at the head of a part; near the end it may be another's. */
+    __device__ int64_t head(int64_t first, int i) const
+    {
+        int64_t row = first + (i == 0 ? 0 : i == 1 ? 29 : 67);
+        return (row < rows ? row : rows - 1) * channels;
+    }
     __device__ void begin(int64_t first, int64_t column)
     {
-        X::open(x.load(first * channels + column), shift);
+        raw r[3];
+        real a[3][width];
+        CUDA_UNROLL
+        for (int i = 0; i < 3; i++)
+            r[i] = x.load(head(first, i) + column);
+        CUDA_UNROLL
+        for (int i = 0; i < 3; i++)
+            X::open(r[i], a[i]);
+        CUDA_UNROLL
+        for (int i = 0; i < width; i++)
+            shift[i] = middle_of(a[0][i], a[1][i], a[2][i]);
     }
     __device__ raw load(int64_t at, int64_t) const { return x.load(at); }
     __device__ void use(const raw &r, int64_t)
@@ -73,7 +97,9 @@ struct moments {
     /* All about the first row of all. */
     __device__ void of_part(int64_t ch, int64_t first, int64_t n, double *v) const
     {
-        double up = (double)any.load(first * channels + ch) - (double)any.load(ch);
+        real middle = middle_of(any.load(head(first, 0) + ch), any.load(head(first, 1) + ch),
+                                any.load(head(first, 2) + ch));
+        double up = (double)middle - (double)any.load(ch);
         v[1] += up * ((double)n * up + 2 * v[0]);
         v[0] += (double)n * up;
     }
