@@ -63,3 +63,43 @@ void db_user_list(struct db *db, const struct db_user_filter *f, const struct db
                  "(SELECT user_doc(u) FROM users u WHERE u.id = page.id)"),
              a, cb, arg);
 }
+
+#define WORKSPACE "coalesce(w.name, 'workspace ' || x.workspace_id || ', deleted')"
+#define USE_NAMES                                                                                  \
+    "LEFT JOIN users u ON u.id = x.user_id LEFT JOIN workspaces w ON w.id = x.workspace_id "
+
+/* What is alike is summed first, day by day: runs are many, and the rest is done with few rows. */
+static const char sums[] =
+    "WITH d AS MATERIALIZED (SELECT d.day, user_id, workspace_id, labels, resource_pool, "
+    "sum(d.seconds * slots) AS seconds FROM slot_uses_now, "
+    "use_by_day(start_time, end_time, $1::date, $2::date) d "
+    "WHERE end_time > $1::date::timestamp AT TIME ZONE 'UTC' "
+    "AND start_time < $2::date::timestamp AT TIME ZONE 'UTC' GROUP BY 1, 2, 3, 4, 5) "
+    "SELECT to_char(x.day, $3) AS period, k.kind, k.key, sum(x.seconds) FROM d x " USE_NAMES
+    ", LATERAL (VALUES ('total', ''), ('username', u.username), "
+    "('resource_pool', x.resource_pool), ('workspace', " WORKSPACE ") UNION ALL "
+    "SELECT 'experiment_label', l FROM jsonb_array_elements_text(x.labels) l) k(kind, key) "
+    "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+
+void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, db_cb *cb,
+                 void *arg)
+{
+    struct db_args *a = db_str_arg(db_str_arg(DB_ARGS, from), until);
+    db_query_chart(db, sums, db_str_arg(a, by_month ? "YYYY-MM" : "YYYY-MM-DD"), cb, arg);
+}
+
+void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max, db_cb *cb,
+                 void *arg)
+{
+    static const char sql[] =
+        "SELECT x.kind, api_time(start_time) AS \"startTime\", "
+        "CASE WHEN NOT runs THEN api_time(end_time) END AS \"endTime?\", "
+        "experiment_id AS \"experimentId\", u.username, x.user_id AS \"userId\", labels, "
+        "greatest(0, extract(epoch FROM end_time - start_time)::float8) AS seconds, slots, "
+        "allocation_id AS \"allocationId\", resource_pool AS \"resourcePool\", " WORKSPACE
+        " AS \"workspaceName\" FROM slot_uses_now x " USE_NAMES
+        "WHERE end_time > $1::timestamptz AND start_time < $2::timestamptz "
+        "ORDER BY start_time, allocation_id LIMIT $3::bigint";
+    db_query_chart(db, sql, db_i64_arg(db_time_arg(db_time_arg(DB_ARGS, after_us), before_us), max),
+                   cb, arg);
+}

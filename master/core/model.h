@@ -144,7 +144,7 @@ struct alloc {
     enum kill_why kill;
     struct failure failure;      /* the first, when not ours */
     bool unconfirmed;            /* ended by an agent's absence: may still run */
-    int64_t start_us, end_us;
+    int64_t start_us, placed_us, end_us; /* placed: 0: it has had no slots yet */
     /* deadlines (deadline.c); INT64_MAX: none */
     int64_t hold_for_ms;         /* how long it is held in all; 0: not */
     int64_t hold_ms, preempt_ms, kill_ms, start_ms, exit_ms, ready_ms, done_ms;

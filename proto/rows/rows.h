@@ -138,6 +138,7 @@ struct row_allocation {
     /* Updated. */
     enum alloc_state state;
     bool is_ready;
+    int64_t placed_us;          /* since when it has its slots; 0: it has had none */
     int64_t end_us;
     const char *exit_reason;    /* null while it lives */
     int64_t status_code;        /* exit code of the first container that failed; negative: null */

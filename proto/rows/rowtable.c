@@ -102,6 +102,7 @@ static const struct row_column allocation[] = {
     {"start_time", "timestamptz", COL_TIME, COL_ONCE, C(start_us)},
     {"state", "text", COL_ALLOC_STATE, COL_CHANGES, C(state)},
     {"is_ready", "boolean", COL_BOOL, COL_CHANGES, C(is_ready)},
+    {"placed_time", "timestamptz", COL_TIME, COL_CHANGES, C(placed_us)},
     {"end_time", "timestamptz", COL_TIME, COL_CHANGES, C(end_us)},
     {"exit_reason", "text", COL_TEXT, COL_CHANGES, C(exit_reason)},
     {"status_code", "integer", COL_I64_OR_NEG, COL_CHANGES, C(status_code)},

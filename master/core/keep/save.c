@@ -105,6 +105,7 @@ static void save_alloc(struct core *c, struct alloc *a)
                                .start_us = a->start_us,
                                .state = a->state,
                                .is_ready = a->is_ready,
+                               .placed_us = a->placed_us,
                                .end_us = a->end_us,
                                .exit_reason = fx_str(c->out, reason),
                                .status_code = a->failure.is_set

@@ -250,7 +250,7 @@ static struct core_effect read_back[] = {
                TRIAL_STOPPING_KILLED, 2, 1, 2500001, "{\"k\": 2}"}},
     {.kind = CORE_SAVE_ALLOCATION,
      .allocation = {true, "6.31.2", "6.31", 6, 31, 2, "TRIAL", 4, "pool", 1500002, ALLOC_PULLING,
-                    true, 2500002, "said \"no\"", 0, "{\"k\": 3}"}},
+                    true, 2000002, 2500002, "said \"no\"", 0, "{\"k\": 3}"}},
 };
 
 struct reading {

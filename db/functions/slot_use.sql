@@ -1,0 +1,39 @@
+-- Who had how many slots, and for how long.
+
+-- slot_uses: what a run had, once it has ended.
+CREATE OR REPLACE FUNCTION keep_slot_use() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time,
+                           end_time)
+        SELECT NEW.id, e.id, e.owner_id, p.workspace_id, NEW.kind, e.labels, NEW.slots, NEW.resource_pool, NEW.placed_time,
+            NEW.end_time
+        FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = NEW.experiment_id
+        ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER allocations_used AFTER UPDATE OF end_time ON allocations FOR EACH ROW
+    WHEN (OLD.end_time IS NULL AND NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
+    EXECUTE FUNCTION keep_slot_use();
+CREATE TRIGGER allocations_used_at_once AFTER INSERT ON allocations FOR EACH ROW -- the batch that has both its start and its end
+    WHEN (NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
+    EXECUTE FUNCTION keep_slot_use();
+
+-- The same with what runs, up to now.
+CREATE OR REPLACE VIEW slot_uses_now AS
+    SELECT allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time, end_time,
+        false AS runs FROM slot_uses
+    UNION ALL
+    SELECT a.id, e.id, e.owner_id, p.workspace_id, a.kind, e.labels, a.slots, a.resource_pool, a.placed_time, now(), true
+    FROM allocations a JOIN experiments e ON e.id = a.experiment_id JOIN projects p ON p.id = e.project_id
+    WHERE a.state <> 'TERMINATED' AND a.end_time IS NULL AND a.placed_time IS NOT NULL AND a.slots > 0;
+
+-- Each day (of UTC: none is longer than another) of [p_from, p_until) in which something that ran from p_start to p_end
+-- did, and for how long.
+CREATE OR REPLACE FUNCTION use_by_day(p_start timestamptz, p_end timestamptz, p_from date, p_until date)
+    RETURNS TABLE (day date, seconds double precision) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT d::date, extract(epoch FROM least(p_end AT TIME ZONE 'UTC', d + interval '1 day', p_until::timestamp)
+                                       - greatest(p_start AT TIME ZONE 'UTC', d))::float8
+    FROM generate_series(greatest(date_trunc('day', p_start AT TIME ZONE 'UTC'), p_from::timestamp),
+                         least(p_end AT TIME ZONE 'UTC', p_until::timestamp - interval '1 day'), interval '1 day') d
+    WHERE d < p_end AT TIME ZONE 'UTC' AND p_start < p_end
+$$;
