@@ -45,8 +45,6 @@ const struct absent absent_table[] = {
     {"master", "config set", NULL, 0, "write log.level in master.yaml and start the master again"},
     {"master", "config", "log.level", 0, "write it in master.yaml and start the master again"},
     {"master", "config", "log.color", 0, "the log is plain text"},
-    {"resources|res", "*", NULL, 0,
-     "det job list shows who holds how many slots now, GET /metrics counts them for Prometheus"},
     {"resource-pool", "bindings", NULL, 0, "every workspace may use every pool; " POOLS},
     {"deploy|d", "*", NULL, 0, UPHELP},
     {"deploy|d", "local", NULL, 0,

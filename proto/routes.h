@@ -19,7 +19,10 @@
     X(download_model_def, GET, "/experiments/{experimentId}/model_def", USER, DEFAULT)             \
     X(download_file, GET, "/experiments/{experimentId}/file/download", USER, DEFAULT)              \
     X(download_checkpoint, GET, "/checkpoints/{checkpointUuid}", USER, DEFAULT)                    \
-    X(preview_gc, GET, "/experiments/{id}/preview_gc", USER, DEFAULT)
+    X(preview_gc, GET, "/experiments/{id}/preview_gc", USER, DEFAULT)                              \
+    X(download_allocation_raw, GET, "/resources/allocation/raw", ADMIN, DEFAULT)                   \
+    X(download_allocations_csv, GET, "/resources/allocation/allocations-csv", ADMIN, DEFAULT)      \
+    X(download_allocation_aggregated, GET, "/resources/allocation/aggregated", ADMIN, DEFAULT)
 
 #define ROUTES_USERS(X)                                                                            \
     X(login, POST, "/api/v1/auth/login", NONE, DEFAULT)                                            \
@@ -249,7 +252,10 @@
     X(get_jobs, GET, "/api/v1/job-queues", USER, DEFAULT)                                          \
     X(get_jobs_v2, GET, "/api/v1/job-queues-v2", USER, DEFAULT)                                    \
     X(get_job_queue_stats, GET, "/api/v1/job-queues/stats", USER, DEFAULT)                         \
-    X(update_job_queue, POST, "/api/v1/job-queues", USER, DEFAULT)
+    X(update_job_queue, POST, "/api/v1/job-queues", USER, DEFAULT)                                 \
+    X(resource_allocation_raw, GET, "/api/v1/resources/allocation/raw", ADMIN, DEFAULT)            \
+    X(resource_allocation_aggregated, GET, "/api/v1/resources/allocation/aggregated", ADMIN,       \
+      DEFAULT)
 
 #define ROUTES(X)                                                                                  \
     ROUTES_PLAIN(X)                                                                                \

@@ -68,7 +68,10 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(download_model_def, SEE, EXP, "experimentId")                                                \
     X(download_file, SEE, EXP, "experimentId")                                                     \
     X(download_checkpoint, SEE, CKPT, "checkpointUuid")                                            \
-    X(preview_gc, SEE, EXP, "id")
+    X(preview_gc, SEE, EXP, "id")                                                                  \
+    X(download_allocation_raw, CLUSTER, NONE, "")                                                  \
+    X(download_allocations_csv, CLUSTER, NONE, "")                                                 \
+    X(download_allocation_aggregated, CLUSTER, NONE, "")
 
 #define RULES_USERS(X)                                                                             \
     X(login, OPEN, NONE, "")                                                                       \
@@ -279,7 +282,9 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(get_jobs, SEE, NONE, "")                                                                     \
     X(get_jobs_v2, SEE, NONE, "")                                                                  \
     X(get_job_queue_stats, SEE, NONE, "")                                                          \
-    X(update_job_queue, OPERATE, JOB, ".updates[].jobId")
+    X(update_job_queue, OPERATE, JOB, ".updates[].jobId")                                          \
+    X(resource_allocation_raw, CLUSTER, NONE, "")                                                  \
+    X(resource_allocation_aggregated, CLUSTER, NONE, "")
 
 #define RULES(X)                                                                                   \
     RULES_PLAIN(X)                                                                                 \

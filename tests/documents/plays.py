@@ -38,7 +38,7 @@ NOT_RUN = {
 }
 
 #: Named by a document as what there is not.
-ABSENT = {("docs/compatibility.md", "det resources"), ("docs/compatibility.md", "det deploy"), ("docs/compatibility.md", "det dev")}
+ABSENT = {("docs/compatibility.md", "det deploy"), ("docs/compatibility.md", "det dev")}
 
 
 def run(doc, text, instead=None):

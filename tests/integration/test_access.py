@@ -17,7 +17,8 @@ from walk import (CLUSTER_ADMIN, COLLECTS, CONFIG, EDITOR, EDITOR_RESTRICTED, HI
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "exchange_login_link", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent", "post_join_token", "revoke_agent", "rotate_authority",
          "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint",
-         "post_group", "put_group", "delete_group", "assign_groups"} | COLLECTS
+         "post_group", "put_group", "delete_group", "assign_groups", "resource_allocation_raw", "resource_allocation_aggregated",
+         "download_allocation_raw", "download_allocations_csv", "download_allocation_aggregated"} | COLLECTS
 READS = {"search_groups", "search_roles", "search_roles_assignable", "get_roles_by_id"}
 EVERYBODY = READS | {"preview_search", "preview_hp_search", "get_model_def_file", "logout", "make_login_link", "post_user_setting",
              "reset_user_setting", "create_experiment", "put_external_experiment", "post_template", "post_workspace", "post_project", "post_model", "post_view"}

@@ -231,6 +231,38 @@ def agents(admin, name):
     admin.call("get_tasks_count")
 
 
+def use(c, admin):
+    """Slot use as JSON and CSV, by the database's own sum of it, and what is refused."""
+    daily = {"startDate": "2026-01-01", "endDate": "2026-12-31", "period": "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"}
+    time = {"timestampAfter": "2020-01-01T00:00:00Z", "timestampBefore": "2035-01-01T00:00:00Z"}
+    today = c.sql("SELECT (now() AT TIME ZONE 'UTC')::date").strip()
+    wanted = c.sql("SELECT count(*), sum(slots * extract(epoch FROM end_time - start_time)) FROM slot_uses").split("|")
+    runs = admin.call("resource_allocation_raw", **time)["resourceEntries"]
+    assert len(runs) == int(wanted[0]) and {r["username"] for r in runs} == {"admin"} and all(r["endTime"] >= r["startTime"] for r in runs), runs
+    start = min(r["startTime"][:10] for r in runs)
+    for period, form in (("DAILY", today), ("MONTHLY", today[:7])):
+        days = admin.call("resource_allocation_aggregated", startDate=start[:len(form)], endDate=form, period="RESOURCE_ALLOCATION_AGGREGATION_PERIOD_" + period)["resourceEntries"]
+        assert days[0]["periodStart"] == start[:len(form)] and days[-1]["periodStart"] == form, days
+        for seconds in (lambda d: d["seconds"], lambda d: sum(d["byUsername"].values()), lambda d: sum(d["byResourcePool"].values()),
+                        lambda d: sum(d["byWorkspace"].values())):
+            assert abs(sum(map(seconds, days)) - float(wanted[1])) < 1e-3, (days, wanted)
+    assert len(admin.call("resource_allocation_aggregated", **daily)["resourceEntries"]) == 365
+    for op, head in (("raw", "experiment_id,kind,username,labels,slots,start_time,end_time,seconds"), ("s_csv", "allocation_id,task_type,")):
+        rows = admin.call("download_allocation" + (op if op == "s_csv" else "_" + op), **time).decode().split("\r\n")
+        assert rows[0].startswith(head) and len(rows) == len(runs) + 2, rows
+    rows = admin.call("download_allocation_aggregated", **{**daily, "startDate": start, "endDate": today}).decode().splitlines()
+    assert rows[0] == "aggregation_type,aggregation_key,date,seconds" and sum(r.startswith("total,,") for r in rows) >= 1, rows
+    assert c.det("resources", "raw", *time.values()).stdout.splitlines()[0].startswith("experiment_id,")
+    assert len(json.loads(c.det("res", "agg", "2026-01", "2026-12", "--monthly", "--json").stdout)) == 12
+    r = c.det("res", "agg", "2026-01", "2026-12", check=False)
+    assert r.returncode == 1 and 'startDate: "2026-01" is not a day, as 2026-01-31' in r.stderr, r.stderr
+    for bad, words in (({"period": ""}, "period"), ({"endDate": "2025-01-01"}, "before startDate"), ({"startDate": "x"}, "startDate")):
+        admin.refused(400, words, "resource_allocation_aggregated", **{**daily, **bad})
+    admin.refused(400, "timestampBefore", "resource_allocation_raw", timestampAfter=time["timestampAfter"])
+    admin.refused(400, "before timestampAfter", "resource_allocation_raw", timestampAfter=time["timestampBefore"], timestampBefore=time["timestampAfter"])
+    return runs
+
+
 def task_side(c, admin, agent, order):
     """What a running task may ask beside the flows; and what a hostile one is told."""
     agent.run(order)
@@ -313,9 +345,12 @@ def main():
             if order["order"] == "signal":
                 agent.exit(order, "killed")
         stopped(admin, exp, fork)
+        used = use(c, admin)
+        assert exp in [r["experimentId"] for r in used], used
         admin.call("delete_experiments", {"experimentIds": [exp, 999]})
         agent.exit(agent.next("start"))  # it reported metrics: a task looks for its TensorBoard files
         wait_until(lambda: exp not in [e["id"] for e in admin.call("get_experiments")["experiments"]], 20, "the deletion")
+        assert use(c, admin) == used  # its use outlives it
         admin.call("logout")
         admin.refused(401, "", "get_me")
         covered([admin])

@@ -22,6 +22,8 @@ INSERT INTO experiments (id, job_id, owner_id, project_id, state, start_time, en
     "hyperparameters": {}}', 'name: old', 'loss');
 INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time, end_time)
     VALUES (9, 5, 'r9', '5.r9', 'COMPLETED', 1, '{"lr": 0.5}', now(), now());
+INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, end_time)
+    VALUES ('5.r9.1', '5.r9', 5, 9, 1, 'TERMINATED', 2, '2026-01-31 23:00+00', '2026-02-01 00:30+00');
 INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, end_time)
     SELECT 9, g, 1, s, jsonb_build_object(k, jsonb_build_object('loss', s / 100.0)), now()
     FROM (VALUES ('training', 'avg_metrics'), ('validation', 'validation_metrics')) v(g, k), generate_series(10, 30, 10) s;
@@ -80,6 +82,8 @@ def reads(c, name):
     assert [t["id"] for t in trials] == [9] and trials[0]["hparams"] == {"lr": 0.5}, trials
     assert "hello" in c.logs(9)
     assert c.sql("SELECT user_id, name, address, workspace_id IS NULL FROM page_views", name) == "77|mine|/det/experiments?search=x|t"
+    (used,) = c.api("GET", "/resources/allocation/aggregated?startDate=2026-02-01&endDate=2026-02-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY")["resourceEntries"]
+    assert used["byUsername"] == {"olga": 3600} and used["byWorkspace"] == {"W": 3600}, used
     chart = c.api("GET", "/trials/time-series?trialIds=9&metricNames=loss&group=training")["trials"][0]["metrics"][0]["data"]
     assert [(p["batches"], p["values"]["loss"]) for p in chart] == [(10, 0.1), (20, 0.2), (30, 0.3)], chart
     told = c.api("GET", "/experiments/metrics-stream/metric-names?ids=5")["result"]
