@@ -11,6 +11,7 @@ export function now(v: Record<string, string>): string {
     if (trial) return tab === "logs" ? `/det/trials/${trial}/logs` : `/det/trials/${trial}`;
     const open = (Object.hasOwn(VIEWS, viz) && VIEWS[viz]) || (Object.hasOwn(TABS, tab) && TABS[tab]);
     if (!id && tab === "logs") return "/det/master?tab=log";
+    if (!id && tab === "historical-usage") return "/det/clusters/historical-usage";
     return id ? `/det/experiments/${id}${open ? `?tab=${open}` : ""}` : "/det/clusters";
 }
 

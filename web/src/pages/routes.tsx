@@ -29,6 +29,8 @@ const ProjectPage = lazy<Variables>(async () => (await import("./places/project"
 const TemplatesPage = lazy<Variables>(async () => (await import("./templates/templates")).TemplatesPage);
 const MasterPage = lazy<Variables>(async () => (await import("./master/master")).MasterPage);
 
+const UsePage = lazy<Variables>(async () => (await import("./cluster/use")).UsePage);
+
 export const pageRoutes: PageRoute[] = [
     { pattern: "/det/experiments", title: "Experiments", page: ExperimentsPage },
     { pattern: "/det/experiments/new", title: "New experiment", page: CreatePage },
@@ -37,6 +39,7 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/trials/:id", title: "Trial", page: TrialPage },
     { pattern: "/det/trials/:id/logs", title: "Log", page: LogsPage },
     { pattern: "/det/clusters", title: "Cluster", page: ClusterPage },
+    { pattern: "/det/clusters/historical-usage", title: "Use over time", page: UsePage },
     { pattern: "/det/models", title: "Models", page: ModelsPage },
     { pattern: "/det/models/:name", title: "Model", page: ModelPage },
     { pattern: "/det/models/:name/versions/:version", title: "Version", page: VersionPage },

@@ -48,6 +48,24 @@ async function master(page) {
     await pictures(page, "master-audit");
 }
 
+/* Determined's address of it; what ran is there, by what the reader asks for, and goes out as a file. */
+async function use(page) {
+    await create({ ...config, resources: { slots_per_trial: 1 } }, null);
+    await until(async () => (await api("GET", `/resources/allocation/raw?timestampAfter=2020-01-01T00:00:00Z&timestampBefore=2100-01-01T00:00:00Z`)).resourceEntries.length > 0, "a run to have a slot");
+    await page.goto(`${url}/det/clusters`);
+    await page.getByRole("link", { name: "Use over time" }).click();
+    const table = page.getByRole("table", { name: "Slot use" }), choices = page.getByRole("region", { name: "Use over time" }).getByRole("combobox");
+    await table.getByRole("row", { name: "default" }).waitFor();
+    await pictures(page, "use-by-pool");
+    await choices.nth(1).selectOption("user");
+    await table.getByRole("row", { name: "admin" }).waitFor();
+    await choices.nth(0).selectOption("month");
+    await table.getByRole("row", { name: "admin" }).waitFor();
+    check(page.url().includes("groupBy=month") && page.url().includes("by=user"), `what is seen is in the address: ${page.url()}`);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    check(file.suggestedFilename().startsWith("slot_use_"), file.suggestedFilename());
+}
+
 /* Who may not is told so, in the master's words. */
 async function asNobody(stranger) {
     await api("POST", "/users", { user: { username: "bystander", active: true }, password: "a long enough word", isHashed: false });
@@ -67,6 +85,7 @@ export default async function ({ page, stranger }) {
     await drains(page);
     await stands(page, id);
     await master(page);
+    await use(page);
     await asNobody(stranger);
     await api("POST", `/experiments/${id}/kill`, {});
 }

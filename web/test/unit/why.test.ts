@@ -49,6 +49,6 @@ test("old links open what they meant", () => {
         [{ id: "7", tab: "code" }, "/det/experiments/7?tab=config"], [{ id: "7", tab: "visualization", viz: "hp-heat-map" }, "/det/experiments/7?tab=heat"],
         [{ id: "7", tab: "constructor" }, "/det/experiments/7"], [{ id: "7", trial: "9" }, "/det/trials/9"],
         [{ id: "7", trial: "9", tab: "logs" }, "/det/trials/9/logs"], [{ trial: "9", tab: "workloads" }, "/det/trials/9"], [{}, "/det/clusters"],
-        [{ tab: "logs" }, "/det/master?tab=log"], [{ id: "7", tab: "logs" }, "/det/experiments/7"]];
+        [{ tab: "logs" }, "/det/master?tab=log"], [{ tab: "historical-usage" }, "/det/clusters/historical-usage"], [{ id: "7", tab: "logs" }, "/det/experiments/7"]];
     for (const [v, to] of rows) assert.equal(now(v), to);
 });

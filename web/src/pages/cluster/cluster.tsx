@@ -2,6 +2,7 @@
 import { call, type Messages } from "../../api/client";
 import { colourOf } from "../../charts/palette";
 import { useLive } from "../../state/live";
+import { me } from "../../state/session";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { isDark } from "../../ui/dark";
@@ -86,6 +87,7 @@ export function ClusterPage() {
     const again = () => { queues.again(); agents.again(); };
     return <>
         <h1>Cluster</h1>
+        {me.value?.admin && <p><a href="/det/clusters/historical-usage">Use over time</a></p>}
         <Problem error={queues.error ?? agents.error} what="The cluster" />
         <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
         <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
