@@ -1,32 +1,5 @@
 -- Who had how many slots, and for how long.
 
--- slot_uses: what a run had, once it has ended.
-CREATE OR REPLACE FUNCTION keep_slot_use() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time,
-                           end_time)
-        SELECT NEW.id, e.id, e.owner_id, p.workspace_id, NEW.kind, e.labels, NEW.slots, NEW.resource_pool, NEW.placed_time,
-            NEW.end_time
-        FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = NEW.experiment_id
-        ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER allocations_used AFTER UPDATE OF end_time ON allocations FOR EACH ROW
-    WHEN (OLD.end_time IS NULL AND NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
-    EXECUTE FUNCTION keep_slot_use();
-CREATE TRIGGER allocations_used_at_once AFTER INSERT ON allocations FOR EACH ROW -- the batch that has both its start and its end
-    WHEN (NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
-    EXECUTE FUNCTION keep_slot_use();
-
--- The same with what runs, up to now.
-CREATE OR REPLACE VIEW slot_uses_now AS
-    SELECT allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time, end_time,
-        false AS runs FROM slot_uses
-    UNION ALL
-    SELECT a.id, e.id, e.owner_id, p.workspace_id, a.kind, e.labels, a.slots, a.resource_pool, a.placed_time, now(), true
-    FROM allocations a JOIN experiments e ON e.id = a.experiment_id JOIN projects p ON p.id = e.project_id
-    WHERE a.state <> 'TERMINATED' AND a.end_time IS NULL AND a.placed_time IS NOT NULL AND a.slots > 0;
-
 -- Each day (of UTC: none is longer than another) of [p_from, p_until) in which something that ran from p_start to p_end
 -- did, and for how long.
 CREATE OR REPLACE FUNCTION use_by_day(p_start timestamptz, p_end timestamptz, p_from date, p_until date)
@@ -37,3 +10,38 @@ CREATE OR REPLACE FUNCTION use_by_day(p_start timestamptz, p_end timestamptz, p_
                          least(p_end AT TIME ZONE 'UTC', p_until::timestamp - interval '1 day'), interval '1 day') d
     WHERE d < p_end AT TIME ZONE 'UTC' AND p_start < p_end
 $$;
+
+-- slot_uses and slot_use_days: what a run had, once it has ended. Both, so that the sums are right when the run itself is
+-- forgotten.
+CREATE OR REPLACE FUNCTION keep_slot_use() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    u slot_uses;
+BEGIN
+    INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time,
+                           end_time)
+        SELECT NEW.id, e.id, e.owner_id, p.workspace_id, NEW.kind, e.labels, NEW.slots, NEW.resource_pool, NEW.placed_time,
+            NEW.end_time
+        FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = NEW.experiment_id
+        ON CONFLICT DO NOTHING RETURNING * INTO u;
+    IF FOUND THEN
+        INSERT INTO slot_use_days AS s (day, user_id, workspace_id, labels, resource_pool, slot_seconds)
+            SELECT day, u.user_id, u.workspace_id, u.labels, u.resource_pool, u.slots * seconds
+            FROM use_by_day(u.start_time, u.end_time, '-infinity', 'infinity')
+            ON CONFLICT (day, user_id, workspace_id, md5(labels::text || resource_pool))
+                DO UPDATE SET slot_seconds = s.slot_seconds + excluded.slot_seconds;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER allocations_used AFTER UPDATE OF end_time ON allocations FOR EACH ROW
+    WHEN (OLD.end_time IS NULL AND NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
+    EXECUTE FUNCTION keep_slot_use();
+CREATE TRIGGER allocations_used_at_once AFTER INSERT ON allocations FOR EACH ROW -- the batch that has both its start and its end
+    WHEN (NEW.end_time IS NOT NULL AND NEW.placed_time IS NOT NULL AND NEW.slots > 0)
+    EXECUTE FUNCTION keep_slot_use();
+
+-- What runs, up to now.
+CREATE OR REPLACE VIEW slots_in_use AS
+    SELECT a.id AS allocation_id, e.id AS experiment_id, e.owner_id AS user_id, p.workspace_id, a.kind, e.labels, a.slots,
+        a.resource_pool, a.placed_time AS start_time, now() AS end_time, true AS runs
+    FROM allocations a JOIN experiments e ON e.id = a.experiment_id JOIN projects p ON p.id = e.project_id
+    WHERE a.state <> 'TERMINATED' AND a.end_time IS NULL AND a.placed_time IS NOT NULL AND a.slots > 0;

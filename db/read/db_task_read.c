@@ -68,13 +68,15 @@ void db_user_list(struct db *db, const struct db_user_filter *f, const struct db
 #define USE_NAMES                                                                                  \
     "LEFT JOIN users u ON u.id = x.user_id LEFT JOIN workspaces w ON w.id = x.workspace_id "
 
-/* What is alike is summed first, day by day: runs are many, and the rest is done with few rows. */
+/* What is alike is summed first: rows are many, and the rest is done with few. */
 static const char sums[] =
-    "WITH d AS MATERIALIZED (SELECT d.day, user_id, workspace_id, labels, resource_pool, "
-    "sum(d.seconds * slots) AS seconds FROM slot_uses_now, "
-    "use_by_day(start_time, end_time, $1::date, $2::date) d "
-    "WHERE end_time > $1::date::timestamp AT TIME ZONE 'UTC' "
-    "AND start_time < $2::date::timestamp AT TIME ZONE 'UTC' GROUP BY 1, 2, 3, 4, 5) "
+    "WITH d AS MATERIALIZED (SELECT day, user_id, workspace_id, labels, resource_pool, "
+    "sum(seconds) AS seconds FROM ("
+    "SELECT day, user_id, workspace_id, labels, resource_pool, slot_seconds AS seconds "
+    "FROM slot_use_days WHERE day >= $1::date AND day < $2::date "
+    "UNION ALL SELECT d.day, user_id, workspace_id, labels, resource_pool, d.seconds * slots "
+    "FROM slots_in_use, use_by_day(start_time, end_time, $1::date, $2::date) d) u "
+    "GROUP BY 1, 2, 3, 4, 5) "
     "SELECT to_char(x.day, $3) AS period, k.kind, k.key, sum(x.seconds) FROM d x " USE_NAMES
     ", LATERAL (VALUES ('total', ''), ('username', u.username), "
     "('resource_pool', x.resource_pool), ('workspace', " WORKSPACE ") UNION ALL "
@@ -97,9 +99,18 @@ void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max
         "experiment_id AS \"experimentId\", u.username, x.user_id AS \"userId\", labels, "
         "greatest(0, extract(epoch FROM end_time - start_time)::float8) AS seconds, slots, "
         "allocation_id AS \"allocationId\", resource_pool AS \"resourcePool\", " WORKSPACE
-        " AS \"workspaceName\" FROM slot_uses_now x " USE_NAMES
+        " AS \"workspaceName\" FROM (SELECT *, false AS runs FROM slot_uses "
+        "UNION ALL SELECT * FROM slots_in_use) x " USE_NAMES
         "WHERE end_time > $1::timestamptz AND start_time < $2::timestamptz "
         "ORDER BY start_time, allocation_id LIMIT $3::bigint";
     db_query_chart(db, sql, db_i64_arg(db_time_arg(db_time_arg(DB_ARGS, after_us), before_us), max),
                    cb, arg);
+}
+
+void db_use_forget(struct db *db, int64_t days, db_cb *cb, void *arg)
+{
+    db_write(db,
+             "DELETE FROM slot_uses WHERE allocation_id IN (SELECT allocation_id FROM slot_uses "
+             "WHERE end_time < now() - make_interval(days => $1::integer) LIMIT 5000)",
+             db_i64_arg(DB_ARGS, days), cb, arg);
 }

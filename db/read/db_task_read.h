@@ -39,6 +39,8 @@ enum db_use_run_col {
 };
 void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max, db_cb *cb,
                  void *arg);
+/* Forgets runs that ended longer ago, some of them; the sums stay. Rows written tells how many. */
+void db_use_forget(struct db *db, int64_t days, db_cb *cb, void *arg);
 
 struct db_user_filter {
     const char *name;  /* substring of the user's or display name, or NULL */

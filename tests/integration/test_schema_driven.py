@@ -40,7 +40,7 @@ REASONS = {
     "experiment_sums_pkey": TRIGGERED, "experiments_pkey": COUNTED, "label_counts_pkey": TRIGGERED, "lives_pkey": COUNTED,
     "metric_chunks_pkey": TRIGGERED, "metric_heads_pkey": TRIGGERED, "profiler_metrics_pkey": COUNTED, "projects_pkey": COUNTED,
     "search_events_pkey": COUNTED, "search_snapshots_pkey": UPSERT, "settings_pkey": UPSERT, "stores_pkey": UPSERT,
-    "strays_pkey": COUNTED, "task_logs_pkey": COUNTED, "log_marks_pkey": TRIGGERED, "trial_timeline_pkey": UPSERT, "slot_uses_pkey": TRIGGERED, "trials_pkey": COUNTED,
+    "strays_pkey": COUNTED, "task_logs_pkey": COUNTED, "log_marks_pkey": TRIGGERED, "trial_timeline_pkey": UPSERT, "slot_uses_pkey": TRIGGERED, "slot_use_days_key": TRIGGERED, "trials_pkey": COUNTED,
     "user_sessions_pkey": "a digest of a random token", "users_pkey": COUNTED, "workspaces_pkey": COUNTED,
     "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",

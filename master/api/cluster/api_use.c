@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { RUNS_MAX = 100000 };
+enum { ROWS_MAX = 100000 };
 
 struct use_call {
     struct http_req *req;
@@ -156,14 +156,14 @@ static void on_rows(void *arg, const struct db_result *r)
 {
     const struct use_call *c = arg;
     if (db_timed_out(r)) {
-        http_fail(c->req, DET_ETIMEOUT, "so many runs cannot be summed in 10 s: ask for less time");
+        http_fail(c->req, DET_ETIMEOUT, "so much cannot be read in 10 s: ask for less time");
         return;
     }
     if (api_failed(c->req, r))
         return;
-    if (db_rows(r) > RUNS_MAX) {
-        http_fail(c->req, DET_EINVAL, "more than %d runs had slots then: ask for less time",
-                  RUNS_MAX);
+    if (db_rows(r) > ROWS_MAX) {
+        http_fail(c->req, DET_EINVAL, "the answer has more than %d rows: ask for less time",
+                  ROWS_MAX);
         return;
     }
     struct buf out = BUF_INIT;
@@ -199,7 +199,7 @@ static void ask_runs(struct shell *sh, struct use_call *c)
     else if (before_us < after_us)
         http_fail(c->req, DET_EINVAL, "timestampBefore: it is before timestampAfter");
     else
-        db_use_runs(sh->db, after_us, before_us, RUNS_MAX + 1, on_rows, c);
+        db_use_runs(sh->db, after_us, before_us, ROWS_MAX + 1, on_rows, c);
 }
 
 static void ask_sums(struct shell *sh, struct use_call *c)

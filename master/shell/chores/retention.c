@@ -1,6 +1,7 @@
 #include "retention.h"
 
 #include "db_audit.h"
+#include "db_task_read.h"
 #include "log.h"
 #include "masterconf.h"
 #include "mem.h"
@@ -15,12 +16,15 @@ struct due {
     bool logs, metrics;
 };
 
+/* What goes by its age alone. */
+enum aged { AGED_AUDIT, AGED_USES, AGED_KINDS };
+
 struct retention {
     struct shell *sh;
     uv_timer_t timer;           /* fires for the next step of a round, or the next round */
     bool in_round, asked, over; /* asked: a statement is out; over: destroyed */
     bool was_last;              /* no trials after those in v */
-    bool was_audit;             /* the audit log is done */
+    enum aged aged;             /* the next to be forgotten; AGED_KINDS: all are done */
     int64_t beyond;             /* looked at up to this trial */
     struct due *v;
     size_t n, at;
@@ -133,33 +137,51 @@ static void on_forgotten(void *arg, const struct db_result *r)
     struct retention *t = arg;
     if (!came(t, r))
         return;
-    t->was_audit = db_affected(r) == 0;
-    in_ms(t, t->was_audit ? 0 : REST_MS);
+    if (db_affected(r) == 0)
+        t->aged++;
+    in_ms(t, REST_MS);
+}
+
+/* What has grown old beside trials: a statement is out; false: there is no more. */
+static bool forget(struct retention *t)
+{
+    static void (*const of[AGED_KINDS])(struct db *, int64_t, db_cb *, void *) = {db_audit_forget,
+                                                                                  db_use_forget};
+    const int64_t days[AGED_KINDS] = {t->sh->conf->audit_retention_days,
+                                      t->sh->conf->slot_use_retention_days};
+    while (t->aged < AGED_KINDS && days[t->aged] < 0)
+        t->aged++;
+    if (t->aged == AGED_KINDS)
+        return false;
+    t->asked = true;
+    of[t->aged](t->sh->db, days[t->aged], on_forgotten, t);
+    return true;
+}
+
+static void round_begin(struct retention *t)
+{
+    t->in_round = true;
+    t->was_last = false;
+    t->aged = 0;
+    t->beyond = t->rows = t->trials = 0;
+    t->n = t->at = 0;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     struct retention *t = timer->data;
     struct db_retention keep = retention_keep(t->sh);
-    if (!t->in_round) {
-        t->in_round = true;
-        t->was_last = false;
-        t->was_audit = t->sh->conf->audit_retention_days < 0;
-        t->beyond = t->rows = t->trials = 0;
-        t->n = t->at = 0;
-    }
-    bool is_due = find_due(t);
-    if (!is_due && t->was_last && t->was_audit) {
-        round_end(t);
-        return;
-    }
-    t->asked = true;
-    if (is_due)
+    if (!t->in_round)
+        round_begin(t);
+    if (find_due(t)) {
+        t->asked = true;
         delete_due(t, &keep);
-    else if (t->was_last)
-        db_audit_forget(t->sh->db, t->sh->conf->audit_retention_days, on_forgotten, t);
-    else
+    } else if (!t->was_last) {
+        t->asked = true;
         db_retention_due(t->sh->db, &keep, t->beyond, on_due, t);
+    } else if (!forget(t)) {
+        round_end(t);
+    }
 }
 
 struct retention *retention_create(struct shell *sh)

@@ -2,8 +2,8 @@
  * The retention of logs and metrics: soon after the start and then every 24 hours, all trials are
  * looked through, some hundred at a time, and what is due of them (db_retention.h) is deleted in
  * portions with a rest between them, so that no report waits for it; then what is old of the audit
- * log. A round that PostgreSQL's
- * absence breaks off goes on where it was. Time is the loop's, which no clock jump changes.
+ * log and of the runs' slot use. A round that PostgreSQL's absence breaks off goes on where it was.
+ * Time is the loop's, which no clock jump changes.
  */
 #ifndef SHELL_RETENTION_H
 #define SHELL_RETENTION_H

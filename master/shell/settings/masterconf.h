@@ -33,7 +33,8 @@ struct masterconf {
     char *host, *db, *cluster_name, *task_user, *default_pool;
     int64_t port, stall_timeout_ms, unmanaged_timeout_ms, checkpoint_quarantine_ms;
     int64_t log_retention_days, metric_retention_days; /* below 0: for ever */
-    int64_t audit_retention_days, token_default_days, token_max_days;
+    int64_t audit_retention_days, slot_use_retention_days;
+    int64_t token_default_days, token_max_days;
     char *tls_cert, *tls_key; /* both or neither */
     char *tls_authority_file;
     int64_t tls_own_renewal_ms;

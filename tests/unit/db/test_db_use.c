@@ -179,6 +179,8 @@ static void test_months(void **state)
     runs(1);
     assert_null(strstr(buf_str(&got.rows), "2.c.1"));
     ask("UPDATE slot_uses SET workspace_id = 77 WHERE allocation_id = '2.c.1'");
+    ask("UPDATE slot_use_days SET workspace_id = 77 WHERE day = '2026-02-10'");
+    assert_non_null(strstr(runs(10), "workspace 77, deleted"));
     assert_non_null(
         strstr(sums("2026-02-10", "2026-02-11", false), "|workspace|workspace 77, deleted|1800"));
 }
@@ -202,12 +204,54 @@ static void test_running(void **state)
     assert_string_equal(last, "|");
 }
 
+static void on_written(void *arg, const struct db_result *r)
+{
+    assert_int_equal(db_rc(r), 0);
+    *(int64_t *)arg = db_affected(r);
+    got.done = true;
+}
+
+/* Runs go by their age, what they had stays in the sums. */
+static void test_forgotten(void **state)
+{
+    char was[1024];
+    ask(ALLOCATION("2.e.1", "2", "TERMINATED", "1", "'2020-05-01 23:00+00'",
+                   "'2020-05-02 01:00+00'"));
+    snprintf(was, sizeof was, "%s", sums("2020-05-01", "2020-05-03", false));
+    assert_non_null(strstr(was, "2020-05-01|total||3600"));
+    assert_non_null(strstr(was, "2020-05-02|total||3600"));
+    for (int64_t want = 1, n = -1; want >= 0; want--) {
+        got.done = false;
+        db_use_forget(db, 2000, on_written, &n);
+        assert_true(loop_until(&loop, &got.done, 60000));
+        assert_int_equal(n, want);
+    }
+    assert_string_equal(ask("SELECT count(*) FROM slot_uses WHERE allocation_id = '2.e.1'"), "0");
+    assert_string_equal(sums("2020-05-01", "2020-05-03", false), was);
+}
+
+/* No index has the labels themselves: they are not too many for it. */
+static void test_many_labels(void **state)
+{
+    ask("UPDATE experiments SET labels = (SELECT jsonb_agg(md5(i::text)) "
+        "FROM generate_series(1, 1000) i) WHERE id = 2");
+    ask(ALLOCATION("2.f.1", "2", "TERMINATED", "1", "'2020-06-01 00:00+00'",
+                   "'2020-06-01 01:00+00'"));
+    ask(ALLOCATION("2.f.2", "2", "TERMINATED", "1", "'2020-06-01 01:00+00'",
+                   "'2020-06-01 02:00+00'"));
+    assert_string_equal(
+        ask("SELECT count(*) || ' ' || sum(slot_seconds) FROM slot_use_days WHERE day "
+            "= '2020-06-01'"),
+        "1 7200");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_days),     cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_not_kept), cmocka_unit_test(test_months),
-        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_days),        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_not_kept),    cmocka_unit_test(test_months),
+        cmocka_unit_test(test_running),     cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_many_labels),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
