@@ -3,7 +3,7 @@ import { api, check, create, exampleConfig, pictures, until, url } from "./harne
 
 /* What lies beside experiments, with rows in its tables: on a small phone. */
 const OTHERS = { users: "/det/users", roles: "/det/users?tab=roles", tokens: "/det/tokens", models: "/det/models", model: "/det/models/small%20model", version: "/det/models/small%20model/versions/1",
-    workspaces: "/det/workspaces", workspace: "/det/workspaces/1", project: "/det/projects/1", templates: "/det/templates", master: "/det/master", audit: "/det/master?tab=audit", log: "/det/master?tab=log" };
+    workspaces: "/det/workspaces", workspace: "/det/workspaces/1", project: "/det/projects/1", templates: "/det/templates", master: "/det/master", audit: "/det/master?tab=audit", log: "/det/master?tab=log", use: "/det/clusters/historical-usage" };
 const SIZES = { small: { width: 320, height: 640 }, large: { width: 3840, height: 2160 } };
 
 async function fitsIn(page, name) {
@@ -15,7 +15,7 @@ async function fitsIn(page, name) {
 
 /* A row is a card that is seen whole, whose cells say what they are, and as high as the list takes it to be. */
 async function areCards(page, name) {
-    if (!["experiments", "experiment", "cluster", "users", "models", "workspaces", "audit"].includes(name)) return;
+    if (!["experiments", "experiment", "cluster", "users", "models", "workspaces", "audit", "use"].includes(name)) return;
     await page.locator("table.cards tbody tr").first().waitFor();
     const wrong = await page.evaluate(() => [...document.querySelectorAll("table.cards")].flatMap((t) => {
         const box = t.closest(".wide, .list-box"), cards = [...t.querySelectorAll("tbody:not(.gap) > tr")].map((r) => r.getBoundingClientRect());

@@ -9,6 +9,7 @@ import { ticks } from "../../charts/ticks";
 import { useLive } from "../../state/live";
 import { query, setQuery } from "../../state/router";
 import { cssColour, isDark } from "../../ui/dark";
+import { number } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
 import { csv, saveAs } from "../../ui/save";
@@ -19,7 +20,7 @@ import { askedOf, sharesOf, WAYS, type Entry, type Share } from "./use_data";
 const HEIGHT = 220, LEFT = 56, BELOW = 24, LIVE_MS = 60_000, HOUR_S = 3600;
 
 function draw(pen: Pen, width: number, entries: readonly Entry[], shares: readonly Share[]): void {
-    const most = Math.max(...entries.map((_, i) => shares.reduce((n, s) => n + s.hours[i]!, 0)), 0.01);
+    const most = Math.max(...entries.map((_, i) => shares.reduce((n, s) => n + s.hours[i]!, 0)), 1e-6);
     const y = scale("linear", 0, most, HEIGHT, 8), step = (width - LEFT - 8) / entries.length;
     pen.font = "12px system-ui, sans-serif";
     pen.fillStyle = cssColour("--soft");
@@ -47,7 +48,7 @@ function Shares({ shares, by }: { shares: Share[]; by: string }) {
     const rows = shares.map((s, i) => ({ ...s, colour: colourOf(i, isDark.value) }));
     return <Grid name="Slot use" rows={rows} keyOf={(s) => s.key} none="Nothing had a slot then." columns={[
         { head: by, cell: (s) => <><span aria-hidden="true" style={{ color: s.colour }}>■</span> <Name text={s.key} /></> },
-        { head: "slot hours", cell: (s) => s.total.toFixed(2) }, { head: "share", cell: (s) => (by === "label" || !all ? "" : `${(100 * s.total / all).toFixed(1)} %`) }]} />;
+        { head: "slot hours", cell: (s) => number(s.total) }, { head: "share", cell: (s) => (by === "label" || !all ? "" : `${(100 * s.total / all).toFixed(1)} %`) }]} />;
 }
 
 export function UsePage() {
@@ -67,8 +68,8 @@ export function UsePage() {
                 <span class="row push"><button type="button" title={`det resources aggregated ${after} ${before}${groupBy === "month" ? " --monthly" : ""}`} onClick={save}>CSV</button>
                     <PictureButtons name={`slot_use_${after}_${before}`} of={() => ({ title: `Slot hours by ${by}, ${after} to ${before}`, height: HEIGHT + BELOW, draw: (pen, w) => draw(pen, w, entries, shares) })} /></span></div>
             <Problem error={live.error} what="Slot use" />
-            {live.data && <><p class="soft" role="status">{hours.toFixed(2)} slot hours, days of UTC{by === "label" ? "; one with several labels counts for each" : ""}</p>
-                <Canvas height={HEIGHT + BELOW} label={`Slot hours by ${by}: ${shares.map((s) => `${shown(s.key)} ${s.total.toFixed(2)}`).join(", ") || "none"}`} draw={(pen, w) => draw(pen, w, entries, shares)} />
+            {live.data && <><p class="soft" role="status">{number(hours)} slot hours, days of UTC{by === "label" ? "; one with several labels counts for each" : ""}</p>
+                <Canvas height={HEIGHT + BELOW} label={`Slot hours by ${by}: ${shares.map((s) => `${shown(s.key)} ${number(s.total)}`).join(", ") || "none"}`} draw={(pen, w) => draw(pen, w, entries, shares)} />
                 <Shares shares={shares} by={by} /></>}
         </section>
     </>;
