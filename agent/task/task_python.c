@@ -164,13 +164,13 @@ static void on_torch(struct task *t, int status)
 }
 
 /* One on PATH that cannot train hides no other. */
-static void ask_for_torch(struct task *t, void (*done)(struct task *t, int status))
+static void ask_for_torch(struct task *t)
 {
     char *const argv[] = {"/bin/sh", "-c",
                           "exec \"$0\" -c 'import importlib.util as u, sys; "
                           "sys.exit(u.find_spec(\"torch\") is None)' >/dev/null 2>&1",
                           t->python, NULL};
-    start_step(t, "the search for a Python with torch", argv, done);
+    start_step(t, "the search for a Python with torch", argv, on_torch);
 }
 
 /* name's file on PATH becomes t->python; NULL where there is none. */
@@ -197,7 +197,7 @@ static void choose(struct task *t)
         return;
     }
     if (!*given && t->python && strcmp(t->python, SYSTEM_PYTHON) != 0) {
-        ask_for_torch(t, on_torch);
+        ask_for_torch(t);
         return;
     }
     if (!*given && !t->python)
@@ -420,7 +420,16 @@ static char *environments_dir(struct task *t)
     return det_asprintf("%s/run/cache", s->dir);
 }
 
-/* By t->python. */
+/* Who takes over where t->python lacks the torch that is to be seen; NULL: nobody. */
+static char *another_python(const struct task *t)
+{
+    bool wants_torch = json_flag(t->spec.task.python, "system_site_packages", false);
+    bool is_named = t->spec.task.interpreter ||
+                    (t->python && strcmp(t->python, SYSTEM_PYTHON) == 0);
+    return wants_torch && !is_named && access(SYSTEM_PYTHON, X_OK) == 0 ? SYSTEM_PYTHON : NULL;
+}
+
+/* By t->python, without what it does at its start for programs (-S). */
 static void make_environment(struct task *t)
 {
     struct det_err err = {0};
@@ -431,8 +440,8 @@ static void make_environment(struct task *t)
     det_cleanup(freep) char *request = det_asprintf("%s/" REQUEST, t->spec.dir);
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
     det_cleanup(freep) char *cache = environments_dir(t);
-    char *const argv[] = {t->python, "-I", script, request, cache,
-                          mib && *mib ? (char *)mib : CACHE_MIB, folder, NULL};
+    char *const argv[] = {t->python, "-I", "-S", script, request, cache,
+                          mib && *mib ? (char *)mib : CACHE_MIB, folder, another_python(t), NULL};
     if (t->python && package) {
         start_step(t, "the environment of environment.python", argv, on_environment);
         return;
@@ -440,13 +449,6 @@ static void make_environment(struct task *t)
     det_fail(&err, DET_ENOENT, t->python ? "the package determined is not installed beside det-task"
                                          : "there is no python3 on PATH");
     fail_configured(t, &err);
-}
-
-static void on_torch_for_environment(struct task *t, int status)
-{
-    if (!is_good(status))
-        take_system_python(t);
-    make_environment(t);
 }
 
 static int write_request(const struct task *t, struct det_err *err)
@@ -475,8 +477,6 @@ static void start_environment(struct task *t)
         set_python(t, exe);
     if (rc < 0)
         fail_configured(t, &err);
-    else if (!wanted && t->python && json_flag(t->spec.task.python, "system_site_packages", false))
-        ask_for_torch(t, on_torch_for_environment);
     else
         make_environment(t);
 }

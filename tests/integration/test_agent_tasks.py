@@ -515,7 +515,7 @@ def test_python_requirements(m, a):
 def test_python_environment_removed(m, a):
     """By another task, between the end of what made it and the lock: it is made again, a few times."""
     lies = """#!/bin/sh
-if [ -e again ]; then mkdir -p "$6/bin" && cp "$0" "$6/bin/python3" && $MADE; fi
+if [ -e again ]; then mkdir -p "$7/bin" && cp "$0" "$7/bin/python3" && $MADE; fi
 touch again made.lock
 echo "{\\"lock\\": \\"$PWD/made.lock\\", \\"made\\": \\"$PWD/made\\"}" >&3
 """

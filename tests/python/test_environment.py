@@ -36,6 +36,20 @@ class Decisions(unittest.TestCase):
         self.assertEqual(e.reason(["odd\n", "\n"]), "odd")
         self.assertEqual(e.reason([]), "it said nothing")
 
+    def test_no_connection_is_one_sentence(self):
+        retry = "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new connection: [Errno {}')': /simple/nosuch/\n"
+        found = "ERROR: Could not find a version that satisfies the requirement nosuch==1 (from versions: none)\nERROR: No matching distribution found for nosuch==1\n".splitlines(True)
+        for said, request, environ, want in (
+                ([retry.format("111] Connection refused")] + found, {"index_url": "http://me:secret@127.0.0.1:9/simple"}, {},
+                 "there is no connection to the index http://127.0.0.1:9/simple, where nosuch==1 was looked for: Connection refused"),
+                ([retry.format("-2] Name or service not known")] + found, {}, {},
+                 "there is no connection to the index, the installer's own, where nosuch==1 was looked for: Name or service not known"),
+                (["error: Failed to fetch: `http://h/simple/nosuch/`\n", "  Caused by: error sending request for url (http://h/simple/nosuch/)\n",
+                  "  Caused by: tcp connect error: Connection refused (os error 111)\n"], {}, {"UV_INDEX_URL": "http://h/simple"},
+                 "there is no connection to the index http://h/simple, where nosuch was looked for: Connection refused"),
+                (PIP_NONE, {"index_url": "http://h"}, {}, ""), ([], {}, {}, "")):
+            self.assertEqual(e.unreachable(request, said, environ), want)
+
     def test_whose_fault_it_is(self):
         for lines in (PIP_NONE, PIP_HASH, UV_NONE, [], ["ERROR: Failed building wheel for x\n"], ["error: No space left on device\n"] + 10 * ["more\n"],
                       ["ERROR: 404 Client Error: Not Found for url: http://x/500\n"]):
@@ -56,7 +70,7 @@ class Decisions(unittest.TestCase):
             with mock.patch.dict(os.environ, PATH=folder):
                 self.assertEqual(e.installer("/x/python3")[0][:5], [uv, "pip", "install", "--python", "/x/python3"])
                 os.unlink(uv)
-                with mock.patch.object(e.importlib.util, "find_spec", lambda name: None):
+                with mock.patch.object(e, "has", lambda name: False):
                     self.assertRaisesRegex(e.Failed, "neither uv on PATH nor pip in", e.installer, "/x/python3")
 
     def test_limit(self):

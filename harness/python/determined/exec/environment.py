@@ -1,4 +1,6 @@
-"""The virtual environment of a task whose configuration lists requirements. usage: environment.py REQUEST CACHE MIB FOLDER
+"""The virtual environment of a task whose configuration lists requirements. usage: environment.py REQUEST CACHE MIB FOLDER [OTHER]
+
+OTHER is the interpreter that takes over if this one has no torch.
 
 Runs as the task does, by the interpreter that the environment is for, whatever its version, and imports nothing of ours.
 What a list needs is installed once, below CACHE, which is this account's alone: under a name that is its hash, made under
@@ -6,23 +8,25 @@ another name and renamed when it is whole. Of that every task gets a thin virtua
 installs goes there and is seen by nobody else. Each line of its output is a
 sign of life to the agent, so it says nothing while nothing moves. Descriptor 3 gets the answer, JSON: {"lock": PATH, "made": PATH}: whoever
 uses the environment locks the one (shared) and sees whether the other is there still; or {"error": TEXT, "host": whether another host might do better}.
+
+A start whose environment is there is to cost next to nothing: what only the making of one needs is imported there.
 """
-import contextlib
+from __future__ import annotations
+
 import fcntl
-import hashlib
-import importlib.util
 import json
 import os
 import re
-import shutil
 import stat
-import subprocess
 import sys
-import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
-Request = Dict[str, Any]  # environment.python of the configuration
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import threading
+    from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
+
+    Request = Dict[str, Any]  # environment.python of the configuration
 
 NAME = re.compile("[0-9a-f]{32}$")
 LEFT = re.compile("(?:new|old)-([0-9a-f]{32})(?:-.*)?$")
@@ -32,6 +36,16 @@ OF_HOST = re.compile("No space left on device|Disk quota exceeded|Read-only file
                      "[Cc]onnection (refused|reset|aborted|broken)|Network is unreachable|No route to host|[Tt]imed out|ConnectTimeout|"
                      "name resolution|Name or service not known|connect error|dns error|error sending request|"
                      r"\b5\d\d Server Error|HTTP error 5\d\d|server error \(5")  # as pip, uv and what they build with say it
+UNREACHED = re.compile("connection broken by|error sending request|tcp connect error|dns error")  # of an index
+
+
+try:
+    from _sha2 import sha256  # hashlib loads OpenSSL for it
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore  # before Python 3.12
+    except ImportError:
+        from hashlib import sha256
 
 
 class Failed(Exception):
@@ -53,7 +67,7 @@ def key_of(request: Request, interpreter: List[str], environ: Mapping[str, str])
     told = sorted((k, v) for k, v in environ.items() if k.startswith(("PIP_", "UV_")))
     wanted = [request.get(k) for k in ("requirements", "constraints", "index_url", "extra_index_urls")]
     text = json.dumps([wanted, bool(request.get("system_site_packages")), interpreter, told])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return sha256(text.encode()).hexdigest()[:32]
 
 
 def index_arguments(request: Request) -> List[str]:
@@ -79,6 +93,20 @@ def reason(lines: List[str]) -> str:
     return "the hash of " + re.split(r" \(?from ", lines[at + 1])[0] + " is another" if mismatch else text
 
 
+def unreachable(request: Request, lines: List[str], environ: Mapping[str, str]) -> str:
+    """One sentence where an installer found no package because no index answered; "": it is not so."""
+    last = [line for line in lines if line.strip()][-10:]
+    text = "".join(last)
+    if not any(map(UNREACHED.search, last)):
+        return ""
+    package = re.search("No matching distribution found for (.+)", text) or re.search(r"/simple/([^/\s`'\")]+)", text)
+    why = re.search(r"\[Errno -?\d+\] ([^'\")]+)", text) or re.search(r"([Cc]onnection refused|[^:(]*timed out)", text)
+    named = request.get("index_url") or environ.get("PIP_INDEX_URL") or environ.get("UV_INDEX_URL")
+    index = " " + re.sub("//[^/@]*@", "//", named) if named else ", the installer's own"
+    return (f"there is no connection to the index{index}{', where ' + package.group(1).strip() + ' was looked for' if package else ''}"
+            f"{': ' + why.group(1).strip() if why else ''}")
+
+
 def is_hosts(status: int, lines: List[str]) -> bool:
     """Whether an installer failed by what another host, or this one later, might not have: its end, as Popen has it, and its output."""
     return status < 0 or any(map(OF_HOST.search, [line for line in lines if line.strip()][-10:]))
@@ -88,8 +116,10 @@ def is_hosts(status: int, lines: List[str]) -> bool:
 
 def own_folder(path: str) -> str:
     """Made for this user alone; one that another could write to is refused: what lies there is run."""
-    with contextlib.suppress(FileExistsError):
+    try:
         os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise Failed(f"{path} is no folder of this user's alone; remove it")
@@ -113,8 +143,10 @@ class Signs:
 
 def beat(new: str) -> None:
     """Shows those who wait that the environment's maker lives."""
-    with contextlib.suppress(OSError):
+    try:
         os.utime(new)
+    except OSError:
+        pass
 
 
 def beat_of(new: str) -> int:
@@ -141,26 +173,32 @@ def take(fd: int, kind: int, new: str) -> None:
         time.sleep(0.05)
 
 
-@contextlib.contextmanager
-def free(root: str, key: str) -> Iterator[bool]:
-    """Whether nobody has it, nor gets it meanwhile."""
+def where_free(root: str, key: str, remove: Callable[[], None]) -> bool:
+    """Removes where nobody has it, nor gets it meanwhile; whether it was so."""
     fd = lock_of(root, key)
     try:
-        got = True
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            got = False
-        yield got
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove()
+        return True
+    except BlockingIOError:
+        return False
     finally:
         os.close(fd)
+
+
+def remove_tree(path: str) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def files_of(folder: str) -> Iterator[os.stat_result]:
     for at, _, files in os.walk(folder):
         for name in files:
-            with contextlib.suppress(OSError):
+            try:
                 yield os.lstat(os.path.join(at, name))
+            except OSError:
+                pass
 
 
 def bytes_of(folder: str) -> int:
@@ -181,17 +219,17 @@ def entries_of(root: str) -> List[Tuple[float, str, int]]:
     """(last used, key, bytes) of what is whole, the least recently used first."""
     found = []
     for key in filter(NAME.match, os.listdir(root)):
-        with contextlib.suppress(OSError):
+        try:
             found.append((os.stat(os.path.join(root, key + ".lock")).st_mtime, key, about(root, key)[1]))
+        except OSError:
+            pass
     return sorted(found)
 
 
 def sweep(root: str) -> None:
     """What somebody left who was killed."""
     for found in filter(None, map(LEFT.match, os.listdir(root))):
-        with free(root, found.group(1)) as is_free:
-            if is_free:
-                shutil.rmtree(os.path.join(root, found.group()), ignore_errors=True)
+        where_free(root, found.group(1), lambda left=os.path.join(root, found.group()): remove_tree(left))  # type: ignore
 
 
 def put_away(root: str, key: str) -> None:
@@ -201,7 +239,7 @@ def put_away(root: str, key: str) -> None:
 
         old = tempfile.mkdtemp(prefix=f"old-{key}-", dir=root)
         os.rename(os.path.join(root, key), old)
-        shutil.rmtree(old, ignore_errors=True)
+        remove_tree(old)
 
 
 def evict(root: str, bytes_max: int) -> None:
@@ -211,10 +249,8 @@ def evict(root: str, bytes_max: int) -> None:
     for _, key, size in entries:
         if total <= bytes_max:
             return
-        with free(root, key) as is_free:
-            if is_free:
-                put_away(root, key)
-                total -= size
+        if where_free(root, key, lambda key=key: put_away(root, key)):  # type: ignore
+            total -= size
 
 
 def tidy(root: str, bytes_max: int) -> None:
@@ -241,6 +277,9 @@ def watch(done: threading.Event, new: str) -> None:
 
 def run(argv: List[str], new: str) -> Tuple[int, List[str]]:
     """An installer, its output into the log, what it would leave in /tmp if it were killed in `new`. Its end and what it said last."""
+    import subprocess
+    import threading
+
     scratch = os.path.join(new, "tmp")
     os.mkdir(scratch)
     environ = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
@@ -254,16 +293,27 @@ def run(argv: List[str], new: str) -> Tuple[int, List[str]]:
             beat(new)
             lines = lines[-200:] + [line]
     done.set()
-    shutil.rmtree(scratch, ignore_errors=True)
+    remove_tree(scratch)
     return child.returncode, lines
+
+
+def has(package: str) -> bool:
+    """Whether this interpreter does, which was started without site."""
+    import importlib.util
+    import site
+
+    site.main()
+    return importlib.util.find_spec(package) is not None
 
 
 def installer(python: str) -> Tuple[List[str], str]:
     """The words before the arguments of an installation into the environment of `python`, and what they are called."""
+    import shutil
+
     uv = shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", python, "--compile-bytecode"], "uv"
-    if importlib.util.find_spec("pip") is None:
+    if not has("pip"):
         raise Failed(f"there is neither uv on PATH nor pip in {sys.executable}: one of them is to be installed on this host")
     return [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"], "pip"
 
@@ -286,15 +336,17 @@ def install(request: Request, folder: str) -> None:
         argv += ["-c", write_lines(os.path.join(folder, "constraints.txt"), request["constraints"])]
     status, said = run(argv, folder)
     if status:
-        why = f"signal {-status} ended it" if status < 0 else reason(said)
+        why = f"signal {-status} ended it" if status < 0 else unreachable(request, said, os.environ) or reason(said)
         raise (Failed if is_hosts(status, said) else BadList)(f"{name} could not install the requirements: {why}")
     say(f"Python's environment is made, in {time.monotonic() - begun:.1f} s.")
 
 
 def make(request: Request, root: str, key: str, bytes_max: int) -> None:
+    import subprocess
+
     tidy(root, bytes_max)
     new = os.path.join(root, "new-" + key)
-    shutil.rmtree(new, ignore_errors=True)  # of one that was killed
+    remove_tree(new)  # of one that was killed
     try:
         install(request, new)
         with open(os.path.join(new, ABOUT), "w") as f:
@@ -302,7 +354,7 @@ def make(request: Request, root: str, key: str, bytes_max: int) -> None:
         subprocess.run(["sync", "-f", new], stdin=subprocess.DEVNULL, check=False)
         os.rename(new, os.path.join(root, key))
     except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
+        remove_tree(new)
         raise
 
 
@@ -320,6 +372,17 @@ def hold(request: Request, root: str, key: str, bytes_max: int) -> int:
 
 # ---- the task's own ----
 
+def read(path: str) -> bytes:
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write(path: str, data: bytes, mode: int = 0o644) -> None:
+    with open(path, "wb") as f:
+        f.write(data)
+        os.fchmod(f.fileno(), stat.S_IMODE(mode))
+
+
 def copy_programs(made: str, made_at: str, folder: str) -> None:
     """Scripts name the environment that they were made in: now the task's."""
     for name in os.listdir(os.path.join(made, "bin")):
@@ -328,37 +391,43 @@ def copy_programs(made: str, made_at: str, folder: str) -> None:
             os.symlink(os.readlink(source), target)
         if os.path.islink(source) or not os.path.isfile(source):
             continue
-        with open(source, "rb") as f:
-            data = f.read()
-        with open(target, "wb") as f:
-            f.write(data if b"\0" in data else data.replace(os.fsencode(made_at), os.fsencode(folder)))
-        shutil.copymode(source, target)
+        data = read(source)
+        write(target, data if b"\0" in data else data.replace(os.fsencode(made_at), os.fsencode(folder)), os.stat(source).st_mode)
 
 
 def write_pip(folder: str) -> None:
-    """pip of the interpreter, which installs into the task's own."""
+    """pip of the interpreter, which installs into the task's own. Whether there is one it says itself, if it is wanted."""
     path = os.path.join(folder, "bin", "pip")
-    if importlib.util.find_spec("pip") is None or os.path.exists(path):
+    if os.path.exists(path):
         return
-    with open(path, "w") as f:
-        f.write("#!/bin/sh\nexec '{}' -m pip --python '{}/bin/python3' \"$@\"\n".format(*(p.replace("'", "'\\''") for p in (sys.executable, folder))))
-    os.chmod(path, 0o755)
-    shutil.copy(path, path + "3")
+    text = "#!/bin/sh\nexec '{}' -m pip --python '{}/bin/python3' \"$@\"\n".format(*(p.replace("'", "'\\''") for p in (sys.executable, folder)))
+    for name in (path, path + "3"):
+        write(name, os.fsencode(text), 0o755)
 
 
 def make_thin(made: str, made_at: str, folder: str) -> None:
     packages = "lib/python{}.{}/site-packages".format(*sys.version_info[:2])
-    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(folder):
+        remove_tree(folder)
     os.makedirs(os.path.join(folder, packages))
     os.mkdir(os.path.join(folder, "bin"))
-    shutil.copy(os.path.join(made, "pyvenv.cfg"), folder)
-    with open(os.path.join(folder, packages, "det-requirements.pth"), "w") as f:
-        f.write(f"import site; site.addsitedir({os.path.join(made, packages)!r})\n")
+    write(os.path.join(folder, "pyvenv.cfg"), read(os.path.join(made, "pyvenv.cfg")))
+    write(os.path.join(folder, packages, "det-requirements.pth"), os.fsencode(f"import site; site.addsitedir({os.path.join(made, packages)!r})\n"))
     copy_programs(made, made_at, folder)
     write_pip(folder)
 
 
-def main(request_path: str, cache: str, mib: str, folder: str) -> Dict[str, Any]:
+def give_way(other: str) -> None:
+    """To the interpreter that trials have, where this one lacks torch, which is to be seen in the environment."""
+    import site
+
+    if not has("torch") and not os.path.isdir(os.path.join(site.getusersitepackages(), "torch")):
+        os.execv(other, [other, "-I", "-S", *sys.argv[:-1]])
+
+
+def main(request_path: str, cache: str, mib: str, folder: str, other: str = "") -> Dict[str, Any]:
+    if other:
+        give_way(other)
     bytes_max = bytes_of_mib(mib)
     with open(request_path) as f:
         request = json.load(f)
