@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, WHY_MS = 2000 };
+enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, REST_MS = 50, WHY_MS = 2000 };
 
 struct watch {
     struct cli *c;
@@ -131,9 +131,14 @@ static int look(struct watch *w, bool *ret_news, struct det_err *err)
     w->experiment = json_incref(e);
     w->trials = json_incref(trials);
     note_first(w);
-    ask_why(w);
-    if (*ret_news && (ask_best(w, err) < 0 || ask_curves(w, err) < 0))
+    return 0;
+}
+
+static int look_closer(struct watch *w, bool news, struct det_err *err)
+{
+    if (news && (ask_best(w, err) < 0 || ask_curves(w, err) < 0))
         return -1;
+    ask_why(w);
     return 0;
 }
 
@@ -202,17 +207,30 @@ bool watch_has_screen(void)
     return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
+/* Until a period after the last look began, so that slow answers make reports no later. */
+static void rest(int64_t begun_ms)
+{
+    int64_t left = begun_ms + PERIOD_MS - clk_mono_ms();
+    const struct timespec pause = {.tv_nsec = (left > REST_MS ? left : REST_MS) * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
 static int watch(struct watch *w, struct det_err *err)
 {
-    const struct timespec pause = {.tv_nsec = PERIOD_MS * 1000000L};
     w->screen = watch_has_screen();
     w->first = json_object();
     w->said = json_object();
     w->began_ms = clk_mono_ms();
     if (w->screen)
         fputs("\033[H\033[J", stdout);
-    for (bool news = true;; nanosleep(&pause, NULL)) {
+    for (int64_t begun_ms = w->began_ms;; rest(begun_ms)) {
+        bool news;
+        begun_ms = clk_mono_ms();
         if (look(w, &news, err) < 0)
+            return CLI_FAILED;
+        if (w->screen && news) /* at once: the rest takes more questions */
+            draw(w);
+        if (look_closer(w, news, err) < 0)
             return CLI_FAILED;
         if (w->screen)
             draw(w);
