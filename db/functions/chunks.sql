@@ -40,9 +40,64 @@ BEGIN
     doc := coalesce(doc, '{}');
 END $$;
 
+-- The same where each of these reports, in order of their steps, has a number of every name, as mostly: looked up by
+-- name, not unfolded row by row, which takes half the time. Else null.
+CREATE OR REPLACE FUNCTION chunk_of_numbers(docs jsonb[], p_steps integer[], p_times double precision[], OUT doc jsonb,
+                                            OUT report_values jsonb) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    n CONSTANT integer := cardinality(docs);
+    names_drawn CONSTANT integer := 100;
+    known text[] := ARRAY(SELECT jsonb_object_keys(docs[n]) LIMIT names_drawn + 1);
+    whole boolean;
+BEGIN
+    IF cardinality(known) NOT BETWEEN 1 AND names_drawn OR p_steps[n - 1] = p_steps[n]
+       OR EXISTS (SELECT FROM unnest(docs) d WHERE d - known <> '{}') THEN
+        RETURN;
+    END IF;
+    SELECT bool_and(x.numbers = n), jsonb_object_agg(k, jsonb_build_array(n, x.total,
+            jsonb_build_array(low, p_steps[array_position(nums, low)], p_times[array_position(nums, low)]),
+            jsonb_build_array(high, p_steps[array_position(nums, high)], p_times[array_position(nums, high)]), docs[n]->k)),
+        jsonb_object_agg(k, x.list)
+        INTO whole, doc, report_values
+        FROM unnest(known) k, LATERAL (
+            SELECT count(num) numbers, sum(least(greatest(num, -1e296), 1e296)) total, min(num) low, max(num) high,
+                   array_agg(num) nums, string_agg(v::text, ',') list
+            FROM (SELECT y.v, CASE WHEN jsonb_typeof(y.v) = 'number' THEN y.v::float8 END num
+                  FROM (SELECT d->k v FROM unnest(docs) d OFFSET 0) y OFFSET 0) z) x;
+    IF NOT whole THEN
+        doc := NULL;
+    END IF;
+END $$;
+
+-- Four chunks in order as one, where each has numbers of every name, as mostly; else null. Their lowest and highest
+-- points are compared as they are kept.
+CREATE OR REPLACE FUNCTION chunk_of_four(docs jsonb[]) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    known text[] := ARRAY(SELECT jsonb_object_keys(docs[4]));
+BEGIN
+    IF docs[1] - known <> '{}' OR docs[2] - known <> '{}' OR docs[3] - known <> '{}' THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+    SELECT CASE WHEN bool_and(whole) THEN jsonb_object_agg(k, jsonb_build_array(n, metric_bounded(total), low, high, last)) END
+    FROM (SELECT k, whole, CASE WHEN whole THEN (a->0)::bigint + (b->0)::bigint + (c->0)::bigint + (d->0)::bigint END n,
+                 CASE WHEN whole THEN metric_bounded((a->1)::float8) + metric_bounded((b->1)::float8)
+                      + metric_bounded((c->1)::float8) + metric_bounded((d->1)::float8) END total,
+                 least(a->2, b->2, c->2, d->2) low, greatest(a->3, b->3, c->3, d->3) high, d->-1 last
+          FROM (SELECT k, a, b, c, d, coalesce(jsonb_typeof(a->1) = 'number' AND jsonb_typeof(b->1) = 'number'
+                           AND jsonb_typeof(c->1) = 'number' AND jsonb_typeof(d->1) = 'number', false) whole
+                FROM (SELECT k, docs[1]->k, docs[2]->k, docs[3]->k, docs[4]->k FROM unnest(known) k OFFSET 0) w(k, a, b, c, d)
+                OFFSET 0) x OFFSET 0) y);
+END $$;
+
 -- Chunks in order as one.
 CREATE OR REPLACE FUNCTION chunk_of_chunks(docs jsonb[]) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    quick jsonb := CASE WHEN cardinality(docs) = 4 THEN chunk_of_four(docs) END;
 BEGIN
+    IF quick IS NOT NULL THEN
+        RETURN quick;
+    END IF;
     RETURN (
     SELECT coalesce(jsonb_object_agg(key, CASE
         WHEN n > 0 AND odd = 0 THEN jsonb_build_array(n, metric_bounded(total), to_jsonb(low), to_jsonb(high), last[1])
@@ -80,10 +135,40 @@ CREATE OR REPLACE FUNCTION chunk_cover(p_trial integer, p_grp text, p_closed int
     WHERE below >= 1 ORDER BY c.level DESC, c.seq
 $$;
 
--- The tail becomes a level-1 chunk, full quartets become chunks of the levels above, and the steps are kept. It refuses
--- nothing for its names, since a trial's end closes chunks too; what is counted here is exact.
+-- The tail as a chunk, its steps kept. Reports of tens of thousands of bytes are not gathered in one array.
+CREATE OR REPLACE FUNCTION tail_made(h metric_heads, OUT doc jsonb, OUT report_steps text, OUT report_times text,
+                                     OUT report_values jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    gathered_max CONSTANT integer := 64;
+    docs jsonb[];
+    at_steps integer[];
+    times double precision[];
+BEGIN
+    IF h.tail <= gathered_max THEN
+        SELECT array_agg(CASE WHEN pg_column_size(m.metrics) < 20000 THEN m.metrics->metrics_key(h.grp) END),
+               array_agg(m.steps), array_agg(m.at) INTO docs, at_steps, times
+            FROM (SELECT x.metrics, x.steps, date_part('epoch', x.end_time) at FROM metrics x
+                  WHERE x.trial_id = h.trial_id AND x.grp = h.grp AND NOT x.archived
+                    AND x.steps > h.closed_steps AND x.steps <= h.steps ORDER BY x.steps OFFSET 0) m;
+        SELECT * INTO doc, report_values FROM chunk_of_numbers(docs, at_steps, times);
+    END IF;
+    IF doc IS NULL THEN
+        SELECT * INTO doc, report_steps, report_times, report_values
+            FROM chunk_made(h.trial_id, h.grp, h.closed_steps, h.steps);
+        PERFORM keep_steps(h.trial_id, h.grp, h.closed_steps, h.steps);
+    ELSE
+        report_steps := array_to_string(at_steps, ',');
+        report_times := array_to_string(times, ',');
+        IF NOT steps_are_kept(h.trial_id, h.grp, at_steps, docs) THEN
+            PERFORM keep_steps(h.trial_id, h.grp, h.closed_steps, h.steps);
+        END IF;
+    END IF;
+END $$;
+
+-- The tail becomes a level-1 chunk, full quartets become chunks of the levels above. It refuses nothing for its names,
+-- since a trial's end closes chunks too; what is counted here is exact.
 CREATE OR REPLACE FUNCTION close_chunk(p_trial integer, p_grp text) RETURNS void LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan AS $$
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     h metric_heads;
     c integer;
@@ -95,8 +180,7 @@ BEGIN
     IF h.tail = 0 THEN
         RETURN;
     END IF;
-    SELECT * INTO made FROM chunk_made(p_trial, p_grp, h.closed_steps, h.steps);
-    PERFORM keep_steps(p_trial, p_grp, h.closed_steps, h.steps);
+    made := tail_made(h);
     INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc, report_steps, report_times, report_values)
         VALUES (p_trial, p_grp, 1, h.closed, h.closed_steps, h.steps, h.tail, made.doc, made.report_steps, made.report_times,
                 made.report_values);

@@ -108,14 +108,15 @@ BEGIN
 END $$;
 
 -- Which of these reports simply follow what their trials reported before: those of a trial all do, or none is said to,
--- and no more of a trial's than fill a chunk. The fence is held for all.
+-- and no more of a trial's than fill a chunk; nor those of a trial that has ended. The fence is held for all.
 CREATE OR REPLACE FUNCTION reports_that_follow(p_trial integer[], p_run integer[], p_group text[], p_steps integer[],
                                     p_names integer[])
     RETURNS boolean[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     RETURN (
-    WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY (p_trial) FOR SHARE)
+    WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY (p_trial)
+                            AND NOT has_ended(state) FOR SHARE)
     SELECT array_agg(ok ORDER BY i) FROM (
         SELECT i, bool_and(ok) OVER (PARTITION BY trial) ok FROM (
             SELECT r.i, r.trial, coalesce(t.run_id = r.run AND h.run_id = r.run
@@ -134,11 +135,10 @@ CREATE OR REPLACE FUNCTION report_metrics_many(p_trial integer[], p_run integer[
     SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     said text[] := array_fill(''::text, ARRAY[cardinality(p_trial)]);
-    n integer[] := (SELECT array_agg(names_in_text(grp, m) ORDER BY i)
-                    FROM unnest(p_group, p_metrics) WITH ORDINALITY x(grp, m, i));
+    n integer[] := ARRAY(SELECT CASE WHEN octet_length(m) < 2000 THEN octet_length(m) / 5 ELSE names_in_text(grp, m) END
+                         FROM unnest(p_group, p_metrics) x(grp, m));
     follows boolean[] := reports_that_follow(p_trial, p_run, p_group, p_steps, n);
     grown record;
-    ids integer[] := '{}';
     i integer;
 BEGIN
     INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
@@ -149,13 +149,14 @@ BEGIN
              FROM (SELECT trial, grp, max(steps) steps, count(*) n, sum(names) names
                    FROM unnest(p_trial, p_group, p_steps, n, follows) r(trial, grp, steps, names, ok) WHERE ok GROUP BY 1, 2) x
              WHERE h.trial_id = x.trial AND h.grp = x.grp RETURNING h.trial_id, h.grp, h.tail LOOP
-        ids := ids || grown.trial_id;
         IF grown.tail >= 16 THEN
             PERFORM close_chunk(grown.trial_id, grown.grp);
         END IF;
     END LOOP;
-    UPDATE trials SET has_tail = true WHERE id = ANY (ids) AND NOT has_tail
-        AND has_ended(state);
+    IF NOT (false = ANY (follows) OR 'validation' = ANY (p_group)) THEN
+        RETURN QUERY SELECT unnest(said);
+        RETURN;
+    END IF;
     FOR i IN 1 .. cardinality(p_trial) LOOP
         IF NOT follows[i] THEN
             said[i] := report_metrics(p_trial[i], p_run[i], p_group[i], p_steps[i], p_metrics[i]::jsonb, p_time[i],

@@ -1,5 +1,18 @@
 -- At which steps trials of an experiment reported what.
 
+-- Whether the names of these reports of a trial are known at their steps, as keep_steps() asks first: here
+-- without reading the reports again.
+CREATE OR REPLACE FUNCTION steps_are_kept(p_trial integer, p_grp text, p_steps integer[], docs jsonb[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    e integer := (SELECT experiment_id FROM trials WHERE id = p_trial);
+BEGIN
+    RETURN NOT EXISTS (SELECT FROM unnest(p_steps, docs) r(steps, doc) LEFT JOIN LATERAL (
+                           SELECT names FROM metric_steps k WHERE k.experiment_id = e AND k.grp = p_grp AND k.steps = r.steps
+                           AND NOT k.doubtful OFFSET 0) o ON true
+                       WHERE o.names IS NULL OR r.doc - o.names <> '{}');
+END $$;
+
 -- The steps of the live rows of (p_after, p_upto]. Mostly the names of a report are known at its steps, by what
 -- others reported there: that is looked at first, row by row, since a plan of the experiment's first reports would
 -- read all its steps for ever.

@@ -29,12 +29,22 @@ BEGIN
                               'count', n + coalesce((old->>'count')::bigint, 0), 'last', c->-1);
 END $$;
 
--- Summaries (by group key, then metric) after one more chunk of group key g.
+-- Summaries (by group key, then metric) after one more chunk of group key g: summary_after() of each, written out for
+-- numbers, which nearly all are.
 CREATE OR REPLACE FUNCTION summary_merge_chunk(old jsonb, g text, doc jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    kept jsonb := coalesce(old->g, '{}');
 BEGIN
-    RETURN (
-    SELECT old || jsonb_build_object(g, coalesce(old->g, '{}') ||
-        (SELECT coalesce(jsonb_object_agg(key, summary_after(old->g->key, value)), '{}') FROM jsonb_each(doc))));
+    RETURN old || jsonb_build_object(g, kept || (
+        SELECT coalesce(jsonb_object_agg(key, CASE WHEN n IS NULL THEN summary_after(s, c) ELSE jsonb_build_object(
+            'type', 'number', 'count', n, 'min', least((c#>'{2,0}')::float8, (s->>'min')::float8),
+            'max', greatest((c#>'{3,0}')::float8, (s->>'max')::float8), 'sum', total, 'mean', metric_mean(total, n),
+            'last', c->-1) END), '{}')
+        FROM (SELECT key, c, s, CASE WHEN numbers THEN (c->0)::bigint + (s->>'count')::bigint END n,
+                     CASE WHEN numbers THEN metric_bounded((c->1)::float8) + metric_bounded((s->>'sum')::float8) END total
+              FROM (SELECT v.key, v.value c, kept->v.key s,
+                           jsonb_typeof(v.value->1) = 'number' AND kept->v.key->>'type' = 'number' numbers
+                    FROM jsonb_each(doc) v OFFSET 0) x OFFSET 0) y));
 END $$;
 
 -- A metric's chunk, as chunk_made() has it, where some of its values are no numbers or its summary is not of

@@ -410,6 +410,31 @@ static void test_odd_tails(void **state)
                         "number number string number number string string string string string string string");
 }
 
+/* Chunks of numbers, and four of them together, are made the quick way; those with another value or
+ * without one of the names are not: either gives what the rows give. */
+static void test_quick_chunks(void **state)
+{
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "VALUES (12002, 1, 'r12002', '1.r12002', 'ACTIVE', 1, '{}', now())");
+    assert_string_equal(
+        ask("SELECT string_agg(report_metrics(12002, 1, 'training', 10 * s, jsonb_build_object('avg_metrics', "
+            "CASE s WHEN 70 THEN '{\"a\":1}'::jsonb WHEN 90 THEN '{\"a\":\"NaN\",\"b\":\"x\",\"c\":3}' "
+            "ELSE jsonb_build_object('a', s * 7 % 64, 'b', -0.5, 'c', (s - 30) * 1e300::numeric) END), "
+            "'2026-11-01'::timestamptz + s * interval '1.5 s'), '' ORDER BY s) FROM generate_series(1, 128) s"),
+        "");
+    assert_string_equal(
+        ask("SELECT count(*) || ' ' || bool_and((c.doc, c.report_steps, c.report_times, c.report_values) IS NOT "
+            "DISTINCT FROM (m.doc, m.report_steps, m.report_times, m.report_values)) FROM metric_chunks c, "
+            "LATERAL chunk_made(trial_id, grp, after_steps, last_steps) m WHERE trial_id = 12002 AND level = 1"),
+        "8 true");
+    assert_string_equal(
+        ask("SELECT string_agg((chunk_of_four(d) IS NULL) || ' ' || (doc = chunk_of_chunks(d || '{}'::jsonb)), ', ' "
+            "ORDER BY seq) FROM (SELECT seq, doc, ARRAY(SELECT x.doc FROM metric_chunks x WHERE trial_id = 12002 "
+            "AND level = 1 AND x.seq / 4 = c.seq ORDER BY x.seq) d FROM metric_chunks c WHERE trial_id = 12002 "
+            "AND level = 2) y"),
+        "false true, true true");
+}
+
 /* No value is too small to be reported again and again. */
 static void test_least(void **state)
 {
@@ -505,7 +530,8 @@ int main(void)
         cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
         cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
         cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
-        cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_series),
+        cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_quick_chunks),
+        cmocka_unit_test(test_series),
         cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails),
         cmocka_unit_test(test_least),
     };
