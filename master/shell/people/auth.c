@@ -18,8 +18,9 @@
 #include "strays.h"
 
 #include <inttypes.h>
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct session { /* remembered */
 struct auth {
     struct shell *sh;
     char key[65], agent_token[65];
+    EVP_MAC_CTX *mac;     /* of the key: to look HMAC up takes longer than to compute it */
     struct map *sessions; /* token's sha256 -> struct session */
     uint64_t turn;        /* raised whenever something is forgotten */
     struct slow *queue; /* of work on passwords */
@@ -65,12 +67,26 @@ void auth_note(struct auth *a, const char *what, const char *name, const char *a
     log_warning("refused %s '%.64s' from %s%s", what, name, address, left_out);
 }
 
+static EVP_MAC_CTX *mac_create(const char *key)
+{
+    char digest[] = "SHA256";
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *mac = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                           OSSL_PARAM_construct_end()};
+    EVP_MAC_free(hmac);
+    if (!mac || !EVP_MAC_init(mac, (const unsigned char *)key, strlen(key), params))
+        abort(); /* OpenSSL without HMAC, or no memory */
+    return mac;
+}
+
 struct auth *auth_create(struct shell *sh, const struct db_cluster *secrets)
 {
     struct auth *a = det_zalloc(sizeof *a);
     a->sh = sh;
     snprintf(a->key, sizeof a->key, "%s", secrets->token_key);
     snprintf(a->agent_token, sizeof a->agent_token, "%s", secrets->agent_token);
+    a->mac = mac_create(a->key);
     a->sessions = map_create();
     a->queue = slow_create(sh->loop, 1, PASSWORDS_MAX);
     a->guard = guard_create();
@@ -96,6 +112,7 @@ void auth_destroy(struct auth *a)
     if (!a)
         return;
     sessions_drop(a);
+    EVP_MAC_CTX_free(a->mac);
     slow_destroy(a->queue);
     guard_destroy(a->guard);
     free(a);
@@ -162,9 +179,12 @@ static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-    HMAC(EVP_sha256(), a->key, (int)strlen(a->key), (const unsigned char *)text, n, mac, &len);
-    for (unsigned i = 0; i < len && i < 32; i++) { /* for each request of each task */
+    size_t len = 0;
+    if (!EVP_MAC_init(a->mac, NULL, 0, NULL) || /* with the key that it has */
+        !EVP_MAC_update(a->mac, (const unsigned char *)text, n) ||
+        !EVP_MAC_final(a->mac, mac, &len, sizeof mac))
+        len = 0;
+    for (size_t i = 0; i < len && i < 32; i++) { /* for each request of each task */
         *hex++ = digits[mac[i] >> 4];
         *hex++ = digits[mac[i] & 15];
     }
