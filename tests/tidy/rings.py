@@ -28,7 +28,7 @@ RINGS = {
         " ops/op_shape_math ops/op_shape_seq ops/op_table run_cast run_empty tape"),
     "harness/backend/cuda": (
         "the device's table names the operations, which ask the device for its handles and memory",
-        "cuda_conv cuda_device cuda_lt cuda_plan cuda_upload"),
+        "conv/cuda_conv conv/cuda_plan cuda_device cuda_upload gemm/cuda_lt"),
 }
 
 

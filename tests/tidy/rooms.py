@@ -35,13 +35,13 @@ ROOMS = {
     "harness/loop": {".": "checkpoint report", "checkpoint": ". report", "report": "."},
     "harness/autograd": {".": "ops", "ops": ".", "functions": ". ops"},
     "harness/backend/cpu": {".": "dnnl elem", "dnnl": ".", "elem": "."},
+    "harness/backend/cuda": {".": "conv flash gemm", "grid": ".", **dict.fromkeys(("conv", "elem", "flash", "gemm", "rows"), ". grid")},
     "harness/data": {".": "sets", "sets": "images", "images": "sets"},
     "harness/trial": {".": "model state run", "model": "run", "state": ". model run", "run": ". state"},
     "cli": {".": "experiment", "experiment": ". people checkpoint", "trial": ". experiment checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
 }
 LARGER = {  # a folder of more files, and why it is one room all the same
     "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",
-    "harness/backend/cuda": "one file a family of kernels, as in ref",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -53,7 +53,7 @@ def room_of(floor, path):
 
 def check_sees(top, floor, rooms, files):
     mine = [f for f in files if f.startswith(floor + "/") and (room_of(floor, f) in rooms)]
-    home = {os.path.basename(f): room_of(floor, f) for f in mine if f.endswith(".h")}
+    home = {os.path.basename(f): room_of(floor, f) for f in mine if f.endswith((".h", ".cuh"))}
     for f in mine:
         room = room_of(floor, f)
         allowed = {room, *rooms[room].split()}
