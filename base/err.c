@@ -51,18 +51,24 @@ static void append(char text[DET_ERR_TEXT_MAX], const char *tail)
     text[n + more] = '\0';
 }
 
+/* The words of fmt, then the cause. */
+static void set_cause(struct det_err *err, int code, const char *cause, const char *fmt, va_list ap)
+{
+    char text[DET_ERR_TEXT_MAX];
+    vsnprintf(text, sizeof text, fmt, ap);
+    append(text, ": ");
+    append(text, cause);
+    set_text(err, code, text);
+}
+
 int det_fail_errno(struct det_err *err, int code, int sys, const char *fmt, ...)
 {
     if (!err)
         return code;
-    char text[DET_ERR_TEXT_MAX];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    set_cause(err, code, strerror(sys), fmt, ap);
     va_end(ap);
-    append(text, ": ");
-    append(text, strerror(sys));
-    set_text(err, code, text);
     err->sys = sys;
     return code;
 }
@@ -80,14 +86,10 @@ int det_wrap(struct det_err *err, int rc, const char *fmt, ...)
 {
     if (!err)
         return rc;
-    char text[DET_ERR_TEXT_MAX];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    set_cause(err, rc, err->text, fmt, ap);
     va_end(ap);
-    append(text, ": ");
-    append(text, err->text);
-    set_text(err, rc, text);
     return rc;
 }
 
