@@ -21,12 +21,17 @@ char *storage_path(const struct storage *s, const char *uuid)
     return storage_check_uuid(uuid, NULL) < 0 ? NULL : det_asprintf("%s/%s", s->root, uuid);
 }
 
+/* That a store is there for uuid, and uuid one. */
+static int check_place(struct storage *s, const char *uuid, struct det_err *err)
+{
+    int rc = storage_check_uuid(uuid, err);
+    return rc < 0 ? rc : storage_ready(s, err);
+}
+
 int storage_exists(struct storage *s, const char *uuid, struct det_err *err)
 {
     struct stat st;
-    int rc = storage_check_uuid(uuid, err);
-    if (rc == 0)
-        rc = storage_ready(s, err);
+    int rc = check_place(s, uuid, err);
     if (rc < 0)
         return rc;
     if (fstatat(s->fd, uuid, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -75,9 +80,7 @@ static int rename_new(int dirfd, const char *from, const char *to)
 
 int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = storage_check_uuid(uuid, err);
-    if (rc == 0)
-        rc = storage_ready(s, err);
+    int rc = check_place(s, uuid, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);
@@ -100,9 +103,7 @@ int storage_publish(struct storage *s, const char *uuid, struct det_err *err)
 
 int storage_abort(struct storage *s, const char *uuid, struct det_err *err)
 {
-    int rc = storage_check_uuid(uuid, err);
-    if (rc == 0)
-        rc = storage_ready(s, err);
+    int rc = check_place(s, uuid, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) char *name = storage_hidden_name(uuid, STORAGE_TMP_SUFFIX);
