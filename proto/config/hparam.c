@@ -1,5 +1,6 @@
 #include "hparam.h"
 
+#include "expconf_schema.h"
 #include "near.h"
 #include <limits.h>
 #include <math.h>
@@ -52,20 +53,6 @@ static void complain(const struct leaf_check *c, const char *key, const char *ex
     buf_finish(&got);
 }
 
-/* A whole number, also one written as 1e3. */
-static bool whole(const json_t *v, int64_t *ret)
-{
-    if (json_is_integer(v)) {
-        *ret = json_integer_value(v);
-        return true;
-    }
-    double d = json_real_value(v); /* 0.0 unless real */
-    if (!json_is_real(v) || d != floor(d) || fabs(d) > 0x1p53)
-        return false;
-    *ret = (int64_t)d;
-    return true;
-}
-
 static void check_keys(const struct leaf_check *c, int type)
 {
     const char *key;
@@ -89,15 +76,15 @@ static void check_count(const struct leaf_check *c)
 {
     int64_t n;
     const json_t *v = json_object_get(c->leaf, "count");
-    if (v && !json_is_null(v) && (!whole(v, &n) || n < 1))
+    if (v && !json_is_null(v) && (!expconf_whole(v, &n) || n < 1))
         complain(c, "count", "a whole number from 1; write e.g. count: 5");
 }
 
 static void check_int(const struct leaf_check *c)
 {
     int64_t lo, hi;
-    bool lo_ok = whole(json_object_get(c->leaf, "minval"), &lo);
-    bool hi_ok = whole(json_object_get(c->leaf, "maxval"), &hi);
+    bool lo_ok = expconf_whole(json_object_get(c->leaf, "minval"), &lo);
+    bool hi_ok = expconf_whole(json_object_get(c->leaf, "maxval"), &hi);
     if (!lo_ok)
         complain(c, "minval", "a whole number");
     if (!hi_ok)
@@ -214,7 +201,7 @@ static json_t *normalise_leaf(const json_t *leaf)
         return out;
     for (size_t i = type == INT ? 0 : 2; i < DET_ARRAY_LEN(whole_keys); i++) {
         int64_t n;
-        if (whole(json_object_get(out, whole_keys[i]), &n))
+        if (expconf_whole(json_object_get(out, whole_keys[i]), &n))
             json_set(out, whole_keys[i], json_integer(n));
     }
     if (!json_object_get(out, "count"))
