@@ -137,12 +137,19 @@ static struct det_tensor *owned_copy(struct det_engine *e, struct det_tensor *va
     return det_take(t);
 }
 
-struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
-                                        struct det_tensor *value)
+/* What a module will keep of value under name; NULL if it may not. */
+static struct det_tensor *new_entry(struct det_module *m, const char *name,
+                                    struct det_tensor *value)
 {
     if (!m || !value || m->engine->err.code < 0 || check_name(m, name) < 0)
         return NULL;
-    struct det_tensor *t = owned_copy(m->engine, value);
+    return owned_copy(m->engine, value);
+}
+
+struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
+                                        struct det_tensor *value)
+{
+    struct det_tensor *t = new_entry(m, name, value);
     if (!t)
         return NULL;
     if (!det_requires_grad(m->engine, t)) {
@@ -157,9 +164,7 @@ struct det_tensor *det_module_add_param(struct det_module *m, const char *name,
 struct det_tensor *det_module_add_buffer(struct det_module *m, const char *name,
                                          struct det_tensor *value)
 {
-    if (!m || !value || m->engine->err.code < 0 || check_name(m, name) < 0)
-        return NULL;
-    struct det_tensor *t = owned_copy(m->engine, value);
+    struct det_tensor *t = new_entry(m, name, value);
     if (!t)
         return NULL;
     vec_push(&m->buffers, (struct module_entry){det_strdup(name), t});
