@@ -47,6 +47,8 @@ static inline const int64_t *in_i64(const struct det_call *c, int i)
 
 /* DET_EINVAL where one of the targets (in 1) is neither a.skip nor a class. */
 DET_MUST int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err);
+/* DET_EINVAL, for target i is t and there are so many classes. */
+DET_MUST int ref_no_class(size_t i, int64_t t, int64_t classes, struct det_err *err);
 
 static inline unsigned char *out_u8(const struct det_call *c, int i)
 {

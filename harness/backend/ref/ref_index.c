@@ -125,15 +125,19 @@ int ref_scatter_add(struct det_stream *s, const struct det_call *c, struct det_e
     return 0;
 }
 
+int ref_no_class(size_t i, int64_t t, int64_t classes, struct det_err *err)
+{
+    return det_fail(err, DET_EINVAL,
+                    "target %zu is class %" PRId64 ", but there are the classes 0 to %" PRId64
+                    ": check the labels or the size of the last layer",
+                    i, t, classes - 1);
+}
+
 int ref_check_targets(const struct det_call *c, int64_t classes, struct det_err *err)
 {
     const int64_t *t = in_i64(c, 1);
     for (size_t i = 0; i < c->in[1]->numel; i++)
         if (t[i] != c->a.skip && (t[i] < 0 || t[i] >= classes))
-            return det_fail(err, DET_EINVAL,
-                            "target %zu is class %" PRId64
-                            ", but there are the classes 0 to %" PRId64
-                            ": check the labels or the size of the last layer",
-                            i, t[i], classes - 1);
+            return ref_no_class(i, t[i], classes, err);
     return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include <inttypes.h>
 #include <string.h>
 
 /* Sums blocks of this many elements, then the blocks: the order never depends on threads. */
@@ -27,11 +26,7 @@ static int check_target(const struct det_tensor *target, int64_t classes, struct
     const int64_t *t = (const int64_t *)(const void *)target->data;
     for (size_t i = 0; i < target->numel; i++)
         if (t[i] < 0 || t[i] >= classes)
-            return det_fail(err, DET_EINVAL,
-                            "target %zu is class %" PRId64
-                            ", but there are the classes 0 to %" PRId64
-                            ": check the labels or the size of the last layer",
-                            i, t[i], classes - 1);
+            return ref_no_class(i, t[i], classes, err);
     return 0;
 }
 
