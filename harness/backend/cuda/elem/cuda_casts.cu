@@ -1,8 +1,8 @@
 /*
  * Many tensors of f32 rounded to f16 or bf16: the weights that autocast gives to operations. A
- * launch takes a table of them, and its blocks take pieces of equal size, whichever tensor they are
- * of.
+ * launch takes a table of them (cuda_pieces.cuh).
  */
+#include "cuda_pieces.cuh"
 #include "cuda_walk.cuh"
 
 #define TABLE_MAX 96                    /* tensors; a kernel's arguments may have 4 KB */
@@ -27,20 +27,6 @@ struct table {
 
 } // namespace
 
-/* Which cast piece i is of. */
-__device__ static int cast_of(const table &t, int64_t i)
-{
-    int from = 0, to = t.n;
-    while (to - from > 1) {
-        int middle = (from + to) / 2;
-        if (t.of[middle].first <= i)
-            from = middle;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 static int launch(struct det_stream *s, const struct det_call *c, const struct table &t,
                   struct det_err *err)
 {
@@ -48,7 +34,7 @@ static int launch(struct det_stream *s, const struct det_call *c, const struct t
     return cuda_blocks(
         s, c, t.pieces,
         DEVICE(int64_t i) {
-            const cast &v = t.of[cast_of(t, i)];
+            const cast &v = t.of[cuda_piece_of(t, i)];
             int64_t from = (i - v.first) * piece, to = v.n < from + piece ? v.n : from + piece;
             int64_t whole = v.even ? to - to % CUDA_PACK : from, stride = CUDA_PACK * blockDim.x;
             for (int64_t at = from + CUDA_PACK * threadIdx.x; at < whole; at += stride) {

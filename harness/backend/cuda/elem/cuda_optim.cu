@@ -5,6 +5,7 @@
  * parameter begin there.
  */
 #include "cuda_dtype.cuh"
+#include "cuda_pieces.cuh"
 
 #define KEPT      3  /* tensors beside the parameter, at most */
 #define TABLE_MAX 64 /* parameters; a kernel's arguments may have 4 KB */
@@ -170,21 +171,6 @@ __device__ static void step_at(const parameter<T> &v, int64_t at, const STEP &st
     store(v.p, p);
 }
 
-/* Which parameter piece i is of. */
-template <typename T>
-__device__ static int parameter_of(const table<T> &t, int64_t i)
-{
-    int from = 0, to = t.n;
-    while (to - from > 1) {
-        int middle = (from + to) / 2;
-        if (t.of[middle].first <= i)
-            from = middle;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 #define PIECE (32 * (int64_t)CUDA_BLOCK) /* elements */
 
 template <typename T, typename STEP>
@@ -195,7 +181,7 @@ static int launch(struct det_stream *s, const struct det_call *c, const struct t
     return cuda_blocks(
         s, c, t.pieces,
         DEVICE(int64_t i) {
-            const parameter<T> &v = t.of[parameter_of(t, i)];
+            const parameter<T> &v = t.of[cuda_piece_of(t, i)];
             int64_t from = (i - v.first) * piece, to = v.n < from + piece ? v.n : from + piece;
             int64_t whole = v.even ? to - to % TOGETHER : from;
             int64_t stride = TOGETHER * blockDim.x;
