@@ -115,6 +115,16 @@ bool api_failed(struct http_req *req, const struct db_result *r)
     return true;
 }
 
+bool api_missing(struct api_call *c, const char *what, const struct db_result *r)
+{
+    if (api_failed(c->req, r))
+        return true;
+    if (db_rows(r) > 0)
+        return false;
+    http_fail(c->req, DET_ENOENT, "%s %" PRId64 " not found", what, c->id);
+    return true;
+}
+
 void api_not_found(struct http_req *req)
 {
     const char *path = req->path;

@@ -56,6 +56,8 @@ bool api_query_time(struct http_req *req, const char *name, int64_t *ret); /* 0 
 
 /* True when the statement failed. */
 bool api_failed(struct http_req *req, const struct db_result *r);
+/* True too where r has no row of the experiment or trial c->id; what: which of them it is. */
+bool api_missing(struct api_call *c, const char *what, const struct db_result *r);
 void api_not_found(struct http_req *req);
 /* db_cb; arg is the request. The first column is the answer; no row, or null: 404. */
 void api_reply_doc(void *arg, const struct db_result *r);

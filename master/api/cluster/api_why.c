@@ -56,11 +56,7 @@ static void reply_trial(const struct api_call *c, const struct db_result *r)
 static void on_trial(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
-        return;
-    if (db_rows(r) == 0)
-        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
-    else
+    if (!api_missing(c, "trial", r))
         reply_trial(c, r);
 }
 
@@ -81,11 +77,7 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
 static void on_exp(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
-        return;
-    if (db_rows(r) == 0)
-        http_fail(c->req, DET_ENOENT, "experiment %" PRId64 " not found", c->id);
-    else
+    if (!api_missing(c, "experiment", r))
         reply_ended(c->req, "experimentId", c->id, db_text(r, 0, EXP_STATE));
 }
 

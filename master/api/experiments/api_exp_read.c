@@ -21,12 +21,8 @@ static void on_experiment(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
     struct core_exp_view v;
-    if (api_failed(c->req, r))
+    if (api_missing(c, "experiment", r))
         return;
-    if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "experiment %lld not found", (long long)c->id);
-        return;
-    }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
     api_put_row(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);

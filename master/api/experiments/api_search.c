@@ -138,12 +138,8 @@ static void replay_done(uv_work_t *w, int status)
 static void on_log(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
+    if (api_missing(c, "experiment", r))
         return;
-    if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "experiment %" PRId64 " not found", c->id);
-        return;
-    }
     struct replay *p = det_zalloc(sizeof *p);
     p->req = c->req;
     p->config = det_strdup(db_text(r, 0, SEARCH_CONFIG));

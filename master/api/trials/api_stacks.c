@@ -13,11 +13,7 @@
 static void on_ended(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
-        return;
-    if (db_rows(r) == 0)
-        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
-    else
+    if (!api_missing(c, "trial", r))
         http_fail(c->req, DET_ESTATE, "trial %" PRId64 " has ended: nothing of it runs", c->id);
 }
 

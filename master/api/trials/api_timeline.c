@@ -5,7 +5,6 @@
 #include "db_timeline.h"
 #include "shell.h"
 #include "timeline.h"
-#include <inttypes.h>
 
 static json_t *seconds(int64_t us)
 {
@@ -25,12 +24,8 @@ static json_t *entry(const struct timeline_entry *e, int64_t first_us)
 static void on_rows(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
+    if (api_missing(c, "trial", r))
         return;
-    if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
-        return;
-    }
     size_t n = db_is_null(r, 0, LINE_KIND) ? 0 : (size_t)db_rows(r);
     det_cleanup(freep) struct timeline_entry *v = det_zalloc((n + 1) * sizeof *v);
     for (size_t i = 0; i < n; i++)

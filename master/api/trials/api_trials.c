@@ -10,12 +10,8 @@
 void api_on_trial(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
+    if (api_missing(c, "trial", r))
         return;
-    if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
-        return;
-    }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"trial\":");
     const char *state = api_trial_state(c->sh, c->id, db_text(r, 0, TRIAL_COL_STATE));
@@ -69,11 +65,9 @@ void api_get_trial_workloads(struct shell *sh, struct http_req *req)
 static void on_kill_lookup(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (api_failed(c->req, r))
+    if (api_missing(c, "trial", r))
         return;
-    if (db_rows(r) == 0)
-        http_fail(c->req, DET_ENOENT, "trial %" PRId64 " not found", c->id);
-    else if (!strcmp(db_text(r, 0, TRIAL_COL_STATE), "ACTIVE"))
+    if (!strcmp(db_text(r, 0, TRIAL_COL_STATE), "ACTIVE"))
         http_fail(c->req, DET_ESTATE,
                   "trial %" PRId64 " does not run on this cluster (unmanaged): stop it where it runs",
                   c->id);
