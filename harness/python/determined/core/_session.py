@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from typing import Any, Dict, Optional
 
+from determined._refusal import text_of
 from determined._tls import tls
 
 logger = logging.getLogger("determined.core")
@@ -104,10 +105,5 @@ class Session:
 
     @staticmethod
     def _refused(e: urllib.error.HTTPError) -> Exception:
-        text = e.read().decode(errors="replace")
-        try:
-            said = json.loads(text)
-            text = said.get("message") or said.get("error", {}).get("error") or text
-        except (ValueError, AttributeError):
-            pass
+        text = text_of(e)
         return NotFound(text) if e.code == 404 else MasterError(e.code, text)

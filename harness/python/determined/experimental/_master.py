@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Dict, Iterator, List, Optional
 
+from determined._refusal import text_of
 from determined._tls import NOVERIFY, tls
 
 _SALT = "GubPEmmotfiK9TMD6Zdw"  # what clients of the master put before a password, so that it is never sent bare
@@ -257,12 +258,7 @@ class Master:
 
     @staticmethod
     def _refused(e: urllib.error.HTTPError) -> APIException:
-        text = e.read().decode(errors="replace")
-        try:
-            said = json.loads(text)
-            text = said.get("message") or said.get("error", {}).get("error") or text
-        except (ValueError, AttributeError):
-            pass
+        text = text_of(e)
         kind = {401: UnauthenticatedException, 404: NotFoundException}.get(e.code, APIException)
         refused = kind(e.code, text)
         refused.undone = "Retry-After" in e.headers  # a master that cannot tell leaves it out
