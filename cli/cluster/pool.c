@@ -1,7 +1,7 @@
 /* det resource-pool */
 #include "cli.h"
+#include "listing.h"
 #include "show.h"
-#include "table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -30,17 +30,12 @@ static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"POOL",    "DESCRIPTION", "DEFAULT", "SCHEDULER", "FIT",
                                         ">AGENTS", ">SLOTS",      ">USED",   ">QUEUED"};
+    static const struct listing listing = {"resourcePools", heads, DET_ARRAY_LEN(heads), pool_row,
+                                           "no pools"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/resource-pools") < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "resourcePools")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *p;
-    json_array_foreach(json_arr(answer, "resourcePools"), i, p) pool_row(t, p);
-    table_print(t, "no pools");
-    return 0;
+    return listing_print(c, answer, &listing);
 }
 
 static const struct verb verbs[] = {

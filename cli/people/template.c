@@ -1,7 +1,7 @@
 /* det template: named parts of configurations that experiments start from. */
 #include "cli.h"
 #include "experiment.h"
-#include "table.h"
+#include "listing.h"
 #include "yamljson.h"
 
 #include <stdio.h>
@@ -17,27 +17,24 @@ static char *template_path(const struct cli *c)
     return det_asprintf("/templates/%s", name);
 }
 
+static void template_row(struct table *t, const json_t *one)
+{
+    table_cell(t, "%s", json_str(one, "name", ""));
+    if (o.details) {
+        char *text det_cleanup(freep) = json_text(json_object_get(one, "config"));
+        table_cell(t, "%s", text);
+    }
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"TEMPLATE", "CONFIGURATION"};
+    const struct listing listing = {"templates", heads, o.details ? 2 : 1, template_row,
+                                    "no templates; det template set NAME FILE makes one"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/templates?limit=-1") < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "templates")))
-        return 0;
-    struct table *t = table_create(heads, o.details ? 2 : 1);
-    size_t i;
-    json_t *one;
-    json_array_foreach(json_arr(answer, "templates"), i, one)
-    {
-        table_cell(t, "%s", json_str(one, "name", ""));
-        if (o.details) {
-            char *text det_cleanup(freep) = json_text(json_object_get(one, "config"));
-            table_cell(t, "%s", text);
-        }
-    }
-    table_print(t, "no templates; det template set NAME FILE makes one");
-    return 0;
+    return listing_print(c, answer, &listing);
 }
 
 static int describe(struct cli *c, struct det_err *err)

@@ -1,8 +1,8 @@
 /* det token: access tokens, which programs use in place of a password. */
 #include "cli.h"
+#include "listing.h"
 #include "named.h"
 #include "show.h"
-#include "table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,32 +46,29 @@ static const char *state_of(const json_t *t)
     return *json_str(t, "revokedAt", "") ? "revoked" : "ended";
 }
 
+static void token_row(struct table *t, const json_t *one)
+{
+    table_cell(t, "%" PRId64, json_int(one, "id", 0));
+    table_cell(t, "%s", json_str(one, "username", ""));
+    table_cell(t, "%s", json_str(one, "description", ""));
+    table_cell(t, "%s", show_time(json_str(one, "createdAt", NULL)));
+    table_cell(t, "%s", show_time(json_str(one, "expiry", NULL)));
+    table_cell(t, "%s", show_time(json_str(one, "lastUsedAt", NULL)));
+    table_cell(t, "%s", state_of(one));
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID",  "USER",      "DESCRIPTION", "CREATED",
                                         "UNTIL", "LAST USED", ""};
+    static const struct listing listing = {"tokenInfo", heads, DET_ARRAY_LEN(heads), token_row,
+                                           "no tokens"};
     JSON_OWN answer = NULL;
     char *name det_cleanup(freep) = cli_escaped(cli_arg(c, 0) ? cli_arg(c, 0) : "");
     if (cli_get(c, &answer, err, "/tokens?showInactive=%s&username=%s", o.all ? "true" : "false",
                 name) < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "tokenInfo")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *one;
-    json_array_foreach(json_arr(answer, "tokenInfo"), i, one)
-    {
-        table_cell(t, "%" PRId64, json_int(one, "id", 0));
-        table_cell(t, "%s", json_str(one, "username", ""));
-        table_cell(t, "%s", json_str(one, "description", ""));
-        table_cell(t, "%s", show_time(json_str(one, "createdAt", NULL)));
-        table_cell(t, "%s", show_time(json_str(one, "expiry", NULL)));
-        table_cell(t, "%s", show_time(json_str(one, "lastUsedAt", NULL)));
-        table_cell(t, "%s", state_of(one));
-    }
-    table_print(t, "no tokens");
-    return 0;
+    return listing_print(c, answer, &listing);
 }
 
 static int revoke(struct cli *c, struct det_err *err)

@@ -1,7 +1,7 @@
 /* det user */
 #include "cli.h"
+#include "listing.h"
 #include "show.h"
-#include "table.h"
 
 #include "hash.h"
 #include <inttypes.h>
@@ -48,27 +48,24 @@ static int whoami(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static void user_row(struct table *t, const json_t *u)
+{
+    table_cell(t, "%s", json_str(u, "username", ""));
+    table_cell(t, "%s", json_str(u, "displayName", ""));
+    table_cell(t, "%s", json_flag(u, "admin", false) ? "yes" : "");
+    table_cell(t, "%s", json_flag(u, "active", false) ? "yes" : "no");
+    table_cell(t, "%s", show_time(json_str(u, "lastAuthAt", NULL)));
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"USER", "NAME", "ADMIN", "ACTIVE", "LAST LOGIN"};
+    static const struct listing listing = {"users", heads, DET_ARRAY_LEN(heads), user_row,
+                                           "no users"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/users") < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "users")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *u;
-    json_array_foreach(json_arr(answer, "users"), i, u)
-    {
-        table_cell(t, "%s", json_str(u, "username", ""));
-        table_cell(t, "%s", json_str(u, "displayName", ""));
-        table_cell(t, "%s", json_flag(u, "admin", false) ? "yes" : "");
-        table_cell(t, "%s", json_flag(u, "active", false) ? "yes" : "no");
-        table_cell(t, "%s", show_time(json_str(u, "lastAuthAt", NULL)));
-    }
-    table_print(t, "no users");
-    return 0;
+    return listing_print(c, answer, &listing);
 }
 
 static int find(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)

@@ -1,7 +1,7 @@
 /* det workspace */
 #include "cli.h"
+#include "listing.h"
 #include "place.h"
-#include "table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,57 +32,52 @@ int place_switch(struct cli *c, const char *kind, const json_t *place, bool arch
     return 0;
 }
 
+static void workspace_row(struct table *t, const json_t *w)
+{
+    table_cell(t, "%" PRId64, json_int(w, "id", 0));
+    table_cell(t, "%s", json_str(w, "name", ""));
+    table_cell(t, "%s", json_str(w, "username", ""));
+    table_cell(t, "%" PRId64, json_int(w, "numProjects", 0));
+    table_cell(t, "%" PRId64, json_int(w, "numExperiments", 0));
+    table_cell(t, "%s", json_flag(w, "archived", false) ? "yes" : "");
+}
+
 static int list(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID",       "WORKSPACE",    "OWNER",
                                         ">PROJECTS", ">EXPERIMENTS", "ARCHIVED"};
+    static const struct listing listing = {"workspaces", heads, DET_ARRAY_LEN(heads), workspace_row,
+                                           "no workspaces"};
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/workspaces") < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "workspaces")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *w;
-    json_array_foreach(json_arr(answer, "workspaces"), i, w)
-    {
-        table_cell(t, "%" PRId64, json_int(w, "id", 0));
-        table_cell(t, "%s", json_str(w, "name", ""));
-        table_cell(t, "%s", json_str(w, "username", ""));
-        table_cell(t, "%" PRId64, json_int(w, "numProjects", 0));
-        table_cell(t, "%" PRId64, json_int(w, "numExperiments", 0));
-        table_cell(t, "%s", json_flag(w, "archived", false) ? "yes" : "");
-    }
-    table_print(t, "no workspaces");
-    return 0;
+    return listing_print(c, answer, &listing);
+}
+
+static void project_row(struct table *t, const json_t *p)
+{
+    table_cell(t, "%" PRId64, json_int(p, "id", 0));
+    table_cell(t, "%s", json_str(p, "name", ""));
+    table_cell(t, "%s", json_str(p, "description", ""));
+    table_cell(t, "%s", json_str(p, "username", ""));
+    table_cell(t, "%" PRId64, json_int(p, "numExperiments", 0));
+    table_cell(t, "%" PRId64, json_int(p, "numActiveExperiments", 0));
+    table_cell(t, "%s", json_flag(p, "archived", false) ? "yes" : "");
 }
 
 static int list_projects(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID",          "PROJECT", "DESCRIPTION", "OWNER",
                                         ">EXPERIMENTS", ">ACTIVE", "ARCHIVED"};
+    static const struct listing listing = {
+        "projects", heads, DET_ARRAY_LEN(heads), project_row,
+        "no projects; det project create WORKSPACE NAME makes one"};
     JSON_OWN w = NULL;
     JSON_OWN answer = NULL;
     if (place_workspace(c, cli_arg(c, 0), &w, err) < 0 ||
         cli_get(c, &answer, err, "/workspaces/%" PRId64 "/projects", json_int(w, "id", 0)) < 0)
         return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "projects")))
-        return 0;
-    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *p;
-    json_array_foreach(json_arr(answer, "projects"), i, p)
-    {
-        table_cell(t, "%" PRId64, json_int(p, "id", 0));
-        table_cell(t, "%s", json_str(p, "name", ""));
-        table_cell(t, "%s", json_str(p, "description", ""));
-        table_cell(t, "%s", json_str(p, "username", ""));
-        table_cell(t, "%" PRId64, json_int(p, "numExperiments", 0));
-        table_cell(t, "%" PRId64, json_int(p, "numActiveExperiments", 0));
-        table_cell(t, "%s", json_flag(p, "archived", false) ? "yes" : "");
-    }
-    table_print(t, "no projects; det project create WORKSPACE NAME makes one");
-    return 0;
+    return listing_print(c, answer, &listing);
 }
 
 static int create(struct cli *c, struct det_err *err)
