@@ -2,7 +2,7 @@
 """accept: experiments accepted durably per second, one POST each, 10 KB of context, 32 clients.
 
 usage: bench/run accept [--peer]
-32 kept-alive connections (bench/accept.c), each posting one experiment after the other for DET_BENCH_SECONDS (5): a single
+32 kept-alive connections (bench/programs/accept.c), each posting one experiment after the other for DET_BENCH_SECONDS (5): a single
 search of one trial, a context of two files of 10 KB together that do not compress. The answer comes after the commit;
 PostgreSQL keeps its fsync. Median of DET_BENCH_ROUNDS (5). One agent of one slot is there, so the trials queue. --peer
 compares with Slurm in the same run: sbatch of a script of 10 KB from 8 shells, held jobs, as ours wait too.

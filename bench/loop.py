@@ -1,4 +1,4 @@
-"""loop: per_batch: microseconds that the training loop adds to a batch (bench/loop.c says to which)."""
+"""loop: per_batch: microseconds that the training loop adds to a batch (bench/programs/loop.c says to which)."""
 import json
 import os
 import statistics

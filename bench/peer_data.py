@@ -1,4 +1,4 @@
-"""torch.utils.data.DataLoader, batch 64, shuffled; turns as bench/data.c has them.
+"""torch.utils.data.DataLoader, batch 64, shuffled; turns as bench/programs/data.c has them.
 
 usage: peer_data.py mnist|mnist_tensors|mnist_batches|jpeg WORKERS THREADS DIRECTORY
 mnist goes through the usual transforms, image by image; mnist_tensors has them behind it (TensorDataset), and

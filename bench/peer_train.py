@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same as train.c in PyTorch.
+"""The same as programs/train.c in PyTorch.
 
 usage: peer_train.py FIGURE [THREADS [contiguous|channels_last [eager|compile|MODE]]]
 
 BENCH_DEVICE=cuda trains on the GPU, in f32 as ours (no TF32), with cuDNN's choice by trial; BENCH_DTYPE=bf16 with autocast. MODE is one
-of torch.compile's ("reduce-overhead", "max-autotune"). With PEER_PROFILE=1 torch's profile of some steps goes to standard error. From PyTorch 2 on with its fused optimizers and its own attention. Speaks train.c's
+of torch.compile's ("reduce-overhead", "max-autotune"). With PEER_PROFILE=1 torch's profile of some steps goes to standard error. From PyTorch 2 on with its fused optimizers and its own attention. Speaks programs/train.c's
 protocol, heeds what it heeds of the environment: one JSON object, then a rate for each number of seconds on standard input.
 """
 import json
@@ -28,7 +28,7 @@ FUSED = {"fused": True} if IS_NEWER else {}
 
 
 def noise(n, salt):
-    """Numbers in -1..1 by the hash of train.c."""
+    """Numbers in -1..1 by the hash of programs/train.c."""
     v = ((torch.arange(n) + salt * 1000003 & 0xFFFFFFFF) * 747796405 + 2891336453) & 0xFFFFFFFF
     v = ((v >> ((v >> 28) + 4)) ^ v) * 277803737 & 0xFFFFFFFF
     return ((v >> 22) ^ v).double() / 2147483648.0 - 1

@@ -4,11 +4,11 @@
 usage: bench/run train-gpu [--bf16] [--apart] [--modes=MODE,...] [FIGURE...]    default: all; eager,compile,reduce-overhead
        bench/run train-gpu --profile [--bf16] [--modes=MODE,...] [FIGURE...]    on standard error: what the kernels of each side take
 
-Ours (train.c) and PyTorch of the python3 that runs this (peer_train.py), from the same weights and batches, which lie on the device.
+Ours (programs/train.c) and PyTorch of the python3 that runs this (peer_train.py), from the same weights and batches, which lie on the device.
 PyTorch has its fused optimizers, its own attention, cuDNN's choice by trial and no TF32 (nor has ours); images are tried in both memory
 layouts in f32, channels last with --bf16 (autocast on both sides). A mode is `eager`, `compile` (network and loss as one) or one of
 torch.compile's: `reduce-overhead` (CUDA graphs), `max-autotune`. Losses are read after every step, on both sides; where
-BENCH_LOSSES is "last", only a turn's last. A batch is BATCHES times that of train.c, or BENCH_BATCH times.
+BENCH_LOSSES is "last", only a turn's last. A batch is BATCHES times that of programs/train.c, or BENCH_BATCH times.
 
 All sides are loaded and compiled, one after the other, for PyTorch times its algorithms then; that is not counted. Then they take
 turns, DET_BENCH_ROUNDS (3) of DET_BENCH_SECONDS (1); with --apart each is loaded when the one before has had its turns, where the GPU's

@@ -6,7 +6,7 @@ usage: bench/run train [--bf16] [--compile] [FIGURE...]    default: all
 --bf16: both sides with autocast, which a CPU with avx512_bf16 is half as fast again with. --compile: torch.compile is tried too
 (PyTorch 2). Debian 13 has PyTorch 2: `tests/newer/run FOLDER` makes one, `tests/newer/run FOLDER bench/run train ...` runs there.
 
-Ours (train.c) and PyTorch (peer_train.py) stay loaded and take turns, 2 threads each; who has no turn is stopped
+Ours (programs/train.c) and PyTorch (peer_train.py) stay loaded and take turns, 2 threads each; who has no turn is stopped
 (SIGSTOP), so that threads which spin while they wait take nothing from the others. PyTorch is at its best: OpenBLAS is
 told the CPU (it falls back on slow kernels where it does not know it) and is the build that shares PyTorch's threads;
 a few short rounds try both memory layouts with each of OpenMP's ways of waiting (WAITS), and the two fastest go into

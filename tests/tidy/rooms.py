@@ -3,10 +3,12 @@
 A layer's libraries have all of its rooms among their include directories, so that the compiler sees no difference: this does.
 "." is the layer's own folder. A room sees itself, and what its line names; ARCHITECTURE.md says what each is for.
 """
+import collections
 import os
 import re
+import subprocess
 
-MOST = 24  # files of C in one folder
+MOST = 24  # files in one folder
 ROOMS = {
     "base": {".": "text", "det": "", "text": ".", "json": ". text", "files": ". text", "process": ". json"},
     "proto": {".": "", "config": ".", "agent": ".", "rows": ""},
@@ -41,8 +43,22 @@ ROOMS = {
     "cli": {".": "experiment", "experiment": ". people checkpoint", "trial": ". experiment checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
 }
 LARGER = {  # a folder of more files, and why it is one room all the same
+    "bench": "one file a benchmark, by whose name bench/run knows it",
+    "db/functions": "one noun of the database a file; who looks for a function searches them all",
+    "db/migrations": "one file a version; those on main stay where and as they are",
     "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",
+    "harness/python/determined/pytorch": "the package that models import by its names",
+    "tests/faults": "one file a fault",
+    "tests/integration": "one file a subject, run by its name",
+    "tests/ops": "one file a family of operations",
+    "tests/python": "one file a subject, run by its name",
+    "tests/sim/mutants": "one file a planted bug",
+    "tests/unit/core": "one file a subject, all told in the words of world.h",
+    "web/dist/assets": "what is built",
+    "web/src/ui": "one file a component; whoever writes a page looks through all of them",
+    "web/test/journeys": "one file a journey",
 }
+NO_CODE = ("meson.build", "README.md")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -64,17 +80,23 @@ def check_sees(top, floor, rooms, files):
                 yield f, text.count("\n", 0, m.start()) + 1, f"includes {m[1]} of {floor}/{there}, which {floor}/{room} may not see"
 
 
+def check_sizes(top):
+    out = subprocess.run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"], text=True, capture_output=True, check=True).stdout
+    folders = collections.Counter(os.path.dirname(f) for f in out.splitlines()
+                                  if os.path.basename(f) not in NO_CODE and os.path.exists(os.path.join(top, f)))
+    for folder, n in folders.items():
+        if n > MOST and folder not in LARGER:
+            yield folder, 1, f"holds {n} files; {MOST} is the most: a room more, or a word in tests/tidy/rooms.py why not"
+    for folder in LARGER:
+        if folders[folder] <= MOST:
+            yield folder, 1, f"holds {folders[folder]} files: it needs no reason in tests/tidy/rooms.py any more"
+
+
 def check_rooms(top, files):
     bad = [b for floor, rooms in ROOMS.items() for b in check_sees(top, floor, rooms, files)]
-    count = {}
     for f in files:
         folder = os.path.dirname(f)
-        if f.startswith(("tests/", "bench/", "examples/")) or folder in LARGER:
-            continue
-        count[folder] = count.get(folder, 0) + 1
         inside = [floor for floor in ROOMS if folder == floor or folder.startswith(floor + "/")]
         if inside and room_of(max(inside, key=len), f) not in ROOMS[max(inside, key=len)]:
             bad.append((f, 1, "stands in a folder that tests/tidy/rooms.py does not know: say there what it may see"))
-    bad += [(folder, 1, f"holds {n} files of C; {MOST} is the most: a room more, or a word in tests/tidy/rooms.py why not")
-            for folder, n in count.items() if n > MOST]
-    return bad
+    return bad + list(check_sizes(top))
