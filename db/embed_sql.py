@@ -1,5 +1,6 @@
 """Writes a C file that holds every migration and every object of db/functions:
 embed_sql.py OUT.c FILE.sql... NUMBER; or, after a change in db/functions: embed_sql.py --number
+embed_sql.py --statements OUT.c OUT.h FILE.sql...: those of db/sql, NAME.sql as sql_NAME
 
 Migrations are the files that begin with a number. NUMBER (functions/number.txt) has the number of the functions and the
 digest of what they were then: of two programs it tells which has the newer ones, so it is raised with each change."""
@@ -96,6 +97,20 @@ def write(out, migrations, objs, laid):
         c.write(f"const int db_objects_number = {laid};\n")
 
 
+def write_statements(out, header, files):
+    found = {}
+    for path in files:
+        name, texts = os.path.basename(path)[:-4], list(statements(open(path).read()))
+        if len(texts) != 1:
+            sys.exit(f"{path}: {len(texts)} statements: a file here holds one, which db_{name}() makes")
+        found[name] = texts[0]
+    with open(header, "w") as h:
+        h.write("".join(f"extern const char sql_{name}[];\n" for name in found))
+    with open(out, "w") as c:
+        c.write(f'#include "{os.path.basename(header)}"\n')
+        c.write("".join(f"\nconst char sql_{name}[] =\n{quoted(text)};\n" for name, text in found.items()))
+
+
 def raise_number():
     path = os.path.join(HERE, "functions", "number.txt")
     n, known = number(path)
@@ -117,5 +132,7 @@ def main(out, *files):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--number"]:
         raise_number()
+    elif sys.argv[1:2] == ["--statements"]:
+        write_statements(sys.argv[2], sys.argv[3], sys.argv[4:])
     else:
         main(*sys.argv[1:])

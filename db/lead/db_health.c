@@ -2,6 +2,7 @@
 
 #include "clk.h"
 #include "db_migrate.h"
+#include "db_sql.h"
 #include "mem.h"
 
 #include <libpq-fe.h>
@@ -43,15 +44,7 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
     if (PQstatus(pg) != CONNECTION_OK)
         return det_fail(err, DET_EUNAVAIL, "%s", PQerrorMessage(pg));
     int64_t before = clk_wall_us();
-    det_cleanup(PQclearp) PGresult *r =
-        PQexec(pg, "SELECT current_setting('server_version'), has_schema_privilege("
-                   "coalesce(current_schema(), 'public'), 'CREATE'), "
-                   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-                   "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 "
-                   "AND objid = 4919001 AND granted AND database = (SELECT oid FROM pg_database "
-                   "WHERE datname = current_database())), "
-                   "current_setting('fsync')::bool AND current_setting('full_page_writes')::bool, "
-                   "current_setting('synchronous_commit')");
+    det_cleanup(PQclearp) PGresult *r = PQexec(pg, sql_health);
     if (PQresultStatus(r) != PGRES_TUPLES_OK)
         return det_fail(err, DET_EIO, "%s", PQerrorMessage(pg));
     int64_t now = before + (clk_wall_us() - before) / 2;

@@ -1,5 +1,7 @@
 #include "db_models.h"
 
+#include "db_sql.h"
+
 #define ONE_OF(value, list)                                                                        \
     "(" list "::jsonb IS NULL OR to_jsonb(" value ") IN (SELECT jsonb_array_elements(" list        \
     "::jsonb))) "
@@ -102,15 +104,7 @@ void db_model_edit(struct db *db, const char *key, const struct db_model_words *
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_str_arg(a, key), w->name), w->description);
     db_str_arg(db_str_arg(db_str_arg(a, w->notes), w->labels), w->metadata);
-    db_write(db,
-             "WITH old AS (SELECT m.id, m.archived FROM models m WHERE m.id = model_at($1) FOR "
-             "UPDATE), up AS (UPDATE models m SET name = coalesce($2, m.name), "
-             "description = coalesce($3, m.description), notes = coalesce($4, m.notes), "
-             "labels = coalesce($5::jsonb, m.labels), metadata = coalesce($6::json, m.metadata), "
-             "workspace_id = coalesce(nullif($7::integer, 0), m.workspace_id), updated_at = now() "
-             "FROM old WHERE m.id = old.id AND NOT old.archived RETURNING model_doc(m) doc) "
-             "SELECT (SELECT archived FROM old), (SELECT json_build_object('model', doc) FROM up)",
-             db_i64_arg(a, w->workspace_id), cb, arg);
+    db_write(db, sql_model_edit, db_i64_arg(a, w->workspace_id), cb, arg);
 }
 
 void db_model_version_edit(struct db *db, const char *key, int64_t version,
@@ -118,17 +112,7 @@ void db_model_version_edit(struct db *db, const char *key, int64_t version,
 {
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, key), version);
     db_str_arg(db_str_arg(db_str_arg(a, w->name), w->comment), w->notes);
-    db_write(db,
-             "WITH old AS (SELECT v.id, m.archived FROM models m JOIN model_versions v ON "
-             "v.model_id = m.id WHERE m.id = model_at($1) AND v.version = $2::bigint FOR UPDATE), "
-             "up AS (UPDATE model_versions v SET name = coalesce($3, v.name), "
-             "comment = coalesce($4, v.comment), notes = coalesce($5, v.notes), "
-             "labels = coalesce($6::jsonb, v.labels), metadata = coalesce($7::json, v.metadata), "
-             "updated_at = now() FROM old WHERE v.id = old.id AND NOT old.archived "
-             "RETURNING model_version_doc(v, (SELECT model_doc(m) FROM models m WHERE m.id = "
-             "v.model_id)) doc) SELECT (SELECT archived FROM old), "
-             "(SELECT json_build_object('modelVersion', doc) FROM up)",
-             db_str_arg(db_str_arg(a, w->labels), w->metadata), cb, arg);
+    db_write(db, sql_model_version_edit, db_str_arg(db_str_arg(a, w->labels), w->metadata), cb, arg);
 }
 
 void db_model_archive(struct db *db, const char *key, bool archived, db_cb *cb, void *arg)

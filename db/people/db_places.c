@@ -1,5 +1,7 @@
 #include "db_places.h"
 
+#include "db_sql.h"
+
 /* $1 name, $2 exact name, $3 archived, $4 users, $5 user ids, $6 workspace, $7.. page */
 static struct db_args *filter_args(struct db_args *a, const struct db_place_filter *f,
                                    const struct db_page *p)
@@ -117,13 +119,5 @@ void db_project_archive(struct db *db, int64_t id, bool archived, db_cb *cb, voi
 
 void db_exp_move(struct db *db, int64_t exp_id, int64_t project_id, db_cb *cb, void *arg)
 {
-    db_write(db,
-             "WITH e AS (SELECT id, archived FROM experiments WHERE id = $1::bigint FOR UPDATE), "
-             "p AS (SELECT p.id, p.archived OR w.archived archived FROM projects p "
-             "JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $2::bigint), "
-             "up AS (UPDATE experiments x SET project_id = p.id FROM e, p WHERE x.id = e.id "
-             "AND NOT e.archived AND NOT p.archived) "
-             "SELECT EXISTS (SELECT FROM e), coalesce((SELECT archived FROM e), false), "
-             "EXISTS (SELECT FROM p), coalesce((SELECT archived FROM p), false)",
-             db_i64_arg(db_i64_arg(DB_ARGS, exp_id), project_id), cb, arg);
+    db_write(db, sql_exp_move, db_i64_arg(db_i64_arg(DB_ARGS, exp_id), project_id), cb, arg);
 }

@@ -1,5 +1,7 @@
 #include "db_roles.h"
 
+#include "db_sql.h"
+
 void db_group_edit(struct db *db, const struct db_group_edit *g, db_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
@@ -71,28 +73,10 @@ void db_roles_list(struct db *db, const struct db_role_filter *f, db_cb *cb, voi
 {
     struct db_args *a = DB_ARGS;
     db_i64_arg(db_i64_arg(db_i64_arg(a, f->role_id), f->user_id), f->group_id);
-    db_query(db,
-             "SELECT role_id, user_id, group_id, workspace_id FROM role_assignments "
-             "WHERE ($1::bigint = 0 OR role_id = $1::bigint) "
-             "AND ($2::bigint = 0 OR user_id = $2::bigint OR group_id IN "
-             "(SELECT m.group_id FROM group_members m WHERE m.user_id = $2::bigint)) "
-             "AND ($3::bigint = 0 OR group_id = $3::bigint) "
-             "ORDER BY role_id, workspace_id NULLS FIRST, group_id, user_id",
-             a, cb, arg);
+    db_query(db, sql_roles_list, a, cb, arg);
 }
 
 void db_roles_of_place(struct db *db, int64_t workspace_id, const char *name, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "WITH a AS (SELECT a.* FROM role_assignments a LEFT JOIN users u ON u.id = a.user_id "
-             "LEFT JOIN groups g ON g.id = a.group_id WHERE a.workspace_id = $1::integer "
-             "AND ($2::text IS NULL OR position(lower($2) IN lower(coalesce(u.username, g.name))) > 0)) "
-             "SELECT 0, NULL::integer, NULL::integer, w.id, "
-             "(SELECT coalesce(jsonb_agg(group_doc(g) ORDER BY g.id), '[]') FROM groups g "
-             "WHERE g.id IN (SELECT group_id FROM a)), "
-             "(SELECT coalesce(jsonb_agg(user_doc(u) ORDER BY u.id), '[]') FROM users u "
-             "WHERE u.id IN (SELECT user_id FROM a)) FROM workspaces w WHERE w.id = $1::integer "
-             "UNION ALL SELECT role_id, user_id, group_id, workspace_id, NULL, NULL FROM a "
-             "ORDER BY 1, 3, 2",
-             db_str_arg(db_i64_arg(DB_ARGS, workspace_id), name), cb, arg);
+    db_query(db, sql_roles_of_place, db_str_arg(db_i64_arg(DB_ARGS, workspace_id), name), cb, arg);
 }

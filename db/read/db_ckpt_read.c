@@ -1,5 +1,7 @@
 #include "db_ckpt_read.h"
 
+#include "db_sql.h"
+
 void db_ckpt_read(struct db *db, const char *uuid, db_cb *cb, void *arg)
 {
     db_query(
@@ -96,13 +98,5 @@ void db_ckpt_missing(struct db *db, const char *uuids, db_cb *cb, void *arg)
 
 void db_ckpt_of_experiment(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT e.id, e.owner_id, e.config, (SELECT coalesce(jsonb_agg(c.uuid ORDER BY "
-             "c.uuid), '[]') FROM checkpoints c WHERE c.experiment_id = e.id "
-             "AND (c.state <> 'DELETED' OR c.gc_step IS NOT NULL)), held.uuid, "
-             "EXISTS (SELECT 1 FROM metric_heads h JOIN trials t ON t.id = h.trial_id "
-             "WHERE t.experiment_id = e.id), checkpoint_models(held.uuid) FROM experiments e, "
-             "LATERAL (SELECT min(c.uuid) uuid FROM checkpoints c WHERE c.experiment_id = e.id "
-             "AND checkpoint_held(c) & 336 > 0) held WHERE e.id = $1::bigint",
-             db_i64_arg(DB_ARGS, exp_id), cb, arg);
+    db_query(db, sql_ckpt_of_experiment, db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }

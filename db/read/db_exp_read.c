@@ -1,6 +1,7 @@
 #include "db_exp_read.h"
 
 #include "db_exp_cols.h"
+#include "db_sql.h"
 
 static const char read_one[] =
     "SELECT e.state, " MEMBERS("coalesce((SELECT json_agg(t.id ORDER BY t.id) FROM trials t "
@@ -84,23 +85,7 @@ void db_exp_origin(struct db *db, const struct db_exp_origin *o, db_cb *cb, void
     db_str_arg(db_str_arg(db_i64_arg(a, o->project_id), o->workspace), o->project);
     db_str_arg(db_i64_arg(db_i64_arg(a, o->parent_id), o->source_trial_id), o->source_uuid);
     db_i64_arg(a, o->user_id);
-    db_query(db,
-             "WITH p AS (SELECT p.id, p.archived OR w.archived archived, p.name, p.user_id, "
-             "w.id workspace_id, w.name workspace FROM projects p "
-             "JOIN workspaces w ON w.id = p.workspace_id "
-             "WHERE CASE WHEN $1::bigint > 0 THEN p.id = $1::bigint "
-             "WHEN $2::text IS NOT NULL THEN w.name = $2 AND p.name = $3 ELSE p.id = 1 END) "
-             "SELECT (SELECT id FROM p), (SELECT archived FROM p), "
-             "(SELECT archived FROM experiments WHERE id = $4::bigint), "
-             "(SELECT uuid FROM checkpoints WHERE state = 'COMPLETED' AND "
-             "(trial_id = nullif($5::bigint, 0) OR ($5::bigint = 0 AND uuid = $6)) "
-             "ORDER BY steps DESC, report_time DESC LIMIT 1), "
-             "(SELECT jsonb_build_object('displayName', u.display_name, 'userId', u.id, "
-             "'username', u.username, 'projectId', p.id, 'projectName', p.name, "
-             "'workspaceId', p.workspace_id, 'workspaceName', p.workspace, "
-             "'parentArchived', p.archived, 'projectOwnerId', p.user_id) "
-             "FROM p, users u WHERE u.id = $7::bigint)",
-             a, cb, arg);
+    db_query(db, sql_exp_origin, a, cb, arg);
 }
 
 void db_exp_owners(struct db *db, const char *ids, db_cb *cb, void *arg)

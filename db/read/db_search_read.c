@@ -1,14 +1,8 @@
 #include "db_search_read.h"
 
+#include "db_sql.h"
+
 void db_search_log(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT e.config, s.snapshot, coalesce(s.seq, 0), "
-             "(SELECT coalesce(json_agg(json_build_array(v.seq, v.event) ORDER BY v.seq), '[]') "
-             "FROM search_events v WHERE v.experiment_id = e.id), "
-             "(SELECT coalesce(json_agg(json_build_array(t.id, t.request_id, t.seed, t.hparams) "
-             "ORDER BY t.id), '[]') FROM trials t WHERE t.experiment_id = e.id) "
-             "FROM experiments e LEFT JOIN search_snapshots s ON s.experiment_id = e.id "
-             "WHERE e.id = $1::integer",
-             db_i64_arg(DB_ARGS, exp_id), cb, arg);
+    db_query(db, sql_search_log, db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }

@@ -1,5 +1,6 @@
 #include "db_series.h"
 
+#include "db_sql.h"
 #include "db_trial_cols.h"
 
 void db_series_read(struct db *db, const struct db_series *s, db_cb *cb, void *arg)
@@ -7,14 +8,7 @@ void db_series_read(struct db *db, const struct db_series *s, db_cb *cb, void *a
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(a, s->trial_ids), s->groups);
     db_i64_arg(db_i64_arg(db_i64_arg(a, s->from), s->to), s->buckets);
-    db_query(db,
-             "SELECT t.ord, g.ord, n.ord, series_lines(t.id::integer, g.doc->>'group', $3::integer, "
-             "$4::integer, n.name, $5::bigint, true) "
-             "FROM jsonb_array_elements_text($1::jsonb) WITH ORDINALITY t(id, ord), "
-             "jsonb_array_elements($2::jsonb) WITH ORDINALITY g(doc, ord), "
-             "LATERAL jsonb_array_elements_text(g.doc->'names') WITH ORDINALITY n(name, ord) "
-             "ORDER BY t.ord, g.ord, n.ord",
-             a, cb, arg);
+    db_query(db, sql_series_read, a, cb, arg);
 }
 
 void db_series_trials(struct db *db, const char *trial_ids, db_cb *cb, void *arg)

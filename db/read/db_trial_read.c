@@ -1,5 +1,6 @@
 #include "db_trial_read.h"
 
+#include "db_sql.h"
 #include "db_trial_cols.h"
 #include "mem.h"
 
@@ -157,18 +158,7 @@ void db_metrics_read(struct db *db, const char *trial_ids, const char *group, in
 {
     struct db_args *a = DB_ARGS;
     db_i64_arg(db_i64_arg(db_str_arg(db_str_arg(a, trial_ids), group), after_steps), after_id);
-    db_query(
-        db,
-        "SELECT m.trial_id \"trialId\", m.end_time \"endTime\", "
-        "CASE WHEN m.batch_metrics IS NULL THEN m.metrics ELSE "
-        "m.metrics || jsonb_build_object('batch_metrics', m.batch_metrics::jsonb) END metrics, "
-        "m.steps \"totalBatches\", m.archived, m.id, m.run_id \"trialRunId\", m.grp \"group\" "
-        "FROM metric_heads h, LATERAL (SELECT * FROM "
-        "metrics WHERE trial_id = h.trial_id AND grp = h.grp AND steps >= $3::bigint "
-        "AND (steps, id) > ($3::bigint, $4::bigint) AND NOT archived ORDER BY steps LIMIT 1000) m "
-        "WHERE h.trial_id IN (SELECT x::bigint FROM jsonb_array_elements_text($1::jsonb) x) "
-        "AND ($2::text IS NULL OR h.grp = $2) ORDER BY m.steps, m.id LIMIT 1000",
-        a, cb, arg);
+    db_query(db, sql_metrics_read, a, cb, arg);
 }
 
 void db_profile_read(struct db *db, int64_t trial_id, const char *labels, int64_t after_id,

@@ -1,23 +1,14 @@
 #include "db_exp_edit.h"
 
+#include "db_sql.h"
+
 void db_exp_edit(struct db *db, int64_t id, const struct db_exp_edit *e, db_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_str_arg(db_i64_arg(a, id), e->name), e->description);
     db_str_arg(db_str_arg(db_str_arg(db_str_arg(a, e->notes), e->labels), e->storage),
                e->resources);
-    db_write(db,
-             "UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, "
-             "description), "
-             "notes = coalesce($4, notes), labels = coalesce($5::jsonb, labels), "
-             "config = config || jsonb_strip_nulls(jsonb_build_object('name', $2::text, "
-             "'description', $3::text, 'labels', $5::jsonb)) "
-             "|| CASE WHEN $6::jsonb IS NULL THEN '{}' ELSE jsonb_build_object("
-             "'checkpoint_storage', (config->'checkpoint_storage') || $6::jsonb) END "
-             "|| CASE WHEN $7::jsonb IS NULL THEN '{}' "
-             "ELSE jsonb_build_object('resources', (config->'resources') || $7::jsonb) END "
-             "WHERE id = $1::bigint RETURNING id",
-             a, cb, arg);
+    db_write(db, sql_exp_edit, a, cb, arg);
 }
 
 void db_exp_archive(struct db *db, int64_t id, bool archive, db_cb *cb, void *arg)

@@ -1,5 +1,7 @@
 #include "db_gc.h"
 
+#include "db_sql.h"
+
 #define SAVED(key, fallback)                                                                       \
     "coalesce((e.config#>>'{checkpoint_storage," key "}')::bigint, " fallback ")"
 
@@ -49,41 +51,12 @@ void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void 
 
 void db_gc_undo(struct db *db, const char *uuids, db_cb *cb, void *arg)
 {
-    db_write(db,
-             "WITH k AS (SELECT c.* FROM checkpoints c WHERE c.uuid IN "
-             "(SELECT jsonb_array_elements_text($1::jsonb)) ORDER BY c.uuid FOR UPDATE), "
-             "w AS (SELECT x.uuid, k.uuid IS NULL AS is_absent, CASE WHEN k.uuid IS NULL THEN 'not found' "
-             "WHEN k.gc_step = 'restore' THEN NULL "
-             "WHEN k.gc_step = 'remove' THEN 'it is being deleted just now; try again in a moment' "
-             "WHEN k.gc_step = 'rest' AND k.gc_until > now() THEN NULL "
-             "WHEN k.state <> 'DELETED' THEN 'it is not deleted' "
-             "ELSE 'its files are gone: its time in the quarantine is over' END AS why "
-             "FROM jsonb_array_elements_text($1::jsonb) x(uuid) LEFT JOIN k ON k.uuid = x.uuid), "
-             "up AS (UPDATE checkpoints c SET gc_step = 'restore', gc_next = now(), gc_tries = 0 "
-             "FROM w WHERE w.uuid = c.uuid AND c.gc_step = 'rest' "
-             "AND NOT EXISTS (SELECT 1 FROM w WHERE why IS NOT NULL)) "
-             "SELECT uuid, why, is_absent FROM w ORDER BY uuid",
-             db_str_arg(DB_ARGS, uuids), cb, arg);
+    db_write(db, sql_gc_undo, db_str_arg(DB_ARGS, uuids), cb, arg);
 }
 
-/* A step that an agent did not report is asked again after 5 minutes, then ever less often. */
 void db_gc_open(struct db *db, int64_t exp_id, db_cb *cb, void *arg)
 {
-    db_write(db,
-             "WITH up AS (UPDATE checkpoints c SET gc_tries = gc_tries + 1, "
-             "gc_next = now() + least(3600, 300 * 2 ^ least(gc_tries, 4)) * interval '1 second' "
-             "WHERE gc_step IN ('remove', 'restore', 'purge') AND ($1::bigint < 0 OR gc_next <= now()) "
-             "AND CASE WHEN $1::bigint > 0 THEN c.experiment_id = $1::bigint "
-             "ELSE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.experiment_id = c.experiment_id "
-             "AND a.kind = 'CHECKPOINT_GC' AND a.state <> 'TERMINATED') END "
-             "RETURNING c.uuid, c.experiment_id, c.gc_globs, "
-             "CASE WHEN gc_step <> 'remove' THEN gc_step WHEN gc_globs IS NOT NULL THEN 'cut' "
-             "WHEN gc_rest_s > 0 THEN 'quarantine' ELSE 'purge' END AS action) "
-             "SELECT e.id, e.owner_id, e.job_id, e.config, up.action, up.gc_globs, "
-             "jsonb_agg(up.uuid ORDER BY up.uuid) FROM up JOIN experiments e "
-             "ON e.id = up.experiment_id GROUP BY e.id, up.action, up.gc_globs "
-             "ORDER BY e.id, up.action, up.gc_globs",
-             db_i64_arg(DB_ARGS, exp_id), cb, arg);
+    db_write(db, sql_gc_open, db_i64_arg(DB_ARGS, exp_id), cb, arg);
 }
 
 void db_gc_expire(struct db *db, db_cb *cb, void *arg)

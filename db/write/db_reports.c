@@ -1,6 +1,7 @@
 #include "db_reports.h"
 
 #include "db_call.h"
+#include "db_sql.h"
 
 #include <string.h>
 
@@ -88,21 +89,7 @@ void db_report_runner_state(struct db *db, int64_t trial_id, int64_t run_id, con
 {
     struct db_args *a = DB_ARGS;
     db_str_arg(db_i64_arg(db_i64_arg(a, trial_id), run_id), state);
-    db_call_write(db,
-                  "WITH old AS (SELECT id, run_id, runner_state, runner_since, runner_run FROM trials "
-                  "WHERE id = $1::integer AND run_id = $2::integer FOR UPDATE), "
-                  "line AS (INSERT INTO trial_timeline "
-                  "(trial_id, at_us, run_id, node, kind, duration_us, detail) "
-                  "SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, run_id, -1, "
-                  "runner_state, greatest(1, (extract(epoch FROM clock_timestamp() - runner_since) "
-                  "* 1000000)::bigint), '' FROM old WHERE runner_state <> $3 "
-                  "AND runner_state IN ('validating', 'checkpointing') AND runner_run = run_id "
-                  "ON CONFLICT DO NOTHING) "
-                  "UPDATE trials t SET runner_state = $3, last_activity = now(), "
-                  "runner_run = old.run_id, runner_since = CASE WHEN old.runner_state = $3 "
-                  "AND old.runner_run = old.run_id THEN old.runner_since "
-                  "ELSE clock_timestamp() END FROM old WHERE t.id = old.id",
-                  a, db_judge_fence, cb, arg);
+    db_call_write(db, sql_report_runner_state, a, db_judge_fence, cb, arg);
 }
 
 void db_report_progress(struct db *db, int64_t trial_id, int64_t run_id, double trial_progress,

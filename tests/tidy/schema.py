@@ -8,7 +8,7 @@ LAST = 54  # migrations up to here define and call functions
 DEFINES = re.compile(r"\b(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:CONSTRAINT\s+)?(FUNCTION|PROCEDURE|VIEW|TRIGGER)\s+(?!pg_temp\.)(\w+)", re.I)
 MADE = re.compile(r"^CREATE (?:OR REPLACE )?(FUNCTION|VIEW|TRIGGER) (\w+)", re.M)
 COMMENT = re.compile(r"--[^\n]*")
-TEXTS = ("db/**/*.c", "db/**/*.h", "db/functions/*.sql", "tests/unit/db/*.c")
+TEXTS = ("db/**/*.c", "db/**/*.h", "db/functions/*.sql", "db/sql/*.sql", "tests/unit/db/*.c")
 
 
 def line_of(text, at):
@@ -37,6 +37,14 @@ def check_objects(name, text, where, uses):
             yield name, line, f"nothing in db/ uses {what}"
 
 
+def check_statement(name, text, code):
+    what = os.path.basename(name)[:-len(".sql")]
+    if not text.startswith("--"):
+        yield name, 1, "has no comment that says what it asks, and of what $1 and the others are"
+    if not re.search(rf"\bdb_{what}\([^;{{]*\n\{{(?:(?!\n\}}).)*\bsql_{what}\b", code, re.S):
+        yield name, 1, f"db_{what}() does not make it"
+
+
 def check_number(top):
     sys.path.insert(0, os.path.join(top, "db"))
     import embed_sql
@@ -54,6 +62,9 @@ def check_schema(top):
     where, uses = {}, COMMENT.sub("", "\n".join([*columns, *(text for _, text in texts(*TEXTS))]))
     for name, text in texts("db/functions/*.sql"):
         yield from check_objects(name, text, where, uses)
+    code = "\n".join(text for _, text in texts("db/**/*.c"))
+    for name, text in texts("db/sql/*.sql"):
+        yield from check_statement(name, text, code)
     functions = {what for kind, what in where if kind == "FUNCTION"}
     for name, text in texts("db/migrations/[0-9]*.sql"):
         if int(os.path.basename(name).split("_")[0]) > LAST:

@@ -27,6 +27,13 @@ class Schema(unittest.TestCase):
     def test_unused(self):
         self.assertEqual(self.objects(ROLES, uses="roles_of()"), [2])
 
+    def test_statement(self):
+        code = "void db_a(struct db *db)\n{\n    db_query(db, sql_a);\n}\nvoid db_b(struct db *db)\n{\n    if (x) {\n    }\n}\n"
+        lines = lambda name, text: [n for _, n, _ in schema.check_statement(f"db/sql/{name}.sql", text, code)]
+        self.assertEqual(lines("a", "-- Why.\nSELECT 1\n"), [])
+        self.assertEqual(lines("a", "SELECT 1\n"), [1])
+        self.assertEqual(lines("b", "-- Why.\nSELECT 1\n"), [1])
+
     def test_defined_in_a_migration(self):
         self.assertEqual(self.migration("\nCREATE or replace FUNCTION f() x;\nALTER TRIGGER t;\nCREATE VIEW v"), [2, 3, 4])
 
