@@ -40,7 +40,7 @@ ROOMS = {
     "harness/backend/cuda": {".": "conv flash gemm", "grid": ".", **dict.fromkeys(("conv", "elem", "flash", "gemm", "rows"), ". grid")},
     "harness/data": {".": "sets", "sets": "images", "images": "sets"},
     "harness/trial": {".": "model state run", "model": "run", "state": ". model run", "run": ". state"},
-    "cli": {".": "experiment", "experiment": ". people checkpoint", "trial": ". experiment checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
+    "cli": {".": "experiment", "plot": "", "experiment": ". people checkpoint plot", "trial": ". experiment checkpoint", "checkpoint": ". experiment", "cluster": ". experiment", "people": ". experiment"},
 }
 LARGER = {  # a folder of more files, and why it is one room all the same
     "bench": "one file a benchmark, by whose name bench/run knows it",
