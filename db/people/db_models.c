@@ -112,7 +112,8 @@ void db_model_version_edit(struct db *db, const char *key, int64_t version,
 {
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, key), version);
     db_str_arg(db_str_arg(db_str_arg(a, w->name), w->comment), w->notes);
-    db_write(db, sql_model_version_edit, db_str_arg(db_str_arg(a, w->labels), w->metadata), cb, arg);
+    db_str_arg(db_str_arg(a, w->labels), w->metadata);
+    db_write(db, sql_model_version_edit, a, cb, arg);
 }
 
 void db_model_archive(struct db *db, const char *key, bool archived, db_cb *cb, void *arg)
