@@ -330,6 +330,19 @@ enum core_effect_kind {
     CORE_NOTHING,     /* was one of those before it, which core_refused() took out */
     CORE_EFFECT_KIND_COUNT
 };
+/* `case CORE_ANY_ROW:` of a switch that treats all rows alike; CORE_ANY_SENT: what only goes
+ * out after the commit (CORE_TASK_LOG is both). */
+/* clang-format off */
+#define CORE_ANY_ROW                                                                               \
+    CORE_SAVE_EXPERIMENT: case CORE_SAVE_EXP_STATE: case CORE_SAVE_SEARCH_EVENT:                   \
+    case CORE_SAVE_SEARCH_SNAPSHOT: case CORE_SAVE_TRIAL: case CORE_SAVE_ALLOCATION:               \
+    case CORE_SAVE_AGENT: case CORE_SAVE_STORE: case CORE_SAVE_TIMELINE: case CORE_SAVE_PARKED:    \
+    case CORE_DELETE_SEARCH_SNAPSHOT: case CORE_DELETE_EXPERIMENT
+#define CORE_ANY_SENT                                                                              \
+    CORE_REPLY: case CORE_ORDER_START: case CORE_ORDER_KILL: case CORE_ORDER_STORE:                \
+    case CORE_PREEMPT: case CORE_RENDEZVOUS: case CORE_ALLOC_END: case CORE_SEARCH_WAKE:           \
+    case CORE_GC_WANTED
+/* clang-format on */
 
 struct core_reply {
     uint64_t request;

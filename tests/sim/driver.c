@@ -261,18 +261,7 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
     case CORE_RENDEZVOUS:
         tell_tasks(m, e->rendezvous.alloc_id, false);
         break;
-    case CORE_SAVE_EXPERIMENT: /* rows are the store's; nobody here waits for the others */
-    case CORE_SAVE_EXP_STATE:
-    case CORE_SAVE_SEARCH_EVENT:
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-    case CORE_SAVE_TRIAL:
-    case CORE_SAVE_ALLOCATION:
-    case CORE_SAVE_AGENT:
-    case CORE_SAVE_STORE:
-    case CORE_SAVE_TIMELINE:
-    case CORE_SAVE_PARKED:
-    case CORE_DELETE_SEARCH_SNAPSHOT:
-    case CORE_DELETE_EXPERIMENT:
+    case CORE_ANY_ROW: /* the store's; nobody here waits for the others */
     case CORE_ALLOC_END:
     case CORE_TASK_LOG:
     case CORE_SEARCH_WAKE:

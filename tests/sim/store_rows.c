@@ -303,16 +303,8 @@ void store_apply(struct sim *m, const struct core_effect *e)
         delete_exp(m, e->exp_id);
         break;
     case CORE_SAVE_TIMELINE: /* nothing is decided by it; the others are no rows */
-    case CORE_REPLY:
-    case CORE_ORDER_START:
-    case CORE_ORDER_KILL:
-    case CORE_ORDER_STORE:
-    case CORE_PREEMPT:
-    case CORE_RENDEZVOUS:
-    case CORE_ALLOC_END:
+    case CORE_ANY_SENT:
     case CORE_TASK_LOG:
-    case CORE_SEARCH_WAKE:
-    case CORE_GC_WANTED:
     case CORE_NOTHING:
     case CORE_EFFECT_KIND_COUNT:
         break;

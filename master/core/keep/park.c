@@ -38,16 +38,8 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
     case CORE_SAVE_STORE:
     case CORE_SAVE_TIMELINE:
     case CORE_SAVE_PARKED:
-    case CORE_REPLY:
-    case CORE_ORDER_START:
-    case CORE_ORDER_KILL:
-    case CORE_ORDER_STORE:
-    case CORE_PREEMPT:
-    case CORE_RENDEZVOUS:
-    case CORE_ALLOC_END:
+    case CORE_ANY_SENT:
     case CORE_TASK_LOG:
-    case CORE_SEARCH_WAKE:
-    case CORE_GC_WANTED:
     case CORE_NOTHING:
     case CORE_EFFECT_KIND_COUNT:
         break;

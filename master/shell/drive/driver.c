@@ -194,18 +194,7 @@ static void perform(struct driver *d, const struct core_effect *f)
                  f->log.text);
         hub_notify(d->sh->hub, f->log.task_id);
         break;
-    case CORE_SAVE_EXPERIMENT: /* rows are written already, and not performed */
-    case CORE_SAVE_EXP_STATE:
-    case CORE_SAVE_SEARCH_EVENT:
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-    case CORE_SAVE_TRIAL:
-    case CORE_SAVE_ALLOCATION:
-    case CORE_SAVE_AGENT:
-    case CORE_SAVE_STORE:
-    case CORE_SAVE_TIMELINE:
-    case CORE_SAVE_PARKED:
-    case CORE_DELETE_SEARCH_SNAPSHOT:
-    case CORE_DELETE_EXPERIMENT:
+    case CORE_ANY_ROW: /* written already, and not performed */
     case CORE_NOTHING:
     case CORE_EFFECT_KIND_COUNT:
         break;

@@ -183,15 +183,7 @@ static void save(struct rows *r, const struct core_effect *f)
     case CORE_DELETE_EXPERIMENT:
         in_order(r, f);
         break;
-    case CORE_REPLY: /* no rows */
-    case CORE_ORDER_START:
-    case CORE_ORDER_KILL:
-    case CORE_ORDER_STORE:
-    case CORE_PREEMPT:
-    case CORE_RENDEZVOUS:
-    case CORE_ALLOC_END:
-    case CORE_SEARCH_WAKE:
-    case CORE_GC_WANTED:
+    case CORE_ANY_SENT:
     case CORE_NOTHING:
     case CORE_EFFECT_KIND_COUNT:
         break;
