@@ -53,6 +53,7 @@ LARGER = {  # a folder of more files, and why it is one room all the same
     "tests/ops": "one file a family of operations",
     "tests/python": "one file a subject, run by its name",
     "tests/sim/mutants": "one file a planted bug",
+    "tests/unit/base": "one file a header of base/",
     "tests/unit/core": "one file a subject, all told in the words of world.h",
     "web/dist/assets": "what is built",
     "web/src/ui": "one file a component; whoever writes a page looks through all of them",
