@@ -75,6 +75,7 @@
       "/api/v1/experiments/by-external-id/{externalExperimentId}", USER, MAX)                      \
     X(get_experiments, GET, "/api/v1/experiments", USER, DEFAULT)                                  \
     X(search_experiments, GET, "/api/v1/experiments-search", USER, DEFAULT)                        \
+    X(group_experiments, GET, "/api/v1/experiments-groups", USER, DEFAULT)                         \
     X(get_experiment, GET, "/api/v1/experiments/{experimentId}", ANY, DEFAULT)                     \
     X(get_experiment_trials, GET, "/api/v1/experiments/{experimentId}/trials", USER, DEFAULT)      \
     X(get_model_def, GET, "/api/v1/experiments/{experimentId}/model_def", USER, DEFAULT)           \

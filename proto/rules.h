@@ -123,6 +123,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(put_external_experiment, CREATE, ASKS, "")                                                   \
     X(get_experiments, SEE, NONE, "")                                                              \
     X(search_experiments, SEE, NONE, "")                                                           \
+    X(group_experiments, SEE, NONE, "")                                                            \
     X(get_experiment, SEE, EXP, "experimentId")                                                    \
     X(get_experiment_trials, SEE, EXP, "experimentId")                                             \
     X(get_model_def, SEE, EXP, "experimentId")                                                     \

@@ -2,6 +2,7 @@
 
 #include "db_exp_cols.h"
 #include "db_trial_cols.h"
+#include "mem.h"
 
 /* clang-format off */
 /* The ids of the page, as an array, which is expected to be short. */
@@ -26,4 +27,15 @@ void db_exp_search(struct db *db, const char *asked, int64_t project_id, const s
                     "b.*, " MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL
                     ") ON true ORDER BY x.rn",
                     db_i64_arg(db_i64_arg(a, p->offset), p->limit), cb, arg);
+}
+
+void db_exp_groups(struct db *db, const struct db_exp_grouping *g, db_cb *cb, void *arg)
+{
+    det_cleanup(freep) char *asked = json_text(g->asked), *keys = json_text(g->keys),
+                            *metrics = json_text(g->metrics);
+    struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, asked), g->project_id);
+    db_query_search(db,
+                    "SELECT doc, all_groups, all_trials FROM group_trials($1::jsonb, $2::bigint, "
+                    "$3::jsonb, $4::jsonb, $5::integer)",
+                    db_i64_arg(db_str_arg(db_str_arg(a, keys), metrics), g->trials_max), cb, arg);
 }

@@ -1,8 +1,10 @@
 """SearchExperiments beside a plain look at all rows: trees of conditions and several keys, made up by chance, and what is refused."""
 import datetime
+import itertools
 import json
 import math
 import random
+import statistics
 import urllib.parse
 
 PROJECT, FIRST, N = 24, 1001, 60
@@ -234,6 +236,38 @@ def refused(c):
             raise AssertionError((query, answer))
 
 
+def grouped(c, rows, by, group, seed):
+    """Trials by what they have in common: each row has one, whose summary is its best's."""
+    metrics, want = ["validation.loss.min", "own.text.last"], {}
+    names = dict(line.split("=", 1) for line in c.sql("SELECT id || '=' || username FROM users").split("\n") if line)
+    of = {"user": lambda r: [names[r["user"]]], "tags": lambda r: r["tags"] or [None], "project": lambda r: ["w / d"], "hp.lr": lambda r: [r["best"]["hparams"]["lr"] if r["best"] else None]}
+    for r in rows:
+        if not r["archived"] and holds_all(r, group):
+            for key in itertools.product(*(of.get(b, lambda r, b=b: [r[b]])(r) for b in by)):
+                want.setdefault(key, []).append((r["id"], number(stat(r, metrics[0]) if r["best"] else None)))
+    answer = c.api("GET", "/experiments-groups?" + urllib.parse.urlencode({"projectId": PROJECT, "by": by, "metrics": metrics, "filter": json.dumps({"filterGroup": group, "showArchived": False})}, doseq=True))
+    got = {tuple(g["values"][i] if b != "project" else "w / d" for i, b in enumerate(by)): g for g in answer["groups"]}
+    assert set(got) == set(want) and len(got) == len(answer["groups"]) == answer["total"], f"seed {seed}: {by} {group}: {set(got) ^ set(want)}"
+    assert answer["trials"] == sum(map(len, want.values())) and [g["trials"] for g in answer["groups"]] == sorted(map(len, want.values()), reverse=True), answer
+    for key, all_of in want.items():
+        values, (spread, text_spread) = [v for _, v in all_of if v is not None], got[key]["metrics"]
+        assert (got[key]["trials"], got[key]["experiments"], spread["n"], text_spread["n"]) == (len(all_of), len(all_of), len(values), 0), (key, got[key])
+        assert not values or (abs(spread["mean"] - statistics.fmean(values)) < 1e-9 and (spread["min"], spread["max"]) == (min(values), max(values))), (key, got[key], values)
+        assert spread["deviation"] is None if len(values) < 2 else abs(spread["deviation"] - statistics.stdev(values)) < 1e-9, (key, got[key], values)
+        assert [(m["trialId"], m["experimentId"], m["metrics"]) for m in got[key]["members"]] == [(i, i, [v, None]) for i, v in sorted(all_of)[:20]], (key, got[key])
+
+
+def refused_groups(c):
+    for query, why in [({}, "by: at least one"), ({"by": "duration"}, "is not what trials have in common"), ({"by": "validation.loss.min"}, "is not what"), ({"by": "x"}, "is no column"),
+                       ({"by": "tags", "metrics": "hp.lr"}, "is not a metric"), ({"by": ["hp.a"] * 6}, "by: at most 5"), ({"by": "tags", "filter": "["}, "filter")]:
+        try:
+            answer = c.api("GET", "/experiments-groups?" + urllib.parse.urlencode(query, doseq=True))
+        except Exception as e:  # noqa: BLE001: whatever the client makes of an answer of 400
+            assert why in str(e) and "400" in str(e), (query, e)
+        else:
+            raise AssertionError((query, answer))
+
+
 def found_experiments(c, insert, seed, times):
     rows = make(c, insert)
     for column in COLUMNS:  # each operator of each column, and each column as a key
@@ -246,6 +280,15 @@ def found_experiments(c, insert, seed, times):
     for i in range(times):
         keys = [(k, random.random() < 0.5) for k in random.sample(sortable, random.randint(1, 3))]
         same(c, rows, some_group(3), keys, random.random() < 0.5, seed)
+    for by in (["hp.lr"], ["tags", "searcherType"], ["user"], ["project"], ["id"]):
+        for group in ({"kind": "group", "conjunction": "and", "children": []}, some_group(2)):
+            grouped(c, rows, by, group, seed)
+    refused_groups(c)
+    was = c.sql(f"SELECT summary_metrics FROM trials WHERE id = {FIRST}").strip()
+    c.sql(f"UPDATE trials SET summary_metrics = '{{\"validation_metrics\": {{\"loss\": {{\"min\": 1e300}}}}}}' WHERE id = {FIRST}")
+    (all_of,) = c.api("GET", f"/experiments-groups?projectId={PROJECT}&by=project&metrics=validation.loss.min")["groups"]
+    assert all_of["trials"] == N and float(all_of["metrics"][0]["max"]) == 1e300 and all_of["metrics"][0]["mean"] is None, all_of  # its square has no room
+    c.sql(f"UPDATE trials SET summary_metrics = '{was}' WHERE id = {FIRST}")
     best = next(r for r in rows if r["best"])
     shown = next(e for e in ask(c)["experiments"] if e["experiment"]["id"] == best["id"])
     assert shown["bestTrial"]["id"] == best["id"] and shown["bestTrial"]["summaryMetrics"] == best["best"]["summary"] and shown["bestTrial"]["state"] == "STATE_COMPLETED", shown

@@ -30,8 +30,12 @@ export interface ListView {
     hps: string[];
     /* Metrics that are columns too: "validation.loss.min", as the best trial has it. */
     metrics: string[];
+    /* What the trials of all that match are grouped by: "hp.lr", "tags", .. (GROUPED); []: it is the list. */
+    group: string[];
 }
 
+export const GROUPED = { tags: "label", project: "project", user: "owner", name: "name of the experiment", id: "experiment", searcherType: "searcher", resourcePool: "pool" } as const;
+const GROUPS_MAX = 5;
 const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20, SORTS_MAX = 5, TREE_MAX = 6000;
 export const FIRST_SORT = "-id";
 const METRIC = /^[^.]+\..+\.(last|min|max|mean)$/s;
@@ -72,6 +76,7 @@ export function listView(query: string): ListView {
         columns: columnsOf(q.get("c")),
         hps: textsOf(q.getAll("hp"), HPS_MAX),
         metrics: textsOf(q.getAll("mc").filter((m) => METRIC.test(m)), HPS_MAX),
+        group: textsOf(q.getAll("g").filter((g) => Object.hasOwn(GROUPED, g) || (g.startsWith("hp.") && g.length > 3)), GROUPS_MAX),
     };
 }
 
@@ -95,6 +100,7 @@ export function listQuery(v: ListView): string {
     if (v.columns) q.set("c", v.columns.join(","));
     for (const name of v.hps) q.append("hp", name);
     for (const name of v.metrics) q.append("mc", name);
+    for (const name of v.group) q.append("g", name);
     const text = q.toString();
     return text && "?" + text;
 }

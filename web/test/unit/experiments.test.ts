@@ -6,14 +6,23 @@ import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments/h
 import { rowPx } from "../../src/pages/experiments/table";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
 import { inSight } from "../../src/ui/virtual";
+import { groupsCsv, spreadText } from "../../src/pages/experiments/groups";
 import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
 
 const PLAIN = listView("");
 
+test("the spread of a group as it is written, and as a file", () => {
+    assert.deepEqual([spreadText({ n: 0, mean: null, deviation: null }), spreadText({ n: 1, mean: 0.5, deviation: null }), spreadText({ n: 3, mean: 0.93124, deviation: 0.00412 }), spreadText({ n: 2, mean: null, deviation: null })],
+        ["", "0.5", "0.9312 ± 0.0041", "too large"]);
+    const g = { values: ["a,b", null], trials: 3, experiments: 2, metrics: [{ n: 2, mean: 1, deviation: 0.5, min: 0, max: 2 }], members: [] };
+    assert.equal(groupsCsv(["tags", "hp.lr"], ["v.x.min"], [g]), 'label,lr,trials,experiments,v.x.min n,v.x.min mean,v.x.min deviation,v.x.min lowest,v.x.min highest\r\n"a,b",,3,2,2,1,0.5,0,2\r\n');
+    assert.deepEqual(listView("?g=tags&g=tags&g=toString&g=hp.&g=hp.a&g=duration").group, ["tags", "hp.a"]);
+});
+
 test("a view of the list is its address and back", () => {
     const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
         tree: { how: "and", children: [{ column: "hp.lr", op: "<", value: 0.01 }, { how: "or", children: [{ column: "tags", op: "isEmpty", value: null }, { column: "name", op: "contains", value: "ü&=" }] }] },
-        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"] };
+        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"], group: ["tags", "hp.net.width,é"] };
     assert.deepEqual(listView(listQuery(v)), v);
     assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
     assert.equal(listQuery(PLAIN), "");

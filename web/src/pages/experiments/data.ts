@@ -48,7 +48,7 @@ export function isPlain(v: ListView): boolean {
     return !v.tree && !v.metrics.length && orderOf(v) !== null;
 }
 
-const formsetOf = (v: ListView, ...more: Parameters<typeof formset>[2] & object): string => formset(v, v.states.flatMap((s) => STATES[s]).map(bare), more);
+export const formsetOf = (v: ListView, ...more: Parameters<typeof formset>[2] & object): string => formset(v, v.states.flatMap((s) => STATES[s]).map(bare), more);
 
 /* `best`: the hyperparameters of its best trial, where a column shows one that is searched; `summary`: that one's metrics. */
 export interface Listed extends Experiment { best?: Record<string, unknown> | null; summary?: unknown }

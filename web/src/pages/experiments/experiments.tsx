@@ -18,6 +18,7 @@ import { KINDS, shownColumns, type Shown } from "./columns";
 import { askRows, askSorted, filterOf, isPlain, type Stretch } from "./data";
 import type { Columns } from "./builder";
 import { Filters, NO_FILTERS } from "./filters";
+import { GroupChoice, GroupsPanel } from "./groups";
 import { namesOf } from "./hp";
 import { askMetricColumns } from "./metrics";
 import { NONE, tick, type Selection } from "./selection";
@@ -118,15 +119,16 @@ export function ExperimentsPage() {
                 <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
                     of={names.hps.map((n) => ({ value: n, text: n }))} />
                 <Choices name="Metrics" summary={String(view.metrics.length)} ticked={view.metrics} set={(metrics) => change({ metrics })}
-                    of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} /><Csv view={view} columns={columns} /></span></div>
+                    of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} /><GroupChoice view={view} hps={names.hps} set={change} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} names={names} />
         <Problem error={live.error} what="The experiments" />
         {unread && <p class="error" role="alert">The conditions in this address are left out: {unread}.</p>}
+        {view.group.length > 0 && <GroupsPanel view={view} />}
         <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
             acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />
         {live.data && !got.total && <Empty view={got.of} />}
         {!live.data && !live.error && <p class="soft">Asking…</p>}
-        <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total}>
+        <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total || view.group.length > 0}>
             <Table box={box} sight={sight} total={total} got={got} view={view} columns={columns} set={change} ticked={ticked} setTicked={setTicked} />
         </div>
     </div>;

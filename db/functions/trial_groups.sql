@@ -1,0 +1,45 @@
+-- Trials of the experiments that a search finds, by some of their values: how many, and the spread of metrics.
+
+-- The value that key i of $1 groups by.
+CREATE OR REPLACE FUNCTION group_key(key jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE key->>'kind' WHEN 'hp' THEN format('hp_at(t.hparams, $1->%s->>''name'')', i) WHEN 'tags' THEN 'to_jsonb(l.label)'
+        WHEN 'project' THEN 'to_jsonb((SELECT w.name || '' / '' || p.name FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = e.project_id))'
+        ELSE format('to_jsonb(%s)', CASE key->>'name' WHEN 'user' THEN '(SELECT u.username FROM users u WHERE u.id = e.owner_id)'
+            ELSE search_column(key->>'name') END) END
+$$;
+
+-- Metric i of $2 as trial t's summary has it; what is no number, or not finite, is none.
+CREATE OR REPLACE FUNCTION group_metric(i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('nullif(nullif(search_number(CASE WHEN has_ended(t.state) AND NOT t.has_tail '
+        'THEN t.summary_metrics->summary_key($2->%1$s->>''group'')->($2->%1$s->>''name'')->($2->%1$s->>''stat'') '
+        'ELSE trial_stat(t.id, false, t.summary_metrics, $2->%1$s) END), ''Infinity''), ''-Infinity'') m%1$s', i)
+$$;
+
+-- Of numbers so large that a sum of their squares has no room there is no mean.
+CREATE OR REPLACE FUNCTION group_spread(i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('jsonb_build_object(''n'', count(m%1$s), ''min'', min(m%1$s), ''max'', max(m%1$s), '
+        '''mean'', CASE WHEN max(abs(m%1$s)) < 1e140 THEN avg(m%1$s) FILTER (WHERE abs(m%1$s) < 1e140) END, '
+        '''deviation'', CASE WHEN max(abs(m%1$s)) < 1e140 THEN stddev_samp(m%1$s) FILTER (WHERE abs(m%1$s) < 1e140) END)', i)
+$$;
+
+-- The largest groups first, of so many rows at most: one more than p_most tells that there are more. A trial stands in
+-- the group of each label that its experiment has.
+CREATE OR REPLACE FUNCTION group_trials(q jsonb, p_project bigint, p_keys jsonb, p_metrics jsonb, p_most integer)
+    RETURNS TABLE (doc jsonb, all_groups bigint, all_trials bigint) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    n integer := jsonb_array_length(p_metrics);
+    keys text := (SELECT string_agg(group_key(k, (i - 1)::integer), ', ' ORDER BY i) FROM jsonb_array_elements(p_keys) WITH ORDINALITY o(k, i));
+    metrics text := (SELECT string_agg(group_metric(i), ', ' ORDER BY i) FROM generate_series(0, n - 1) i);
+    names text := coalesce((SELECT string_agg('m' || i, ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
+    spreads text := coalesce((SELECT string_agg(group_spread(i), ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
+BEGIN
+    RETURN QUERY EXECUTE 'SELECT jsonb_build_object(''values'', x.key, ''experiments'', count(DISTINCT x.exp), ''trials'', count(*), '
+        || '''metrics'', jsonb_build_array(' || spreads || '), ''members'', to_jsonb((array_agg(jsonb_build_object(''experimentId'', x.exp, '
+        || '''trialId'', x.trial, ''metrics'', jsonb_build_array(' || names || ')) ORDER BY x.trial))[1:20])), '
+        || 'count(*) OVER (), (sum(count(*)) OVER ())::bigint FROM (SELECT e.id AS exp, t.id AS trial, jsonb_build_array(' || keys || ') AS key'
+        || coalesce(', ' || metrics, '') || ' FROM find_experiments($3, $4) f(id) JOIN experiments e ON e.id = f.id '
+        || 'JOIN trials t ON t.experiment_id = e.id '
+        || CASE WHEN p_keys @> '[{"kind": "tags"}]' THEN 'LEFT JOIN LATERAL jsonb_array_elements_text(e.labels) l(label) ON true ' ELSE '' END
+        || 'LIMIT $5 + 1) x GROUP BY x.key ORDER BY count(*) DESC, x.key LIMIT 1000'
+        USING p_keys, p_metrics, q, p_project, p_most;
+END $$;
