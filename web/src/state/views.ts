@@ -7,12 +7,16 @@ export interface Views { own: View[]; shown: View[]; more: number }
 /* What is told of one that is saved: 0 is no workspace. */
 export interface Words { name?: string; address?: string; workspaceId?: number }
 
-const MOST = 500;
+const MOST = 500, HERE = "http://here";
 /* Own ones, those of others, and how many of the latter are not listed. */
 export const views = signal<Views>({ own: [], shown: [], more: 0 });
 
 /* Only pages of ours: nobody is led elsewhere by what is stored, nor in a circle. */
-export const isOurs = (address: string): boolean => /^\/det\/(?!\/|views\/)/.test(address);
+export function isOurs(address: string): boolean {
+    if (!/^\/det\/(?!\/)/.test(address)) return false;
+    const at = new URL(address, HERE); // as the browser will read it, ".." and all
+    return at.origin === HERE && /^\/det\/(?!\/|views\/)/.test(at.pathname);
+}
 
 export function viewsOf(list: View[], owner: number | undefined, total = list.length): Views {
     const ours = list.filter((v) => isOurs(v.address));

@@ -33,7 +33,7 @@ function always(): Command[] {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
     return [
         ...PLACES.map((p) => go(p.title, "page", p.address)), go("New experiment", "page", "/det/experiments/new"),
-        ...[...views.value.own, ...views.value.shown].map((v) => go(v.name, "view", v.address)),
+        ...views.value.own.map((v) => go(v.name, "view", v.address)), ...views.value.shown.map((v) => go(v.name, `view of ${shown(v.username)}`, v.address)),
         { title: "Theme: dark", kind: "setting", run: () => { theme.value = "dark"; } }, { title: "Theme: light", kind: "setting", run: () => { theme.value = "light"; } },
         { title: "Theme: as the system", kind: "setting", run: () => { theme.value = "system"; } },
         { title: "Keys", kind: "help", run: showKeys }, { title: "Sign out", kind: "session", run: () => void leave() },

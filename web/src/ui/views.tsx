@@ -92,7 +92,8 @@ export function Views() {
         {own.map((v) => <Entry key={v.id} view={v} change={() => setOpen(v)} />)}
         {others.length > 0 && <details class="view-others"><summary class="soft">Shown by others ({others.length + more})</summary>
             {others.map((v) => <Entry key={v.id} view={v} {...(me.value?.admin ? { change: () => setOpen(v) } : {})} />)}
-            {more > 0 && <span class="soft">{more} more: open them by their links</span>}</details>}
+            </details>}
+        {more > 0 && <span class="soft">{more} more: open them by their links</span>}
         {isOurs(path.value) && <button type="button" class="plain" onClick={() => setOpen("new")}>Save this view…</button>}
         {open === "new" && <Save close={() => setOpen(null)} />}
         {open && open !== "new" && <Change key={open.id} view={open} close={() => setOpen(null)} />}

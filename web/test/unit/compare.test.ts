@@ -24,6 +24,7 @@ test("what differs comes first, also what one side lacks", () => {
 test("views lead to pages of ours only", () => {
     const addresses = ["/det/experiments?search=a", "https://elsewhere.invalid", "//x/det/", "javascript:0", "", "/det//x", "/det/views/7"];
     assert.deepEqual(addresses.map(isOurs), [true, false, false, false, false, false, false]);
+    assert.deepEqual(["/det/../x", "/det/%2e%2e/x", "/det/a/../../det/views/1", "/det/.//x", "/det/a/../b"].map(isOurs), [false, false, false, false, true]);
     const view = (id: number, userId: number, address: string): View => ({ id, name: "v", address, userId, username: "u", workspaceId: 1, workspaceName: "w" });
     const { own, shown, more } = viewsOf([view(1, 7, "/det/a"), view(2, 8, "/det/b"), view(3, 8, "//b")], 7, 10);
     assert.deepEqual([own.map((v) => v.id), shown.map((v) => v.id), more], [[1], [2], 7]);

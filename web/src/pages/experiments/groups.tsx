@@ -15,7 +15,7 @@ export type Groups = Messages["GroupExperimentsResponse"];
 type Group = Messages["TrialGroup"];
 type Spread = Messages["MetricSpread"];
 
-const LIVE_MS = 5000, METRICS_MOST = 8;
+const LIVE_MS = 15_000, METRICS_MOST = 8;
 
 /* What it is called in a head and in a file. */
 const titleOf = (by: string): string => (Object.hasOwn(GROUPED, by) ? GROUPED[by as keyof typeof GROUPED] : by.slice("hp.".length));
