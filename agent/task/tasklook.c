@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,21 +20,38 @@ static int look_as_user(const struct taskspec *s, tasklook_fn *fn, void *arg, st
     return 0;
 }
 
+/* Who looks in a box has a process of its own. What it looks at may hold it up for ever, a mount
+ * that does not answer say: so it ends with det-task, whose connections it has open. */
+struct looker {
+    tasklook_fn *fn;
+    void *arg;
+    pid_t parent;
+    int fd; /* to whom it tells */
+};
+
+static void look_alone(void *arg, struct buf *out)
+{
+    const struct looker *l = arg;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
+    if (getppid() == l->parent)
+        l->fn(l->arg, out);
+}
+
 /* The first byte tells whether it could look. */
-static void __attribute__((noreturn)) look_in_box(const struct taskspec *s, const struct taskbox *b,
-                                                  tasklook_fn *fn, void *arg, int fd)
+static void __attribute__((noreturn))
+look_in_box(const struct taskspec *s, const struct taskbox *b, struct looker *l)
 {
     struct det_err err;
     struct buf out = BUF_INIT;
     buf_add_ch(&out, '+');
     int rc = taskbox_join(b) < 0 ? det_fail_errno(&err, DET_EPERM, errno, "setns") : 0;
     if (rc == 0)
-        rc = look_as_user(s, fn, arg, &out, &err);
+        rc = look_as_user(s, look_alone, l, &out, &err);
     if (rc < 0) {
         buf_clear(&out);
         buf_addf(&out, "-%s", err.text);
     }
-    _exit(fsx_write_all(fd, out.p, out.len, NULL) < 0);
+    _exit(fsx_write_all(l->fd, out.p, out.len, NULL) < 0);
 }
 
 static void read_all(int fd, struct buf *out)
@@ -64,9 +83,10 @@ int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn,
         return look_as_user(s, fn, arg, ret, err);
     if (pipe2(fds, O_CLOEXEC) < 0)
         return det_fail_errno(err, DET_EIO, errno, "pipe");
+    struct looker l = {fn, arg, getpid(), fds[1]};
     pid_t pid = fork();
     if (pid == 0)
-        look_in_box(s, b, fn, arg, fds[1]);
+        look_in_box(s, b, &l);
     int error = errno;
     close(fds[1]);
     if (pid > 0)
