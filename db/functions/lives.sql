@@ -19,7 +19,8 @@ END $$;
 -- next full thousand, so that those which people saw there are not given out again soon.
 CREATE OR REPLACE FUNCTION begin_life() RETURNS void LANGUAGE sql AS $$
     WITH ended AS (
-        UPDATE allocations SET state = 'TERMINATED', end_time = clock_timestamp(),
+        UPDATE allocations SET state = 'TERMINATED', end_time = least(clock_timestamp(),
+                greatest(start_time, placed_time, (SELECT seen_at FROM leader))), -- when that life was last seen
             exit_reason = 'the database was restored: what this run did since is not known'
         WHERE state <> 'TERMINATED' AND kind = 'TRIAL' RETURNING trial_id)
     UPDATE trials SET run_id = run_id + 1 WHERE id IN (SELECT trial_id FROM ended);

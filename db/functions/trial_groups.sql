@@ -22,8 +22,8 @@ CREATE OR REPLACE FUNCTION group_spread(i integer) RETURNS text LANGUAGE sql IMM
         '''deviation'', CASE WHEN max(abs(m%1$s)) < 1e140 THEN stddev_samp(m%1$s) FILTER (WHERE abs(m%1$s) < 1e140) END)', i)
 $$;
 
--- The largest groups first, of so many rows at most: one more than p_most tells that there are more. A trial stands in
--- the group of each label that its experiment has.
+-- The largest groups first, of so many trials at most: one more than p_most tells that there are more. A trial stands in
+-- the group of each label that its experiment has, and counts once.
 CREATE OR REPLACE FUNCTION group_trials(q jsonb, p_project bigint, p_keys jsonb, p_metrics jsonb, p_most integer)
     RETURNS TABLE (doc jsonb, all_groups bigint, all_trials bigint) LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -33,13 +33,13 @@ DECLARE
     names text := coalesce((SELECT string_agg('m' || i, ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
     spreads text := coalesce((SELECT string_agg(group_spread(i), ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
 BEGIN
-    RETURN QUERY EXECUTE 'SELECT jsonb_build_object(''values'', x.key, ''experiments'', count(DISTINCT x.exp), ''trials'', count(*), '
+    RETURN QUERY EXECUTE 'WITH c AS MATERIALIZED (SELECT t.experiment_id AS exp, t.id AS trial FROM find_experiments($3, $4) f(id) '
+        || 'JOIN trials t ON t.experiment_id = f.id LIMIT $5 + 1) SELECT jsonb_build_object(''values'', x.key, ''experiments'', count(DISTINCT x.exp), ''trials'', count(*), '
         || '''metrics'', jsonb_build_array(' || spreads || '), ''members'', to_jsonb((array_agg(jsonb_build_object(''experimentId'', x.exp, '
         || '''trialId'', x.trial, ''metrics'', jsonb_build_array(' || names || ')) ORDER BY x.trial))[1:20])), '
-        || 'count(*) OVER (), (sum(count(*)) OVER ())::bigint FROM (SELECT e.id AS exp, t.id AS trial, jsonb_build_array(' || keys || ') AS key'
-        || coalesce(', ' || metrics, '') || ' FROM find_experiments($3, $4) f(id) JOIN experiments e ON e.id = f.id '
-        || 'JOIN trials t ON t.experiment_id = e.id '
-        || CASE WHEN p_keys @> '[{"kind": "tags"}]' THEN 'LEFT JOIN LATERAL jsonb_array_elements_text(e.labels) l(label) ON true ' ELSE '' END
-        || 'LIMIT $5 + 1) x GROUP BY x.key ORDER BY count(*) DESC, x.key LIMIT 1000'
+        || 'count(*) OVER (), (SELECT count(*) FROM c) FROM (SELECT e.id AS exp, t.id AS trial, jsonb_build_array(' || keys || ') AS key'
+        || coalesce(', ' || metrics, '') || ' FROM c JOIN experiments e ON e.id = c.exp JOIN trials t ON t.id = c.trial '
+        || CASE WHEN p_keys @> '[{"kind": "tags"}]' THEN 'LEFT JOIN LATERAL (SELECT DISTINCT jsonb_array_elements_text(e.labels) AS label) l ON true ' ELSE '' END
+        || ') x GROUP BY x.key ORDER BY count(*) DESC, x.key LIMIT 1000'
         USING p_keys, p_metrics, q, p_project, p_most;
 END $$;

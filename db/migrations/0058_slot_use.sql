@@ -51,8 +51,10 @@ INSERT INTO slot_use_days (day, user_id, workspace_id, labels, resource_pool, sl
     SELECT d.day, user_id, workspace_id, labels, resource_pool, sum(slots * d.seconds)
     FROM slot_uses, pg_temp.days_between(start_time, end_time) d GROUP BY 1, 2, 3, 4, 5;
 
--- From here on a leader of the former release waits. What it ended since this began is few; what it ends later the trigger keeps,
+-- From here on a leader of the former release waits. First for its logs, whose trigger may come in the same transaction: in the
+-- order in which that leader writes. What it ended since this began is few; what it ends later the trigger keeps,
 -- which comes in the same transaction.
+LOCK TABLE task_logs IN SHARE ROW EXCLUSIVE MODE;
 ALTER TABLE allocations ADD COLUMN placed_time timestamptz; -- since when it has its slots
 WITH late AS (
     INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time,

@@ -80,14 +80,16 @@ static const char sums[] =
     "SELECT to_char(x.day, $3) AS period, k.kind, k.key, sum(x.seconds) FROM d x " USE_NAMES
     ", LATERAL (VALUES ('total', ''), ('username', u.username), "
     "('resource_pool', x.resource_pool), ('workspace', " WORKSPACE ") UNION ALL "
-    "SELECT 'experiment_label', l FROM jsonb_array_elements_text(x.labels) l) k(kind, key) "
-    "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+    "SELECT DISTINCT 'experiment_label', l FROM jsonb_array_elements_text(x.labels) l) k(kind, "
+    "key) "
+    "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $4::bigint";
 
-void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, db_cb *cb,
-                 void *arg)
+void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, int64_t max,
+                 db_cb *cb, void *arg)
 {
     struct db_args *a = db_str_arg(db_str_arg(DB_ARGS, from), until);
-    db_query_chart(db, sums, db_str_arg(a, by_month ? "YYYY-MM" : "YYYY-MM-DD"), cb, arg);
+    db_str_arg(a, by_month ? "YYYY-MM" : "YYYY-MM-DD");
+    db_query_chart(db, sums, db_i64_arg(a, max), cb, arg);
 }
 
 void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max, db_cb *cb,

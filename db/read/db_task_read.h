@@ -16,10 +16,10 @@ void db_accelerators_read(struct db *db, const char *task_id, db_cb *cb, void *a
 /* Sums over days of UTC from `from` on and before `until` ("2026-01-31"). A row: the period
  * ("2026-01-31", by month "2026-01"), what is summed ("total", "experiment_label", "resource_pool",
  * "username", "workspace"), its name ("" of total), slot seconds; sorted so. Of an experiment with
- * several labels each has all of it. */
+ * several labels each has all of it. The first `max` rows. */
 enum db_use_col { USE_PERIOD, USE_KIND, USE_KEY, USE_SECONDS };
-void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, db_cb *cb,
-                 void *arg);
+void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, int64_t max,
+                 db_cb *cb, void *arg);
 
 /* Each run that had slots at some time from after_us on and before before_us, whole, the first
  * `max` by their start. Columns are named as the API's members (db_doc.h). */

@@ -312,8 +312,6 @@ int core_restore_allocation(struct core *c, const struct row_allocation *r, stru
     a->is_ready = r->is_ready;
     a->start_us = r->start_us;
     a->placed_us = r->placed_us;
-    if (a->placed_us == 0 && a->state != ALLOC_PENDING)
-        a->placed_us = r->start_us; /* placed by a master that wrote no such column */
     a->hold_ms = a->preempt_ms = a->kill_ms = a->start_ms = a->exit_ms = INT64_MAX;
     a->ready_ms = a->done_ms = INT64_MAX;
     a->shield_ms = INT64_MAX;

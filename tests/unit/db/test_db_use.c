@@ -42,7 +42,7 @@ static const char *sums(const char *from, const char *until, bool by_month)
     static int columns = USE_SECONDS + 1;
     got.done = false;
     buf_clear(&got.rows);
-    db_use_sums(db, from, until, by_month, on_rows, &columns);
+    db_use_sums(db, from, until, by_month, 1000, on_rows, &columns);
     return wait();
 }
 
@@ -135,6 +135,29 @@ static void test_days(void **state)
     "2026-01-31|experiment_label|fast|7200 2026-01-31|experiment_label|small|7200 "                \
     "2026-01-31|resource_pool|gpu|7200 2026-01-31|total||7200 2026-01-31|username|ann|7200 "       \
     "2026-01-31|workspace|Uncategorized|7200"
+
+/* A master of the former release leads beside a newer standby: only its timeline tells. A label
+ * that is there twice counts once. */
+static void test_former_master(void **state)
+{
+    ask("UPDATE experiments SET labels = '[\"x\", \"x\"]' WHERE id = 2");
+    ask(ALLOCATION("2.g.1", "2", "PENDING", "2", "NULL", "NULL"));
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
+        "start_time) VALUES (7, 2, 'g', '2.g', 'ACTIVE', 1, '{}', now())");
+    ask("INSERT INTO trial_timeline (trial_id, run_id, node, kind, at_us, duration_us, detail) "
+        "SELECT 7, 1, -1, 'placed', "
+        "extract(epoch FROM '2025-12-31 23:00+00'::timestamptz) * 1e6, 0, ''");
+    ask("UPDATE allocations SET state = 'RUNNING', trial_id = 7 WHERE id = '2.g.1'");
+    ask(ENDS("2.g.1", "'2025-12-31 23:30+00'"));
+    assert_string_equal(sums("2025-12-01", "2026-01-01", true),
+                        "2025-12|experiment_label|x|3600 2025-12|resource_pool|gpu|3600 "
+                        "2025-12|total||3600 2025-12|username|ann|3600 "
+                        "2025-12|workspace|Uncategorized|3600");
+    ask("DELETE FROM allocations");
+    ask("DELETE FROM slot_uses");
+    ask("DELETE FROM slot_use_days");
+    ask("UPDATE experiments SET labels = '[]' WHERE id = 2");
+}
 
 /* Once, when it ends; and it is there when its experiment is not. */
 static void test_kept(void **state)
@@ -248,10 +271,10 @@ static void test_many_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_days),        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_not_kept),    cmocka_unit_test(test_months),
-        cmocka_unit_test(test_running),     cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_many_labels),
+        cmocka_unit_test(test_days),      cmocka_unit_test(test_former_master),
+        cmocka_unit_test(test_kept),      cmocka_unit_test(test_not_kept),
+        cmocka_unit_test(test_months),    cmocka_unit_test(test_running),
+        cmocka_unit_test(test_forgotten), cmocka_unit_test(test_many_labels),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
