@@ -248,7 +248,7 @@ def use(c, admin):
             assert abs(sum(map(seconds, days)) - float(wanted[1])) < 1e-3, (days, wanted)
     assert len(admin.call("resource_allocation_aggregated", **daily)["resourceEntries"]) == 365
     for op, head in (("raw", "experiment_id,kind,username,labels,slots,start_time,end_time,seconds"), ("s_csv", "allocation_id,task_type,")):
-        rows = admin.call("download_allocation" + (op if op == "s_csv" else "_" + op), **time).decode().split("\r\n")
+        rows = admin.call("download_allocation" + (op if op == "s_csv" else "_" + op), **time).decode().split("\n")
         assert rows[0].startswith(head) and len(rows) == len(runs) + 2, rows
     rows = admin.call("download_allocation_aggregated", **{**daily, "startDate": start, "endDate": today}).decode().splitlines()
     assert rows[0] == "aggregation_type,aggregation_key,date,seconds" and sum(r.startswith("total,,") for r in rows) >= 1, rows
@@ -258,6 +258,7 @@ def use(c, admin):
     assert r.returncode == 1 and 'startDate: "2026-01" is not a day, as 2026-01-31' in r.stderr, r.stderr
     for bad, words in (({"period": ""}, "period"), ({"endDate": "2025-01-01"}, "before startDate"), ({"startDate": "x"}, "startDate")):
         admin.refused(400, words, "resource_allocation_aggregated", **{**daily, **bad})
+    assert admin.call("resource_allocation_raw", **{**time, "timestampAfter": "1970-01-01T00:00:00Z"})["resourceEntries"] == runs
     admin.refused(400, "timestampBefore", "resource_allocation_raw", timestampAfter=time["timestampAfter"])
     admin.refused(400, "before timestampAfter", "resource_allocation_raw", timestampAfter=time["timestampBefore"], timestampBefore=time["timestampAfter"])
     return runs

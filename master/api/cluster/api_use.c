@@ -27,19 +27,22 @@ static const struct wire_name period_names[] = {
 
 /* ---- CSV ---- */
 
-/* RFC 4180. */
+/* RFC 4180, but for the ends of lines, which are those of Determined. People may have set what a
+ * spreadsheet would run: there it is to be a text. */
 static void csv_field(struct buf *out, const char *text, bool is_last)
 {
     bool is_plain = text[strcspn(text, ",\"\r\n")] == '\0';
     if (!is_plain)
         buf_add_ch(out, '"');
+    if (*text && strchr("=+-@\t\r", *text))
+        buf_add_ch(out, '\'');
     for (const char *c = text; *c; c++) {
         if (*c == '"')
             buf_add_ch(out, '"');
         buf_add_ch(out, *c);
     }
     buf_add_str(out, is_plain ? "" : "\"");
-    buf_add_str(out, is_last ? "\r\n" : ",");
+    buf_add_str(out, is_last ? "\n" : ",");
 }
 
 static void csv_columns(struct buf *out, const struct db_result *r, int row, const int *cols,
@@ -65,7 +68,7 @@ static void csv_labels(struct buf *out, const struct db_result *r, int row)
 static void write_sums_csv(const struct use_call *c, struct buf *out, const struct db_result *r)
 {
     static const int cols[] = {USE_KIND, USE_KEY, USE_PERIOD, USE_SECONDS};
-    buf_add_str(out, "aggregation_type,aggregation_key,date,seconds\r\n");
+    buf_add_str(out, "aggregation_type,aggregation_key,date,seconds\n");
     for (int i = 0; i < db_rows(r); i++)
         csv_columns(out, r, i, cols, DET_ARRAY_LEN(cols));
 }
@@ -74,7 +77,7 @@ static void write_runs_csv(const struct use_call *c, struct buf *out, const stru
 {
     static const int before[] = {USE_RUN_EXP, USE_RUN_KIND, USE_RUN_USERNAME},
                      after[] = {USE_RUN_SLOTS, USE_RUN_START, USE_RUN_END, USE_RUN_LIFE};
-    buf_add_str(out, "experiment_id,kind,username,labels,slots,start_time,end_time,seconds\r\n");
+    buf_add_str(out, "experiment_id,kind,username,labels,slots,start_time,end_time,seconds\n");
     for (int i = 0; i < db_rows(r); i++) {
         for (size_t k = 0; k < DET_ARRAY_LEN(before); k++)
             csv_field(out, db_text(r, i, before[k]), false);
@@ -90,7 +93,7 @@ static void write_allocations_csv(const struct use_call *c, struct buf *out,
                                USE_RUN_EXP,   USE_RUN_POOL, USE_RUN_SLOTS,    USE_RUN_START,
                                USE_RUN_END,   USE_RUN_LIFE};
     buf_add_str(out, "allocation_id,task_type,username,workspace_name,experiment_id,resource_pool,"
-                     "slots,start_time,end_time,seconds\r\n");
+                     "slots,start_time,end_time,seconds\n");
     for (int i = 0; i < db_rows(r); i++)
         csv_columns(out, r, i, cols, DET_ARRAY_LEN(cols));
 }
@@ -186,20 +189,28 @@ static struct use_call *use_call(struct http_req *req)
     return c;
 }
 
+static bool is_given(struct http_req *req, const char *name)
+{
+    const char *text = http_query(req, name);
+    return text && *text;
+}
+
 static void ask_runs(struct shell *sh, struct use_call *c)
 {
     int64_t after_us, before_us;
     if (!api_query_time(c->req, "timestampAfter", &after_us) ||
         !api_query_time(c->req, "timestampBefore", &before_us))
         return;
-    if (after_us == 0 || before_us == 0)
+    const char *lacks = !is_given(c->req, "timestampAfter")    ? "timestampAfter"
+                        : !is_given(c->req, "timestampBefore") ? "timestampBefore"
+                                                               : NULL;
+    if (lacks)
         http_fail(c->req, DET_EINVAL,
-                  "query parameter %s: expected a time, as 2026-01-31T08:00:00Z",
-                  after_us ? "timestampBefore" : "timestampAfter");
+                  "query parameter %s: expected a time, as 2026-01-31T08:00:00Z", lacks);
     else if (before_us < after_us)
         http_fail(c->req, DET_EINVAL, "timestampBefore: it is before timestampAfter");
-    else
-        db_use_runs(sh->db, after_us, before_us, ROWS_MAX + 1, on_rows, c);
+    else /* 0 is no time there */
+        db_use_runs(sh->db, after_us + !after_us, before_us + !before_us, ROWS_MAX + 1, on_rows, c);
 }
 
 static void ask_sums(struct shell *sh, struct use_call *c)
@@ -221,7 +232,7 @@ static void ask_sums(struct shell *sh, struct use_call *c)
     }
     period_first_day(&c->periods, 0, from);
     period_first_day(&c->periods, c->periods.n, until);
-    db_use_sums(sh->db, from, until, c->periods.by_month, on_rows, c);
+    db_use_sums(sh->db, from, until, c->periods.by_month, ROWS_MAX + 1, on_rows, c);
 }
 
 void api_resource_allocation_raw(struct shell *sh, struct http_req *req)
