@@ -2,6 +2,7 @@
 
 #include "db.h"
 #include "db_objects.h"
+#include "log.h"
 #include "mem.h"
 #include "uuid.h"
 
@@ -68,8 +69,14 @@ static int try_commit(PGconn *pg, const struct db_migration *m, bool with_object
 static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, struct det_err *err)
 {
     int rc;
-    while ((rc = try_commit(pg, m, with_objects, err)) == DET_ETIMEOUT)
-        uv_sleep(AGAIN_MS);
+    bool is_said = false;
+    for (; (rc = try_commit(pg, m, with_objects, err)) == DET_ETIMEOUT; uv_sleep(AGAIN_MS)) {
+        if (!is_said)
+            log_warning("the start waits until nobody else holds the table, as a dump or a vacuum "
+                        "does: %s",
+                        err->text);
+        is_said = true;
+    }
     return rc;
 }
 

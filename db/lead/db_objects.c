@@ -39,7 +39,8 @@ DET_DEFINE_CLEANUP(PGresult *, PQclear)
 int db_objects_code(const PGresult *failed)
 {
     const char *state = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
-    return state && strcmp(state, "55P03") == 0 ? DET_ETIMEOUT : DET_EIO;
+    bool in_the_way = state && (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0);
+    return in_the_way ? DET_ETIMEOUT : DET_EIO;
 }
 
 /* Rows or a command; the words of PostgreSQL after `what`. */

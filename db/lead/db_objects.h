@@ -14,8 +14,8 @@ DET_MUST int db_objects_look(PGconn *pg, bool *ret, struct det_err *err);
 /* In the caller's transaction: makes what is new or has changed, drops what is gone. DET_ESTATE
  * where a stored value was computed by a function that has changed. */
 DET_MUST int db_objects_lay(PGconn *pg, struct det_err *err);
-/* Why a statement failed: DET_ETIMEOUT where others held a lock for longer than lock_timeout, else
- * DET_EIO. */
+/* Why a statement failed: DET_ETIMEOUT where others held a lock for longer than lock_timeout, or
+ * waited for one of this transaction's at once, else DET_EIO. */
 int db_objects_code(const PGresult *failed);
 
 #endif
