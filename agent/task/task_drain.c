@@ -21,7 +21,7 @@ static void pause_ranks(struct task *t, bool pause)
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
 {
     struct task *t = arg;
-    if (task_stacks_keep(t, r, l))
+    if (strcmp(stdtype, "stderr") == 0 && task_stacks_keep(t, r, l))
         return;
     traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank_number(r), l);
     logspool_add(t->spool, stdtype, rank_number(r), l);

@@ -29,7 +29,9 @@ static void say_place(void *arg, const char *where)
 static void pass_on(void *arg, const struct logline *l)
 {
     struct task *t = arg;
-    logspool_add(t->spool, "stderr", rank_number(t->stacks_rank), l);
+    int rank = rank_number(t->stacks_rank);
+    traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank, l);
+    logspool_add(t->spool, "stderr", rank, l);
 }
 
 static void tell_kept(struct task *t)
