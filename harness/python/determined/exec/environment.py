@@ -421,7 +421,8 @@ def give_way(other: str) -> None:
     """To the interpreter that trials have, where this one lacks torch, which is to be seen in the environment."""
     import site
 
-    if not has("torch") and not os.path.isdir(os.path.join(site.getusersitepackages(), "torch")):
+    places = [site.getusersitepackages(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]  # which -I leaves out
+    if not has("torch") and not any(os.path.isdir(os.path.join(place, "torch")) for place in places if place):
         os.execv(other, [other, "-I", "-S", *sys.argv[:-1]])
 
 
