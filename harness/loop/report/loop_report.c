@@ -78,7 +78,7 @@ static double units_done(const struct loop *l)
     switch (l->c->length_unit) {
     case LOOP_LEN_RECORDS:
         return (double)l->c->global_batch_size * (double)l->state.batches_trained;
-    case LOOP_LEN_EPOCHS: return (double)l->state.epochs_trained;
+    case LOOP_LEN_EPOCHS: return (double)l->state.batches_trained / (double)l->epoch_len;
     case LOOP_LEN_BATCHES: break;
     }
     return (double)l->state.batches_trained;
