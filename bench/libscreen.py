@@ -30,6 +30,11 @@ class Screen:
                 except OSError:
                     raise SystemExit(f"{self.program.args} ended without {what}: {seen[-400:]!r}") from None
 
+    def take(self):
+        """Reads what is there, so that the program need not wait."""
+        while select.select([self.fd], [], [], 0)[0] and os.read(self.fd, 65536):
+            pass
+
     def close(self):
         self.program.terminate()
         self.program.wait()
