@@ -112,7 +112,7 @@ PATH = {
 # What a route cannot be asked without.
 ALWAYS = {
     "compare_trials": {"trialIds": lambda w: w.trial(), "metricNames": lambda w: "loss", "metricType": lambda w: "METRIC_TYPE_TRAINING"},
-    "exp_metric_names": {"ids": lambda w: w.experiment()}, "get_metrics": {"trialIds": lambda w: w.trial()},
+    "group_experiments": {"by": lambda w: "hp.lr"}, "exp_metric_names": {"ids": lambda w: w.experiment()}, "get_metrics": {"trialIds": lambda w: w.trial()},
     "get_training_metrics": {"trialIds": lambda w: w.trial()}, "get_validation_metrics": {"trialIds": lambda w: w.trial()},
     **{op: {"metricName": lambda w: "loss", "metricType": lambda w: "METRIC_TYPE_TRAINING"}
        for op in ("exp_metric_batches", "exp_trials_snapshot", "exp_trials_sample")},
