@@ -1,12 +1,17 @@
-/* A canvas as wide as its place, drawn anew when what it shows, its size or the theme changes. */
+/* A canvas as wide as its place, and one in front of it: drawn anew when what they show, their size or the theme changes. */
 import { useEffect, useRef } from "preact/hooks";
 import { isDark } from "../ui/dark";
+import { Painter, type Layers } from "./layers";
 
-export interface CanvasProps {
+type Pen = CanvasRenderingContext2D;
+
+export interface CanvasProps extends Layers<Pen> {
     height: number;
     label: string;
-    /* In CSS pixels. */
-    draw: (ctx: CanvasRenderingContext2D, width: number, height: number) => void;
+    /* CSS pixels that it is wide at least, whatever its place is. */
+    least?: number;
+    /* Whether a finger on it scrolls the page; where dragging means something it must not. */
+    scrolls?: boolean;
     onDown?: (x: number, y: number) => void;
     /* Also while a button is held, wherever the pointer is. */
     onMove?: (x: number, y: number) => void;
@@ -14,20 +19,24 @@ export interface CanvasProps {
     onLeave?: () => void;
 }
 
+/* Emptied, for CSS pixels. */
+function penOf(c: HTMLCanvasElement, width: number, height: number, ratio: number): Pen {
+    const pen = c.getContext("2d")!;
+    [c.width, c.height] = [Math.max(1, Math.round(width * ratio)), Math.round(height * ratio)];
+    pen.scale(ratio, ratio);
+    return pen;
+}
+
 export function Canvas(props: CanvasProps) {
-    const ref = useRef<HTMLCanvasElement>(null);
-    const latest = useRef(props);
+    const ref = useRef<HTMLCanvasElement>(null), front = useRef<HTMLCanvasElement>(null);
+    const latest = useRef(props), painter = useRef<Painter<Pen> | null>(null);
     latest.current = props;
     const paint = () => {
-        const c = ref.current, { draw, height } = latest.current;
+        const c = ref.current, p = latest.current;
         if (!c) return; // it has left the page, and its observer not heard of it yet
-        const width = c.clientWidth;
-        const ratio = devicePixelRatio;
-        c.width = Math.max(1, Math.round(width * ratio));
-        c.height = Math.round(height * ratio);
-        const ctx = c.getContext("2d")!;
-        ctx.scale(ratio, ratio);
-        draw(ctx, width, height);
+        const size = () => [c.clientWidth, latest.current.height, devicePixelRatio] as const;
+        painter.current ??= new Painter<Pen>(() => penOf(c, ...size()), () => penOf(front.current!, ...size()));
+        painter.current.paint(p, [...size(), isDark.value]);
     };
     const at = (e: PointerEvent): [number, number] => {
         const box = ref.current!.getBoundingClientRect();
@@ -40,9 +49,12 @@ export function Canvas(props: CanvasProps) {
         watch.observe(ref.current!);
         return () => watch.disconnect();
     }, []);
-    return <canvas ref={ref} class="plain-canvas" role="img" aria-label={props.label} style={{ height: `${props.height}px` }}
-        onPointerDown={(e) => { ref.current!.setPointerCapture(e.pointerId); props.onDown?.(...at(e)); }}
-        onPointerMove={(e) => props.onMove?.(...at(e))}
-        onPointerUp={(e) => props.onUp?.(...at(e))}
-        onPointerLeave={() => props.onLeave?.()} />;
+    return <div class="canvas-box" style={{ height: `${props.height}px`, ...(props.least ? { minWidth: `${props.least}px` } : {}) }}>
+        <canvas ref={ref} class={props.scrolls ? "plain-canvas scrolls" : "plain-canvas"} role="img" aria-label={props.label}
+            onPointerDown={(e) => { ref.current!.setPointerCapture(e.pointerId); props.onDown?.(...at(e)); }}
+            onPointerMove={(e) => props.onMove?.(...at(e))}
+            onPointerUp={(e) => props.onUp?.(...at(e))}
+            onPointerLeave={() => props.onLeave?.()} />
+        {props.front && <canvas ref={front} class="canvas-front" aria-hidden="true" />}
+    </div>;
 }

@@ -7,9 +7,11 @@ import { cssColour, isDark } from "../ui/dark";
 import "./charts.css";
 import { ranges, xText, type Shape } from "./curves_picture";
 import { drawCurves, type Curve } from "./draw";
+import { areSame } from "./layers";
 import { nearest } from "./sample";
 import { scale, toPixel, type Scale } from "./scales";
 import { ticks } from "./ticks";
+import { Tip } from "./tip";
 
 export interface CurvesProps extends Shape {
     onZoom: (range: [number, number] | null) => void;
@@ -21,8 +23,6 @@ export interface CurvesProps extends Shape {
 }
 
 const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
-
-const areSame = (a: unknown[], b: unknown[]): boolean => a.length === b.length && a.every((v, i) => v === b[i]);
 
 class Plot {
     private readonly plot: uPlot;
@@ -166,6 +166,6 @@ export function Curves(props: CurvesProps) {
     useLayoutEffect(() => plot.current?.show(props));
     return <div class="chart">
         <div ref={box} class="chart-box" role="img" aria-label={props.summary} />
-        {tip && <div class="chart-tip" style={{ left: `${tip.left}px`, top: `${tip.top}px` }}>{tip.text}</div>}
+        {tip && <Tip left={tip.left} top={tip.top} width={box.current?.clientWidth ?? 0} lines={[tip.text]} />}
     </div>;
 }

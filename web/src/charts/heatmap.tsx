@@ -6,11 +6,13 @@ import { shown } from "../ui/name";
 import type { Axis } from "./axes";
 import { binsOf, cellsOf, type Bin, type Cell } from "./cells";
 import { Canvas } from "./canvas";
+import type { Layers } from "./layers";
 import { heat, onHeat } from "./palette";
 import type { Row } from "./parallel";
 import type { Pen } from "./pen";
 import { FONT, type Picture } from "./picture";
 import { extent } from "./scales";
+import { Tip } from "./tip";
 
 export interface HeatShape {
     x: Axis;
@@ -33,7 +35,8 @@ export interface HeatMapProps extends HeatShape {
 }
 
 const KEY = 56, BELOW = 40, RIGHT = 12, ROOM = 330, LOW = 26, HIGH = 56; // CSS pixels: above, below, beside, and of a cell's height
-const SIDE_LEAST = 56, SIDE_MOST = 150, TEXT_LEAST = 46, STEPS = 40, GAP = 1;
+const SIDE_LEAST = 56, SIDE_MOST = 150, SIDE_PART = 0.25, TEXT_LEAST = 46, STEPS = 40, GAP = 1;
+const WIDE_LEAST = 24; // CSS pixels of a cell that a finger finds; where there is no room for as many, the map is wider than its place
 
 export function gridOf(p: Pick<HeatShape, "x" | "y" | "by" | "rows">): Grid {
     const xs = binsOf(p.x, p.rows), ys = binsOf(p.y, p.rows), cells = cellsOf(p.rows, [p.x, xs], [p.y, ys], p.by);
@@ -50,11 +53,18 @@ export function lightness(g: Pick<Grid, "lo" | "hi">, mean: number, smallerIsBet
 interface Place { left: number; top: number; wide: number; high: number }
 
 function placeOf(g: Grid, w: number): Place {
-    const longest = Math.max(0, ...g.ys.map((b) => shown(b.label).length)), left = Math.min(SIDE_MOST, Math.max(SIDE_LEAST, 7 * longest + 12));
+    const longest = Math.max(0, ...g.ys.map((b) => shown(b.label).length)), most = Math.min(SIDE_MOST, SIDE_PART * w);
+    const left = Math.max(SIDE_LEAST, Math.min(most, 7 * longest + 12));
     return { left, top: KEY, wide: Math.max(1, (w - left - RIGHT) / Math.max(1, g.xs.length)), high: cellHeight(g) };
 }
 
 const cellHeight = (g: Grid): number => Math.min(HIGH, Math.max(LOW, ROOM / Math.max(1, g.ys.length)));
+
+/* As narrow as it can be. */
+export function leastOf(g: Grid): number {
+    const cells = WIDE_LEAST * g.xs.length + RIGHT;
+    return Math.ceil(Math.max(SIDE_LEAST + cells, cells / (1 - SIDE_PART)));
+}
 
 export function heightOf(g: Grid): number {
     return KEY + cellHeight(g) * Math.max(1, g.ys.length) + BELOW;
@@ -110,7 +120,7 @@ function border(pen: Pen, [x, y]: [number, number], at: Place, colour: string, t
 /* A chosen cell has a dot beside its border: not the colour alone tells. */
 function drawCell(pen: Pen, c: Cell, p: HeatShape, g: Grid, at: Place): void {
     const [x, y] = boxOf(g, at, c.x, c.y), part = lightness(g, c.spread.mean, p.smallerIsBetter), dark = isDark.value;
-    const isChosen = c.ids.some((id) => p.chosen.includes(id)), isHover = p.hover !== null && c.ids.includes(p.hover);
+    const isChosen = c.ids.some((id) => p.chosen.includes(id));
     pen.fillStyle = heat(part, dark);
     pen.fillRect(x + GAP, y + GAP, at.wide - 2 * GAP, at.high - 2 * GAP);
     pen.fillStyle = onHeat(part, dark);
@@ -118,7 +128,6 @@ function drawCell(pen: Pen, c: Cell, p: HeatShape, g: Grid, at: Place): void {
     if (at.wide >= TEXT_LEAST) pen.fillText(`${isChosen ? "● " : ""}${c.spread.n ? number(c.spread.mean, 3) : "none"}`, x + at.wide / 2, y + at.high / 2 + 4);
     pen.textAlign = "start";
     if (isChosen) border(pen, [x, y], at, "--accent", 3);
-    if (isHover) border(pen, [x, y], at, "--text", 2);
 }
 
 function drawHeat(pen: Pen, w: number, p: HeatShape, g: Grid): void {
@@ -129,8 +138,17 @@ function drawHeat(pen: Pen, w: number, p: HeatShape, g: Grid): void {
     for (const c of g.cells) drawCell(pen, c, p, g, at);
 }
 
+export function heatLayers(p: HeatShape, g: Grid): Layers<Pen> {
+    const cell = p.hover === null ? undefined : g.cells.find((c) => c.ids.includes(p.hover!));
+    const front = (pen: Pen, w: number) => {
+        const at = placeOf(g, w);
+        if (cell) border(pen, boxOf(g, at, cell.x, cell.y), at, "--text", 2);
+    };
+    return { of: [g, p.x, p.y, p.by, p.smallerIsBetter, ...p.chosen], behind: (pen, w) => drawHeat(pen, w, p, g), front };
+}
+
 export function heatPicture(p: HeatShape, g: Grid, title: string): Picture {
-    return { title, height: heightOf(g), draw: (pen, w) => drawHeat(pen, w, { ...p, hover: null }, g) };
+    return { title, height: heightOf(g), draw: (pen, w) => drawHeat(pen, w, p, g) };
 }
 
 export function cellText(p: Pick<HeatShape, "x" | "y" | "by">, g: Grid, c: Cell): string {
@@ -140,12 +158,12 @@ export function cellText(p: Pick<HeatShape, "x" | "y" | "by">, g: Grid, c: Cell)
 }
 
 export function HeatMap(p: HeatMapProps) {
-    const width = useRef(0), g = p.grid;
+    const width = useRef(0), box = useRef<HTMLDivElement>(null), g = p.grid;
     const [at, setAt] = useState<[number, number] | null>(null); // the cell under the pointer: what is in it may change meanwhile
-    const cell = at && g.cells.find((c) => c.x === at[0] && c.y === at[1]);
-    const draw = (pen: Pen, w: number) => {
+    const cell = at && g.cells.find((c) => c.x === at[0] && c.y === at[1]), layers = heatLayers(p, g);
+    const behind = (pen: Pen, w: number) => {
         width.current = w;
-        drawHeat(pen, w, p, g);
+        layers.behind(pen, w, heightOf(g));
     };
     const onMove = (px: number, py: number) => {
         const found = cellAt(g, width.current, px, py);
@@ -158,10 +176,11 @@ export function HeatMap(p: HeatMapProps) {
         if (found) p.onPick(found.ids);
     };
     const leave = () => { setAt(null); p.onHover(null); };
-    const left = cell ? boxOf(g, placeOf(g, width.current), cell.x, cell.y)[0] : 0;
+    const place = placeOf(g, width.current), left = cell ? boxOf(g, place, cell.x, cell.y)[0] + place.wide / 2 - (box.current?.scrollLeft ?? 0) : 0;
     return <div class="chart">
-        <Canvas height={heightOf(g)} label={p.summary} draw={draw} onMove={onMove} onLeave={leave} onUp={onUp} />
+        <div ref={box} class="wide" tabIndex={0} role="region" aria-label="The map">
+            <Canvas height={heightOf(g)} least={leastOf(g)} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} /></div>
         {/* Above all cells: it hides none. */}
-        {cell && <div class="chart-tip lines" style={{ left: `${left + placeOf(g, width.current).wide / 2}px`, top: `${KEY}px` }}>{cellText(p, g, cell).replaceAll(" · ", "\n")}</div>}
+        {cell && <Tip left={left} top={KEY} width={box.current?.clientWidth ?? 0} lines={cellText(p, g, cell).split(" · ")} />}
     </div>;
 }

@@ -6,6 +6,7 @@ import { shown } from "../ui/name";
 import { axisPixel, axisScale, type Axis, type Value } from "./axes";
 import { brushed, unbrushed, within, type Brush } from "./brush";
 import { Canvas } from "./canvas";
+import type { Layers } from "./layers";
 import { heat } from "./palette";
 import type { Pen } from "./pen";
 import { FONT, type Picture } from "./picture";
@@ -113,17 +114,32 @@ function goodness(p: ParallelShape, last: Scale | undefined, r: Row): number {
     return p.smallerIsBetter ? 1 - s : s;
 }
 
+const placesOf = (axes: Axis[], w: number): number[] => axes.map((_, i) => axisX(i, axes.length, w));
+
 function drawParallel(pen: Pen, w: number, p: ParallelShape): void {
-    const { axes, rows, brushes, hover } = p, ss = scales(axes), at = axes.map((_, i) => axisX(i, axes.length, w)), dark = isDark.value;
-    const layers = rows.map((r) => ({ r, order: r.id === hover ? 2 : within(r.values, axes, brushes) ? 1 : 0 }));
-    for (const { r, order } of layers.sort((a, b) => a.order - b.order)) {
-        pen.globalAlpha = order ? 0.9 : 0.15;
-        pen.strokeStyle = order === 2 ? cssColour("--text") : order ? heat(goodness(p, ss.at(-1), r), dark) : cssColour("--idle");
-        pen.lineWidth = order === 2 ? 3 : 1.5;
+    const { axes, rows, brushes } = p, ss = scales(axes), at = placesOf(axes, w), dark = isDark.value;
+    const sorted = rows.map((r) => ({ r, isIn: within(r.values, axes, brushes) })).sort((a, b) => Number(a.isIn) - Number(b.isIn));
+    for (const { r, isIn } of sorted) {
+        pen.globalAlpha = isIn ? 0.9 : 0.15;
+        pen.strokeStyle = isIn ? heat(goodness(p, ss.at(-1), r), dark) : cssColour("--idle");
+        pen.lineWidth = 1.5;
         drawRow(pen, pixelsOf(axes, ss, r), at);
     }
     pen.globalAlpha = 1;
     axes.forEach((a, i) => drawAxis(pen, a, ss[i]!, at[i]!, brushes.find((b) => b.name === a.name)));
+}
+
+function drawPointedAt(pen: Pen, w: number, { axes, rows, hover }: ParallelShape): void {
+    const row = hover === null ? undefined : rows.find((r) => r.id === hover);
+    if (!row) return;
+    pen.strokeStyle = cssColour("--text");
+    pen.lineWidth = 3;
+    drawRow(pen, pixelsOf(axes, scales(axes), row), placesOf(axes, w));
+}
+
+export function parallelLayers(p: ParallelShape): Layers<Pen> {
+    return { of: [p.rows, p.smallerIsBetter, ...p.axes, ...p.brushes.flatMap((b) => [b.name, b.lo, b.hi])],
+        behind: (pen, w) => drawParallel(pen, w, p), front: (pen, w) => drawPointedAt(pen, w, p) };
 }
 
 /* With the names of the axes, which on the page are no part of the canvas. */
@@ -137,7 +153,7 @@ export function parallelPicture(p: ParallelShape, title: string): Picture {
         });
         pen.textAlign = "start";
         pen.translate(0, NAMES);
-        drawParallel(pen, w, { ...p, hover: null });
+        drawParallel(pen, w, p);
     };
     return { title, height: HEIGHT + NAMES, draw };
 }
@@ -149,9 +165,10 @@ export function Parallel(props: ParallelProps) {
     const [mark, setMark] = useState<Brush | null>(null);
     const marks = mark ? brushed(brushes, mark) : brushes, ss = scales(axes);
     const xs = () => axes.map((_, i) => axisX(i, axes.length, width.current));
-    const draw = (pen: Pen, w: number) => {
+    const layers = parallelLayers({ ...props, brushes: marks });
+    const behind = (pen: Pen, w: number) => {
         width.current = w;
-        drawParallel(pen, w, { ...props, brushes: marks });
+        layers.behind(pen, w, HEIGHT);
     };
     const brushTo = (y: number): Brush | null => {
         const d = drag.current;
@@ -183,6 +200,6 @@ export function Parallel(props: ParallelProps) {
     return <div>
         <div class="axis-names">{axes.map((a, i) => <span key={a.name} title={a.name}
             style={{ left: `calc(${SIDE}px + ${axes.length < 2 ? 0.5 : i / (axes.length - 1)} * (100% - ${2 * SIDE}px))` }}>{a.name}</span>)}</div>
-        <Canvas height={HEIGHT} label={props.summary} draw={draw} onDown={onDown} onMove={onMove} onUp={onUp} onLeave={() => props.onHover(null)} />
+        <Canvas height={HEIGHT} label={props.summary} {...layers} behind={behind} onDown={onDown} onMove={onMove} onUp={onUp} onLeave={() => props.onHover(null)} />
     </div>;
 }

@@ -5,11 +5,13 @@ import { number, value } from "../ui/format";
 import { axisPixel, axisScale, type Axis } from "./axes";
 import { Canvas } from "./canvas";
 import { frame } from "./frame";
+import type { Layers } from "./layers";
 import { heat } from "./palette";
 import type { Row } from "./parallel";
 import type { Pen } from "./pen";
 import type { Picture } from "./picture";
 import { share, type Scale } from "./scales";
+import { Tip } from "./tip";
 
 export interface ScatterShape {
     x: Axis;
@@ -51,34 +53,42 @@ function ring(pen: Pen, x: number, y: number): void {
     pen.stroke();
 }
 
+function drawDot(pen: Pen, p: ScatterShape, r: Row, both: [Scale, Scale], isPointedAt: boolean): void {
+    const [x, y] = place(p, r, both), v = r.values[p.by.name];
+    if (!Number.isFinite(x) || !Number.isFinite(y)) return;
+    const s = typeof v === "number" ? share(axisScale(p.by, 0, 1), v) : NaN;
+    pen.beginPath();
+    pen.arc(x, y, isPointedAt ? 8 : 5, 0, 2 * Math.PI);
+    pen.fillStyle = heat(p.smallerIsBetter ? 1 - s : s, isDark.value);
+    pen.fill();
+    pen.strokeStyle = cssColour(isPointedAt ? "--text" : "--soft");
+    pen.lineWidth = isPointedAt ? 2 : 1;
+    pen.stroke();
+    if (p.chosen.includes(r.id)) ring(pen, x, y);
+}
+
 function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
-    const both = scalesOf(p, w), by = axisScale(p.by, 0, 1), dark = isDark.value;
+    const both = scalesOf(p, w);
     frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (v) => label(p.x, v), (v) => label(p.y, v));
-    for (const r of [...p.rows].sort((a, b) => Number(a.id === p.hover) - Number(b.id === p.hover))) {
-        const [x, y] = place(p, r, both), v = r.values[p.by.name];
-        if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-        const s = typeof v === "number" ? share(by, v) : NaN;
-        pen.beginPath();
-        pen.arc(x, y, r.id === p.hover ? 8 : 5, 0, 2 * Math.PI);
-        pen.fillStyle = heat(p.smallerIsBetter ? 1 - s : s, dark);
-        pen.fill();
-        pen.strokeStyle = cssColour(r.id === p.hover ? "--text" : "--soft");
-        pen.lineWidth = r.id === p.hover ? 2 : 1;
-        pen.stroke();
-        if (p.chosen.includes(r.id)) ring(pen, x, y);
-    }
+    for (const r of p.rows) drawDot(pen, p, r, both, false);
+}
+
+export function scatterLayers(p: ScatterShape): Layers<Pen> {
+    const row = p.hover === null ? undefined : p.rows.find((r) => r.id === p.hover);
+    return { of: [p.x, p.y, p.by, p.rows, p.smallerIsBetter, ...p.chosen], behind: (pen, w) => drawScatter(pen, w, p),
+        front: (pen, w) => { if (row) drawDot(pen, p, row, scalesOf(p, w), true); } };
 }
 
 export function scatterPicture(p: ScatterShape, title: string): Picture {
-    return { title, height: HEIGHT, draw: (pen, w) => drawScatter(pen, w, { ...p, hover: null }) };
+    return { title, height: HEIGHT, draw: (pen, w) => drawScatter(pen, w, p) };
 }
 
 export function Scatter(p: ScatterProps) {
     const width = useRef(0);
     const [found, setFound] = useState<{ row: Row; x: number; y: number } | null>(null);
-    const draw = (pen: Pen, w: number) => {
+    const layers = scatterLayers(p), behind = (pen: Pen, w: number) => {
         width.current = w;
-        drawScatter(pen, w, p);
+        layers.behind(pen, w, HEIGHT);
     };
     const onMove = (x: number, y: number) => {
         const both = scalesOf(p, width.current);
@@ -89,12 +99,16 @@ export function Scatter(p: ScatterProps) {
         }
         setFound(hit);
         p.onHover(hit?.row.id ?? null);
+        return hit;
+    };
+    const onUp = (x: number, y: number) => { // of a tap nothing moved before
+        const hit = onMove(x, y);
+        if (hit) p.onPick(hit.row.id);
     };
     const leave = () => { setFound(null); p.onHover(null); };
     const names = [...new Set([p.x.name, p.y.name, p.by.name])];
     return <div class="chart">
-        <Canvas height={HEIGHT} label={p.summary} draw={draw} onMove={onMove} onLeave={leave} onUp={() => found && p.onPick(found.row.id)} />
-        {found && <div class="chart-tip" style={{ left: `${found.x}px`, top: `${found.y}px` }}>
-            trial {found.row.id}{names.map((n) => ` · ${n} ${value(found.row.values[n])}`).join("")}</div>}
+        <Canvas height={HEIGHT} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} />
+        {found && <Tip left={found.x} top={found.y} width={width.current} lines={[`trial ${found.row.id}${names.map((n) => ` · ${n} ${value(found.row.values[n])}`).join("")}`]} />}
     </div>;
 }

@@ -69,7 +69,7 @@ export function UsePage() {
                     <PictureButtons name={`slot_use_${after}_${before}`} of={() => ({ title: `Slot hours by ${by}, ${after} to ${before}`, height: HEIGHT + BELOW, draw: (pen, w) => draw(pen, w, entries, shares) })} /></span></div>
             <Problem error={live.error} what="Slot use" />
             {live.data && <><p class="soft" role="status">{number(hours)} slot hours, days of UTC{by === "label" ? "; one with several labels counts for each" : ""}</p>
-                <Canvas height={HEIGHT + BELOW} label={`Slot hours by ${by}: ${shares.map((s) => `${shown(s.key)} ${number(s.total)}`).join(", ") || "none"}`} draw={(pen, w) => draw(pen, w, entries, shares)} />
+                <Canvas height={HEIGHT + BELOW} label={`Slot hours by ${by}: ${shares.map((s) => `${shown(s.key)} ${number(s.total)}`).join(", ") || "none"}`} of={[entries, shares]} behind={(pen, w) => draw(pen, w, entries, shares)} />
                 <Shares shares={shares} by={by} /></>}
         </section>
     </>;

@@ -47,7 +47,7 @@ export function TrialTimeline({ id, ended }: { id: string; ended: boolean }) {
             {events.length > 0 && <span class="row push"><PictureButtons name={`trial_${id}_timeline`}
                 of={() => ({ title: `trial ${id}: timeline`, height: kinds(events).length * LINE + BELOW, draw: (pen, w) => draw(pen, w, events) })} /></span>}</header>
         <Problem error={live.error} what="The timeline" />
-        {events.length > 0 && <Canvas height={kinds(events).length * LINE + BELOW} label={`Timeline of trial ${id}: ${kinds(events).join(", ")}`} draw={(ctx, w) => draw(ctx, w, events)} />}
+        {events.length > 0 && <Canvas height={kinds(events).length * LINE + BELOW} label={`Timeline of trial ${id}: ${kinds(events).join(", ")}`} of={[events]} behind={(pen, w) => draw(pen, w, events)} />}
         <details><summary>As a table</summary><div class="wide"><table class="grid cards" aria-label="Timeline">
             <thead><tr><th scope="col">time</th><th scope="col">run</th><th scope="col">host</th><th scope="col">what</th><th scope="col">took</th><th scope="col">detail</th></tr></thead>
             <tbody>{events.map((e, i) => <tr key={i}><td data-label="time">{full(e.time)}</td><td data-label="run">{e.runId}</td><td data-label="host">{e.node ?? ""}</td>
