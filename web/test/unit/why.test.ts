@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment/actions";
-import { compare, placeOf, pressed, sorted } from "../../src/pages/experiment/sort";
+import { compare, placeOf, pressed, sorted } from "../../src/ui/sort";
 import { now } from "../../src/pages/old_links";
 import { remedy } from "../../src/pages/cluster/why";
 

@@ -10,6 +10,8 @@ import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
 import { Notes } from "../../ui/markdown_notes";
 import { csv, saveAs } from "../../ui/save";
+import { sorted } from "../../ui/sort";
+import { SortHead } from "../../ui/sort_head";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/time";
 import { CheckpointTable } from "../trial/checkpoints";
@@ -19,7 +21,6 @@ import { searchOf, type Experiment, type Trial } from "./data";
 import { GroupTable } from "./group_table";
 import { groupsOf } from "./groups";
 import { HeatTab, ScatterTab } from "./pairs";
-import { placeOf, pressed, sorted } from "./sort";
 import { Rungs } from "./rungs";
 
 const ROWS = 200;
@@ -42,19 +43,10 @@ function columns(seen: Seen, names: string[], values: Map<number, Record<string,
     ];
 }
 
-function SortHead({ c, seen }: { c: Column; seen: Seen }) {
-    const { sort } = seen.view, is = placeOf(sort, c.id), sign = is && (is.isDown ? "▼" : "▲");
-    // One head only may say so: the first key, by whose column the rows are in order.
-    return <th scope="col" aria-sort={is?.at === 0 ? (is.isDown ? "descending" : "ascending") : "none"}>
-        <button type="button" title="Sort by this; with shift: also by this" onClick={(e) => seen.set({ sort: pressed(sort, c.id, e.shiftKey) })}>
-            {c.title}{is && <span aria-hidden="true"> {sign}{sort.length > 1 ? is.at + 1 : ""}</span>}
-            {is && is.at > 0 && <span class="hidden">, then by this, {is.isDown ? "descending" : "ascending"}</span>}</button></th>;
-}
-
 function Head({ seen, all }: { seen: Seen; all: Column[] }) {
     return <thead><tr>
         <th scope="col"><span class="soft">chosen</span></th><th scope="col">trial</th><th scope="col">state</th>
-        {all.map((c) => <SortHead key={c.id} c={c} seen={seen} />)}
+        {all.map((c) => <SortHead key={c.id} id={c.id} sort={seen.view.sort} set={(sort) => seen.set({ sort })}>{c.title}</SortHead>)}
     </tr></thead>;
 }
 

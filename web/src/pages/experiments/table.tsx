@@ -3,9 +3,9 @@ import { Component, type RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FIRST_SORT, type ListView } from "../../state/list_address";
 import { isNarrow } from "../../ui/narrow";
+import { SortHead } from "../../ui/sort_head";
 import { toast } from "../../ui/toasts";
 import type { Sight } from "../../ui/virtual";
-import { placeOf, pressed } from "../experiment/sort";
 import type { Shown } from "./columns";
 import type { Listed, Stretch } from "./data";
 import type { SetView } from "./filters";
@@ -33,26 +33,12 @@ export interface TableProps {
     setTicked: (s: Selection) => void;
 }
 
-function Head({ c, view, set }: { c: Shown; view: ListView; set: SetView }) {
-    const { sort } = view, is = placeOf(sort, c.sort), sign = is && (is.isDown ? "▼" : "▲"), title = c.kind.title;
-    const press = (isMore: boolean) => {
-        const next = pressed(sort, c.sort, isMore);
-        set({ sort: next.length ? next : [FIRST_SORT] });
-    };
-    // One head only may say so: the first key, by whose column the rows are in order.
-    return <th scope="col" aria-sort={is?.at === 0 ? (is.isDown ? "descending" : "ascending") : undefined}>
-        <button type="button" title={`Sort by ${title.toLowerCase()}; with shift: also by it`} onClick={(e) => press(e.shiftKey)}>
-            {title}{is && <span aria-hidden="true"> {sign}{sort.length > 1 ? is.at + 1 : ""}</span>}
-            {is && is.at > 0 && <span class="hidden">, then by this, {is.isDown ? "descending" : "ascending"}</span>}</button>
-    </th>;
-}
-
 function Heads(p: TableProps) {
     const n = size(p.ticked, p.got.total), isAll = n > 0 && n >= p.got.total;
     return <thead><tr aria-rowindex={1}>
         <th scope="col"><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
             ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
-        {p.columns.map((c) => <Head key={c.key} c={c} view={p.view} set={p.set} />)}
+        {p.columns.map((c) => <SortHead key={c.key} id={c.sort} sort={p.view.sort} set={(keys) => p.set({ sort: keys.length ? keys : [FIRST_SORT] })}>{c.kind.title}</SortHead>)}
     </tr></thead>;
 }
 

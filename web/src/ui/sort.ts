@@ -1,4 +1,4 @@
-/* The order of an experiment's trials, by several columns: all of them are here, so the page sorts. */
+/* The order of rows by several columns, where all of them are on the page: the page sorts. */
 
 /* "lr" is the least first, "-lr" the greatest. */
 export type SortKey = string;
