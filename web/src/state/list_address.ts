@@ -32,10 +32,18 @@ export interface ListView {
     metrics: string[];
     /* What the trials of all that match are grouped by: "hp.lr", "tags", .. (GROUPED); []: it is the list. */
     group: string[];
+    /* Columns of the groups that sort them: one of `group`, "trials", "experiments", a metric; "-" before one turns it. []: as the master has them. */
+    groupSort: string[];
+    /* Groups whose members are shown, each by the JSON of its values. */
+    open: string[];
+    /* Trials that are chosen among the members. */
+    trials: number[];
+    /* Experiments that the list, and its groups, are of; []: all. */
+    only: number[];
 }
 
 export const GROUPED = { tags: "label", project: "project", user: "owner", name: "name of the experiment", id: "experiment", searcherType: "searcher", resourcePool: "pool" } as const;
-const GROUPS_MAX = 5;
+const GROUPS_MAX = 5, OPEN_MAX = 20;
 const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20, SORTS_MAX = 5, TREE_MAX = 6000;
 export const FIRST_SORT = "-id";
 const METRIC = /^[^.]+\..+\.(last|min|max|mean)$/s;
@@ -49,10 +57,31 @@ export function isKey(key: string): boolean {
 const textsOf = (all: string[], most: number): string[] => [...new Set(all.map((t) => t.slice(0, TEXT_MAX)).filter(Boolean))].slice(0, most);
 
 /* A column once. */
+function keysOf(keys: string[], isKnown: (key: string) => boolean): string[] {
+    const names = new Set<string>(), is = (k: string) => isKnown(k) && !names.has(k.replace(/^-/, "")) && names.add(k.replace(/^-/, ""));
+    return textsOf(keys, TEXT_MAX).filter(is).slice(0, SORTS_MAX);
+}
+
 function sortOf(keys: string[]): string[] {
-    const names = new Set<string>(), is = (k: string) => isKey(k) && !names.has(k.replace(/^-/, "")) && names.add(k.replace(/^-/, ""));
-    const known = textsOf(keys, TEXT_MAX).filter(is).slice(0, SORTS_MAX);
+    const known = keysOf(keys, isKey);
     return known.length ? known : [FIRST_SORT];
+}
+
+const isGrouping = (name: string): boolean => Object.hasOwn(GROUPED, name) || (name.startsWith("hp.") && name.length > 3);
+
+function isGroupKey(key: string): boolean {
+    const name = key.replace(/^-/, "");
+    return name === "trials" || name === "experiments" || isGrouping(name) || METRIC.test(name);
+}
+
+/* Whether a text is the JSON of so many values. */
+function isValues(text: string, n: number): boolean {
+    try {
+        const values: unknown = JSON.parse(text);
+        return Array.isArray(values) && values.length === n;
+    } catch {
+        return false;
+    }
 }
 
 /* Known ones in the order of the table, with those that are always there; null where none is known. */
@@ -64,7 +93,7 @@ export function columnsOf(text: string | null): Column[] | null {
 
 export function listView(query: string): ListView {
     const q = new URLSearchParams(query), states = (q.get("state") ?? "").split(",");
-    const tree = q.get("f");
+    const tree = q.get("f"), group = textsOf(q.getAll("g").filter(isGrouping), GROUPS_MAX);
     return {
         search: (q.get("search") ?? "").slice(0, TEXT_MAX),
         states: STATE_GROUPS.filter((s) => states.includes(s)),
@@ -76,7 +105,11 @@ export function listView(query: string): ListView {
         columns: columnsOf(q.get("c")),
         hps: textsOf(q.getAll("hp"), HPS_MAX),
         metrics: textsOf(q.getAll("mc").filter((m) => METRIC.test(m)), HPS_MAX),
-        group: textsOf(q.getAll("g").filter((g) => Object.hasOwn(GROUPED, g) || (g.startsWith("hp.") && g.length > 3)), GROUPS_MAX),
+        group,
+        groupSort: keysOf(q.getAll("gs"), isGroupKey),
+        open: textsOf(q.getAll("go"), TEXT_MAX).filter((text) => isValues(text, group.length)).slice(0, OPEN_MAX),
+        trials: idsOf(q.get("t")),
+        only: idsOf(q.get("e")),
     };
 }
 
@@ -101,11 +134,15 @@ export function listQuery(v: ListView): string {
     for (const name of v.hps) q.append("hp", name);
     for (const name of v.metrics) q.append("mc", name);
     for (const name of v.group) q.append("g", name);
+    for (const key of v.groupSort) q.append("gs", key);
+    for (const values of v.open) q.append("go", values);
+    if (v.trials.length) q.set("t", v.trials.join(","));
+    if (v.only.length) q.set("e", v.only.join(","));
     const text = q.toString();
     return text && "?" + text;
 }
 
 /* Whether rows may be missing because of what was asked for. */
 export function isFiltered(v: ListView): boolean {
-    return v.search !== "" || v.states.length + v.owners.length + v.labels.length + fieldsOf(v.tree).length > 0;
+    return v.search !== "" || v.states.length + v.owners.length + v.labels.length + v.only.length + fieldsOf(v.tree).length > 0;
 }

@@ -7,14 +7,14 @@ import { PLACES } from "../state/places";
 import { theme } from "../state/prefs";
 import { navigate } from "../state/router";
 import { signOut } from "../state/session";
-import { views } from "../state/views";
+import { views, type Views } from "../state/views";
 import "./confirm.css";
 import "./keys.css";
 import { showKeys } from "./keys";
 import { Name, shown } from "./name";
 import { toast } from "./toasts";
 
-interface Command { title: string; kind: string; run: () => void }
+export interface Command { title: string; kind: string; run: () => void }
 const isOpen = signal(false), FOUND_MOST = 8, SHOWN_MOST = 30, TYPED_MS = 150;
 
 export function openPalette(): void {
@@ -29,11 +29,15 @@ function here(): Command[] {
     return [...all].map((b) => ({ title: shown(b.textContent?.trim() ?? ""), kind: "here", run: () => b.click() })).filter((c) => c.title);
 }
 
+/* Whose a view is, where it is somebody else's. */
+export const viewCommands = ({ own, shown: others }: Pick<Views, "own" | "shown">): Command[] =>
+    [...own.map((v) => go(v.name, "view", v.address)), ...others.map((v) => go(v.name, `view of ${shown(v.username)}`, v.address))];
+
 function always(): Command[] {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
     return [
         ...PLACES.map((p) => go(p.title, "page", p.address)), go("New experiment", "page", "/det/experiments/new"),
-        ...views.value.own.map((v) => go(v.name, "view", v.address)), ...views.value.shown.map((v) => go(v.name, `view of ${shown(v.username)}`, v.address)),
+        ...viewCommands(views.value),
         { title: "Theme: dark", kind: "setting", run: () => { theme.value = "dark"; } }, { title: "Theme: light", kind: "setting", run: () => { theme.value = "light"; } },
         { title: "Theme: as the system", kind: "setting", run: () => { theme.value = "system"; } },
         { title: "Keys", kind: "help", run: showKeys }, { title: "Sign out", kind: "session", run: () => void leave() },

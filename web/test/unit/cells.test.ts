@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { axis } from "../../src/charts/axes";
 import { binAt, binsOf, cellsOf } from "../../src/charts/cells";
 import { cellAt, cellText, gridOf, lightness } from "../../src/charts/heatmap";
-import { chosenAfter } from "../../src/pages/experiment/pairs";
+import { chosenAfter } from "../../src/ui/chosen";
 import { statNames, withStats } from "../../src/pages/experiment/stats";
 import type { Trial } from "../../src/pages/experiment/data";
 

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allows, filterOf, VERBS } from "../../src/pages/experiments/data";
+import { allows, filterOf, formsetOf, isPlain, VERBS } from "../../src/pages/experiments/data";
 import { shownColumns } from "../../src/pages/experiments/columns";
 import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments/hp";
+import { runsOf } from "../../src/pages/experiments/search";
 import { rowPx } from "../../src/pages/experiments/table";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
 import { inSight } from "../../src/ui/virtual";
-import { groupsCsv, spreadText } from "../../src/pages/experiments/groups";
-import { columnsOf, listQuery, listView, type ListView } from "../../src/state/list_address";
+import { groupsCsv, groupsWords, sortedGroups, spreadText, type Group } from "../../src/pages/experiments/groups_data";
+import { columnsOf, isFiltered, listQuery, listView, type ListView } from "../../src/state/list_address";
 
 const PLAIN = listView("");
 
@@ -19,10 +20,41 @@ test("the spread of a group as it is written, and as a file", () => {
     assert.deepEqual(listView("?g=tags&g=tags&g=toString&g=hp.&g=hp.a&g=duration").group, ["tags", "hp.a"]);
 });
 
+const group = (values: unknown[], trials: number, ...means: (number | null)[]): Group =>
+    ({ values, trials, experiments: 1, metrics: means.map((mean) => ({ n: 1, mean, deviation: null, min: mean, max: mean })), members: [] });
+
+test("groups are sorted by the mean of a metric, by their size, by what they have in common; what has none comes last", () => {
+    const all = [group(["b", 10], 5, 0.5), group(["a", 9], 4, null), group(["c", null], 4, 0.9), group(["a", 10], 1, -1)];
+    const order = (...sort: string[]) => sortedGroups(all, ["tags", "hp.lr"], ["v.x.min"], sort).map((g) => all.indexOf(g)).join("");
+    assert.deepEqual([order(), order("v.x.min"), order("-v.x.min"), order("trials"), order("-trials", "-v.x.min")], ["0123", "3021", "2031", "3120", "0213"]);
+    assert.deepEqual([order("hp.lr"), order("-hp.lr"), order("tags", "-hp.lr"), order("v.gone.min")], ["1032", "0312", "3102", "0123"]);
+    const got = (groups: number, total: number, isSorted: boolean) => groupsWords({ groups: Array(groups).fill(all[0]), total, trials: 9000 }, isSorted);
+    assert.deepEqual([got(4, 4, true), got(1, 1, false)], ["4 groups of 9,000 trials", "1 group of 9,000 trials"]);
+    assert.match(got(1000, 1234, false), /^1,234 groups of 9,000 trials; the largest 1,000 are shown$/);
+    assert.match(got(1000, 1234, true), /the largest 1,000 are shown, and sorted among themselves: one that is not shown may come before them$/);
+});
+
+test("groups' order, open ones, chosen trials and just these experiments are in the address; what fits no grouping is not", () => {
+    const of = (query: string) => { const { groupSort, open, trials, only } = listView(query); return { groupSort, open, trials, only }; };
+    assert.deepEqual(of("?g=tags&g=hp.lr&gs=-v.x.min&gs=trials&gs=-trials&gs=toString&go=[1]&go=[&go={}&go=[\"a\",null]&t=7,x,9&e=3"),
+        { groupSort: ["-v.x.min", "trials"], open: ['["a",null]'], trials: [7, 9], only: [3] });
+    assert.deepEqual(of("?go=[]&gs=&t=&e=0"), { groupSort: [], open: ["[]"], trials: [], only: [] });
+    const many = new URLSearchParams([["g", "id"], ...Array.from({ length: 50 }, (_, i) => ["go", `[${i}]`])]).toString();
+    assert.equal(of(many).open.length, 20);
+});
+
+test("just these experiments are asked for as stretches of ids", () => {
+    assert.deepEqual(runsOf([7, 2, 1, 3, 9, 10, 3]), [[1, 3], [7, 7], [9, 10]]);
+    const { filterGroup } = JSON.parse(formsetOf({ ...PLAIN, only: [5, 6, 8] })), is = (operator: string, value: number) => ({ kind: "field", columnName: "id", operator, value });
+    assert.deepEqual(filterGroup.children, [{ kind: "group", conjunction: "or", children: [{ kind: "group", conjunction: "and", children: [is(">=", 5), is("<=", 6)] }, is("=", 8)] }]);
+    assert.deepEqual([isPlain(PLAIN), isPlain({ ...PLAIN, only: [5] }), isFiltered({ ...PLAIN, only: [5] })], [true, false, true]);
+});
+
 test("a view of the list is its address and back", () => {
     const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
         tree: { how: "and", children: [{ column: "hp.lr", op: "<", value: 0.01 }, { how: "or", children: [{ column: "tags", op: "isEmpty", value: null }, { column: "name", op: "contains", value: "ü&=" }] }] },
-        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"], group: ["tags", "hp.net.width,é"] };
+        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"], group: ["tags", "hp.net.width,é"],
+        groupSort: ["-validation.a.b.min", "hp.net.width,é"], open: ['["a&b=é",{"x":1}]'], trials: [3, 9], only: [1, 2, 4] };
     assert.deepEqual(listView(listQuery(v)), v);
     assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
     assert.equal(listQuery(PLAIN), "");

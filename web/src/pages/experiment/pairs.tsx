@@ -5,10 +5,10 @@ import { gridOf, HeatMap, heatPicture, type Grid as Cells, type HeatShape } from
 import type { Row } from "../../charts/parallel";
 import { PictureButtons } from "../../charts/picture";
 import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter";
+import { choose } from "../../ui/chosen";
 import { count, number } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { shown } from "../../ui/name";
-import { toast } from "../../ui/toasts";
 import { csv, saveAs } from "../../ui/save";
 import { toggled, useSpace } from "./charts";
 import { axesOf, searchOf } from "./data";
@@ -72,21 +72,9 @@ export function ScatterTab({ seen }: { seen: Seen }) {
     </section>;
 }
 
-const CHOSEN_MOST = 300; // a longer address than theirs no master takes, nor does a colleague's mail
 const PARTS_MOST = 100; // more have no room for a colour each
 
-function choose(seen: Seen, ids: number[]): void {
-    const trials = chosenAfter(seen.view.trials, ids);
-    if (trials.length > CHOSEN_MOST) toast(`${count(trials.length, "trial")} would be chosen: at most ${CHOSEN_MOST} can be`, true);
-    else seen.set({ trials });
-}
-
-/* All of a cell, or where they all are chosen none of them. */
-export function chosenAfter(chosen: number[], ids: number[]): number[] {
-    const rest = chosen.filter((id) => !ids.includes(id));
-    return ids.every((id) => chosen.includes(id)) ? rest : [...rest, ...ids].sort((a, b) => a - b);
-}
-
+const chooseCell = (seen: Seen, ids: number[]): void => choose(seen.view.trials, ids, (trials) => seen.set({ trials }));
 const figure = (v: number): string => (Number.isNaN(v) ? "" : number(v));
 
 /* The same for who cannot see it or has no pointer. */
@@ -98,7 +86,7 @@ function CellTable({ pair, cells, seen }: { pair: Pair; cells: Cells; seen: Seen
             { head: `mean ${shown(by.name)}`, cell: (c) => <span title={String(c.spread.mean)}>{figure(c.spread.mean)}</span> }, { head: "deviation", cell: (c) => figure(c.spread.deviation) },
             { head: "trials", cell: (c) => (c.spread.n < c.ids.length ? `${c.spread.n} of ${c.ids.length}` : c.ids.length) },
             { head: "", cell: (c) => <button type="button" aria-pressed={c.ids.every((id) => chosen.includes(id))} title={`trials ${c.ids.join(", ")}`}
-                aria-label={`Choose the trials of ${shown(cells.xs[c.x]!.label)}, ${shown(cells.ys[c.y]!.label)}`} onClick={() => choose(seen, c.ids)}>Choose</button> }]} />
+                aria-label={`Choose the trials of ${shown(cells.xs[c.x]!.label)}, ${shown(cells.ys[c.y]!.label)}`} onClick={() => chooseCell(seen, c.ids)}>Choose</button> }]} />
     </details>;
 }
 
@@ -113,7 +101,7 @@ function HeatPanel({ pair, seen }: { pair: Pair; seen: Seen }) {
         cells.cells.map(({ x: i, y: k, ids, spread: s }) => [cells.xs[i]!.label, cells.ys[k]!.label, s.mean, s.deviation, s.lo, s.hi, s.n, ids.join(" ")])));
     return <section class="panel" aria-label="Heat map">
         <header><Picks pair={pair} seen={seen} onlyHps /></header>
-        {cells.cells.length ? <HeatMap {...chart} grid={cells} summary={summary} onHover={seen.setHover} onPick={(ids) => choose(seen, ids)} />
+        {cells.cells.length ? <HeatMap {...chart} grid={cells} summary={summary} onHover={seen.setHover} onPick={(ids) => chooseCell(seen, ids)} />
             : <p>No trial has both {shown(x.name)} and {shown(y.name)}.</p>}
         <footer class="row soft"><span>{shown(summary)}; press a cell to choose its trials</span><span class="row push"><button type="button" onClick={save}>CSV</button>
             <PictureButtons name={fileOf(seen, "heat")} of={() => heatPicture(chart, cells, titleOf(seen, summary))} /></span></footer>

@@ -31,7 +31,8 @@ interface Plan { verb: Verb; on: Experiment[]; others: number; filter: string }
 /* What "all that match" means, for who reads the dialog. */
 function words(v: ListView, unticked: number): string {
     const said = [v.search && `a name with “${shown(v.search)}”`, v.states.length && `state ${v.states.join(" or ")}`,
-        v.owners.length && "the chosen owners", v.tree && shown(wordsOf(v.tree)), v.labels.length && `labels ${shown(v.labels.join(", "))}`].filter(Boolean);
+        v.owners.length && "the chosen owners", v.tree && shown(wordsOf(v.tree)), v.labels.length && `labels ${shown(v.labels.join(", "))}`,
+        v.only.length && "the chosen experiments"].filter(Boolean);
     const archived = { no: "not archived", only: "archived", too: "archived or not" }[v.archived];
     return `All that match${unticked ? `, but for ${unticked} unticked` : ""}: ${[...said, archived].join("; ")}.`;
 }
@@ -109,11 +110,13 @@ export interface BulkProps {
     ticked: Selection;
     total: number;
     clear: () => void;
+    /* Shows these and no others. */
+    only: (ids: number[]) => void;
     /* Is told of those that went wrong. */
     acted: (failed: number[]) => void;
 }
 
-export function Bulk({ view, ticked, total, clear, acted }: BulkProps) {
+export function Bulk({ view, ticked, total, clear, only, acted }: BulkProps) {
     const [plan, setPlan] = useState<Plan | null>(null), [busy, setBusy] = useState("");
     const stop = useRef<AbortController | null>(null), n = size(ticked, total);
     useEffect(() => () => stop.current?.abort(), []);
@@ -134,6 +137,7 @@ export function Bulk({ view, ticked, total, clear, acted }: BulkProps) {
     return <section class="row bulk-bar" aria-label="Selected experiments">
         <strong role="status">{busy || `${n.toLocaleString("en")} selected${isWhole ? ": all that match" : ""}`}</strong>
         {VERBS.map((v) => <button key={v} type="button" disabled={!!busy} onClick={() => void begin(v)}>{capital(v)}</button>)}
+        {!ticked.isAll && <button type="button" title="The list and its groups of just these; the address has them" onClick={() => only([...ticked.ids])}>Only these</button>}
         {!ticked.isAll && n > 1 && n <= SIDES_MOST && <a class="button" href={`/det/compare?e=${[...ticked.ids].sort((a, b) => a - b).join(",")}`}>Compare</a>}
         <button type="button" class="plain" onClick={() => { stop.current?.abort(); clear(); }}>Clear selection</button>
         {plan && <BulkDialog plan={plan} close={() => setPlan(null)} acted={acted} />}

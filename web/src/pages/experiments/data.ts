@@ -43,9 +43,12 @@ function orderOf(v: ListView): Query | null {
     return v.sort.length === 1 && sortBy ? { sortBy, orderBy: key.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC" } : null;
 }
 
+/* What matches is found by the search alone: a tree of conditions, or just these. */
+const isSearched = (v: ListView): boolean => v.tree !== null || v.only.length > 0;
+
 /* GetExperiments counts without looking at every row; the rest is for the search. */
 export function isPlain(v: ListView): boolean {
-    return !v.tree && !v.metrics.length && orderOf(v) !== null;
+    return !isSearched(v) && !v.metrics.length && orderOf(v) !== null;
 }
 
 export const formsetOf = (v: ListView, ...more: Parameters<typeof formset>[2] & object): string => formset(v, v.states.flatMap((s) => STATES[s]).map(bare), more);
@@ -97,7 +100,7 @@ export async function askAll(v: ListView, told: Told, signal: AbortSignal): Prom
     const all: Experiment[] = [];
     for (;;) {
         const after = all.at(-1)?.id ?? 0;
-        const experiments = v.tree ? (await search(formsetOf(v, asked("id", ">", after)), "id=asc", 0, ALL_PAGE, signal)).rows
+        const experiments = isSearched(v) ? (await search(formsetOf(v, asked("id", ">", after)), "id=asc", 0, ALL_PAGE, signal)).rows
             : (await call("GET /api/v1/experiments", { signal,
                 query: { ...filterOf(v), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", limit: ALL_PAGE, "experimentIdFilter.gt": after } })).experiments;
         all.push(...experiments);

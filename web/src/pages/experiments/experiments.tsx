@@ -6,7 +6,9 @@ import { fieldsOf } from "../../state/filter_tree";
 import { useLive } from "../../state/live";
 import { keepColumns, ownColumns } from "../../state/prefs";
 import { navigate, path, query } from "../../state/router";
+import { CHOSEN_MOST } from "../../ui/chosen";
 import { Choices } from "../../ui/choices";
+import { count } from "../../ui/format";
 import { isNarrow } from "../../ui/narrow";
 import "../../ui/parts.css";
 import { csv, saveAs } from "../../ui/save";
@@ -15,18 +17,20 @@ import { useSight } from "../../ui/virtual";
 import "./experiments.css";
 import { Bulk } from "./bulk";
 import { KINDS, shownColumns, type Shown } from "./columns";
-import { askRows, askSorted, filterOf, isPlain, type Stretch } from "./data";
+import { askRows, askSorted, filterOf, formsetOf, isPlain, type Stretch } from "./data";
 import type { Columns } from "./builder";
 import { Filters, NO_FILTERS } from "./filters";
 import { GroupChoice, GroupsPanel } from "./groups";
 import { namesOf } from "./hp";
 import { askMetricColumns } from "./metrics";
+import { runsOf } from "./search";
 import { NONE, tick, type Selection } from "./selection";
 import { rowPx, Table } from "./table";
 import { Problem } from "../problem";
 
 const LIVE_MS = 1000, SEARCH_MS = 3000, NAMES_MS = 30_000;
 const PAGE = 50;
+const FILTER_MOST = 3500; // of a request's 4,000 bytes, as it is sent
 
 /* The pages that the rows in sight lie on, as an offset and a limit. */
 function pagesOf(first: number, end: number): [number, number] {
@@ -50,6 +54,14 @@ function useSelection(filter: string): [Selection, (s: Selection) => void] {
     const [held, setHeld] = useState({ filter, ticked: NONE });
     // What was ticked under another filter is not in sight: nothing must happen to it.
     return [held.filter === filter ? held.ticked : NONE, (ticked) => setHeld({ filter, ticked })];
+}
+
+/* Neither the page's address nor the request has room for any number of them. */
+function showOnly(ids: number[]): void {
+    const only = ids.sort((a, b) => a - b), filter = formsetOf({ ...listView(query.value.toString()), only });
+    if (only.length > CHOSEN_MOST || encodeURIComponent(filter).length > FILTER_MOST)
+        toast(`${count(only.length, "experiment")}, of which ${runsOf(only).length} do not follow one another, are too many to be asked for: choose fewer, or use Conditions`, true);
+    else change({ only });
 }
 
 function ColumnChoice({ columns }: { columns: readonly Column[] }) {
@@ -104,7 +116,7 @@ function Empty({ view }: { view: ListView }) {
 
 export function ExperimentsPage() {
     const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps, view.metrics), box = useRef<HTMLDivElement>(null);
-    const filter = JSON.stringify([filterOf(view), view.tree]), key = `${filter} ${view.sort}`;
+    const filter = JSON.stringify([filterOf(view), view.tree, view.only]), key = `${filter} ${view.sort}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
     const sight = useSight(box, total, rowPx(isNarrow.value, columns.length));
     const offset = useComputed(() => pagesOf(sight.first.value, sight.end.value)[0]).value, limit = useComputed(() => pagesOf(sight.first.value, sight.end.value)[1]).value;
@@ -123,8 +135,8 @@ export function ExperimentsPage() {
         <Filters view={view} set={change} total={live.data ? got.total : null} names={names} />
         <Problem error={live.error} what="The experiments" />
         {unread && <p class="error" role="alert">The conditions in this address are left out: {unread}.</p>}
-        {view.group.length > 0 && <GroupsPanel view={view} />}
-        <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)}
+        {view.group.length > 0 && <GroupsPanel view={view} set={change} />}
+        <Bulk key={filter} view={view} ticked={ticked} total={got.total} clear={() => setTicked(NONE)} only={showOnly}
             acted={(failed) => { setTicked(tick(NONE, failed, true)); live.again(); }} />
         {live.data && !got.total && <Empty view={got.of} />}
         {!live.data && !live.error && <p class="soft">Asking…</p>}

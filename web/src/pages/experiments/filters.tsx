@@ -10,7 +10,7 @@ import { Builder, type Columns } from "./builder";
 const TYPED_MS = 250; // after the last key
 const SEEN_MS = 60_000;
 const ARCHIVED_WORDS: Record<Archived, string> = { no: "without archived", only: "only archived", too: "with archived" };
-export const NO_FILTERS: Partial<ListView> = { search: "", states: [], owners: [], labels: [], tree: null };
+export const NO_FILTERS: Partial<ListView> = { search: "", states: [], owners: [], labels: [], tree: null, only: [] };
 export type SetView = (change: Partial<ListView>) => void;
 
 /* What is typed goes into the address when the keys rest. */
@@ -58,6 +58,8 @@ export function Filters({ view, set, total, names }: { view: ListView; set: SetV
             {ARCHIVED.map((a) => <option key={a} value={a}>{ARCHIVED_WORDS[a]}</option>)}
         </select>
         <Builder tree={view.tree} names={names} set={(tree) => set({ tree })} />
+        {view.only.length > 0 && <span class="chip">only {count(view.only.length, "chosen experiment")}
+            <button type="button" class="plain" aria-label="Show those that were not chosen, too" onClick={() => set({ only: [] })}>×</button></span>}
         {isFiltered(view) && <button type="button" onClick={() => set(NO_FILTERS)}>Clear filters</button>}
         <span class="soft" role="status">{total === null ? "" : count(total, "experiment")}</span>
     </form>;

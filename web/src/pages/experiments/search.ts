@@ -9,6 +9,19 @@ const isColumn = (name: string): name is Column => COLUMNS.includes(name as Colu
 /* One of these, by a column. */
 const oneOf = (column: string, values: string[]): Asked => joined("or", ...values.map((v) => asked(column, "=", v)));
 
+/* Stretches of ids that follow one another. */
+export function runsOf(ids: readonly number[]): [number, number][] {
+    const runs: [number, number][] = [];
+    for (const id of [...ids].sort((a, b) => a - b)) {
+        const last = runs.at(-1);
+        if (last && id <= last[1] + 1) last[1] = id;
+        else runs.push([id, id]);
+    }
+    return runs;
+}
+
+const within = ([lo, hi]: [number, number]): Asked => (lo === hi ? asked("id", "=", lo) : joined("and", asked("id", ">=", lo), asked("id", "<=", hi)));
+
 /* All that the view asks for, the plain choices too. `states`: without their prefix. */
 export function formset(v: ListView, states: string[], more: Asked[] = []): string {
     const all: (Asked | null)[] = [
@@ -17,6 +30,7 @@ export function formset(v: ListView, states: string[], more: Asked[] = []): stri
         v.owners.length ? oneOf("user", v.owners.map(String)) : null,
         ...v.labels.map((l) => asked("tags", "=", l)),
         v.archived === "only" ? asked("archived", "=", "true") : null,
+        v.only.length ? joined("or", ...runsOf(v.only).map(within)) : null,
         requestOf(v.tree), ...more,
     ];
     return JSON.stringify({ filterGroup: joined("and", ...all.filter((a) => a !== null)), showArchived: v.archived !== "no" });
