@@ -1,15 +1,18 @@
 /* Addresses with a name, which the master keeps: a view is what is seen, its owner's alone or shown in a workspace. */
 import { signal } from "@preact/signals";
 import { call, type Messages } from "../api/client";
+import { limitOf } from "./part";
 
 export type View = Messages["View"];
 export interface Views { own: View[]; shown: View[]; more: number }
 /* What is told of one that is saved: 0 is no workspace. */
 export interface Words { name?: string; address?: string; workspaceId?: number }
 
-const MOST = 500, HERE = "http://here";
+const HERE = "http://here";
 /* Own ones, those of others, and how many of the latter are not listed. */
 export const views = signal<Views>({ own: [], shown: [], more: 0 });
+/* Whether all of them are asked for. */
+let areAll = false;
 
 /* Only pages of ours: nobody is led elsewhere by what is stored, nor in a circle. */
 export function isOurs(address: string): boolean {
@@ -23,8 +26,10 @@ export function viewsOf(list: View[], owner: number | undefined, total = list.le
     return { own: ours.filter((v) => v.userId === owner), shown: ours.filter((v) => v.userId !== owner), more: Math.max(0, total - list.length) };
 }
 
-export async function readViews(owner: number | undefined): Promise<void> {
-    const r = await call("GET /api/v1/views", { query: { limit: MOST } });
+/* `all`: from now on none is left out. */
+export async function readViews(owner: number | undefined, all = areAll): Promise<void> {
+    areAll = all;
+    const r = await call("GET /api/v1/views", { query: { limit: limitOf(all) } });
     views.value = viewsOf(r.views, owner, r.pagination.total);
 }
 
@@ -47,7 +52,7 @@ export const readView = async (viewId: string, signal: AbortSignal): Promise<Vie
 
 /* Where a view can be shown. */
 export async function readPlaces(): Promise<{ id: number; name: string }[]> {
-    return (await call("GET /api/v1/workspaces", { query: { sortBy: "SORT_BY_NAME", limit: MOST } })).workspaces.filter((w) => !w.archived);
+    return (await call("GET /api/v1/workspaces", { query: { sortBy: "SORT_BY_NAME", limit: limitOf(true) } })).workspaces.filter((w) => !w.archived);
 }
 
 /* The address of a view, which is short, whatever it holds. */

@@ -1,4 +1,5 @@
 /* A button that opens a list of things to tick; it closes on Escape and when the reader goes elsewhere. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import "./choices.css";
 import { shown } from "./name";
@@ -11,11 +12,13 @@ export interface ChoicesProps<T> {
     of: Choice<T>[];
     ticked: readonly T[];
     set: (ticked: T[]) => void;
+    /* Said below it. */
+    note?: ComponentChildren;
     /* When the list is opened. */
     onOpen?: () => void;
 }
 
-export function Choices<T extends string | number>({ name, summary, of, ticked, set, onOpen }: ChoicesProps<T>) {
+export function Choices<T extends string | number>({ name, summary, of, ticked, set, note, onOpen }: ChoicesProps<T>) {
     const ref = useRef<HTMLDetailsElement>(null);
     useEffect(() => {
         const close = (e: Event) => {
@@ -37,6 +40,7 @@ export function Choices<T extends string | number>({ name, summary, of, ticked, 
             {of.map((c) => <label key={c.value}><input type="checkbox" checked={c.isFixed || ticked.includes(c.value)} disabled={c.isFixed}
                 onChange={() => toggle(c.value)} /> <bdi>{shown(c.text)}</bdi></label>)}
             {!of.length && <p class="soft">There is none.</p>}
+            {note}
         </fieldset>
     </details>;
 }

@@ -6,6 +6,7 @@ import { changesOf, changeView, deleteView, isOurs, linkOf, ownNamed, readPlaces
 import { attempt } from "./attempt";
 import { confirm } from "./confirm";
 import { FormDialog } from "./dialog";
+import { count } from "./format";
 import { Name, shown } from "./name";
 import { toast } from "./toasts";
 
@@ -16,7 +17,7 @@ function here(): string {
     return text ? `${path.value}?${text}` : path.value;
 }
 
-const read = () => readViews(me.value?.id);
+const read = (all?: boolean) => readViews(me.value?.id, all);
 /* Whose it is, and where it is shown. */
 function placeOf(v: View): string {
     if (v.userId !== me.value?.id) return `${shown(v.username)}, in ${shown(v.workspaceName)}`;
@@ -85,7 +86,7 @@ export function Views() {
     const [open, setOpen] = useState<View | "new" | null>(null), { own, shown: others, more } = views.value;
     useEffect(() => {
         views.value = { own: [], shown: [], more: 0 }; // who was signed in before may have been somebody else
-        void read().catch(() => undefined); // that the master does not answer is told above
+        void read(false).catch(() => undefined); // that the master does not answer is told above
     }, []);
     return <nav class="views" aria-label="Views">
         <span class="soft">Views</span>
@@ -93,7 +94,7 @@ export function Views() {
         {others.length > 0 && <details class="view-others"><summary class="soft">Shown by others ({others.length + more})</summary>
             {others.map((v) => <Entry key={v.id} view={v} {...(me.value?.admin ? { change: () => setOpen(v) } : {})} />)}
             </details>}
-        {more > 0 && <span class="soft">{more} more: open them by their links</span>}
+        {more > 0 && <button type="button" class="plain" onClick={() => void attempt("Not read", () => read(true))}>Show {count(more, "more view")}</button>}
         {isOurs(path.value) && <button type="button" class="plain" onClick={() => setOpen("new")}>Save this view…</button>}
         {open === "new" && <Save close={() => setOpen(null)} />}
         {open && open !== "new" && <Change key={open.id} view={open} close={() => setOpen(null)} />}

@@ -1,6 +1,6 @@
 // Any two against any metric: cells with means as the trials have them, chosen there and in the table; dots by another metric; files; the address.
 import { readFileSync } from "node:fs";
-import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+import { api, check, create, exampleConfig, fitsIn, pictures, until, url } from "./harness.mjs";
 
 const NAME = "digits_random";
 
@@ -66,12 +66,36 @@ async function chooses(page, rows, trials) {
     check(ticked.sort().join() === rows[0][7].split(" ").sort().join(), `ticked: ${ticked}`);
 }
 
+/* On a small phone: each cell has room for a finger, a tap chooses its trials, and its words lie within the page. */
+async function small(page, n) {
+    await page.setViewportSize({ width: 320, height: 640 });
+    const heat = page.getByRole("region", { name: "Heat map" }), canvas = heat.getByRole("img", { name: `${n} trials in` }), chosen = () => new URL(page.url()).searchParams.get("t");
+    await fitsIn(page, "the heat map");
+    await canvas.scrollIntoViewIfNeeded();
+    const before = chosen(), box = await canvas.boundingBox();
+    await until(async () => {
+        for (let x = box.width - 20; x > 60; x -= 20) {
+            await canvas.click({ position: { x, y: box.height - 60 } });
+            if (chosen() !== before) return true;
+        }
+        return false;
+    }, "a cell to be tapped");
+    await heat.locator(".chart-tip").waitFor();
+    const tip = await heat.locator(".chart-tip").evaluate((e) => { const r = e.getBoundingClientRect(); return [r.left, r.right]; });
+    check(tip[0] >= 0 && tip[1] <= 320, `the words lie from ${tip}`);
+    await fitsIn(page, "the heat map with words");
+    await pictures(page, "experiment-heat-small");
+    await page.setViewportSize({ width: 1400, height: 1000 });
+}
+
 export default async function ({ page }) {
     const [id, trials] = await aSearch();
     await page.goto(`${url}/det/experiments/${id}/visualization/hp-heat-map`);
     await until(() => page.url().includes("tab=heat"), "the old address to open the heat map");
     await page.getByRole("region", { name: "Heat map" }).getByRole("img", { name: `${trials.length} trials in` }).waitFor();
     await chooses(page, await cells(page, trials), trials);
+    await page.getByRole("link", { name: "heat", exact: true }).click();
+    await small(page, trials.length);
     await page.getByRole("link", { name: "scatter", exact: true }).click();
     const scatter = page.getByRole("region", { name: "Scatter" });
     await scatter.getByRole("combobox", { name: "up" }).selectOption("training.loss.last");

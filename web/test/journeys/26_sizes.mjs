@@ -1,17 +1,10 @@
 // Each page on a small phone and on a large screen, in both themes: nothing lies beside the page, nothing but tables and charts scrolls.
-import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+import { api, check, create, exampleConfig, fitsIn, pictures, until, url } from "./harness.mjs";
 
 /* What lies beside experiments, with rows in its tables: on a small phone. */
 const OTHERS = { users: "/det/users", roles: "/det/users?tab=roles", tokens: "/det/tokens", models: "/det/models", model: "/det/models/small%20model", version: "/det/models/small%20model/versions/1",
     workspaces: "/det/workspaces", workspace: "/det/workspaces/1", project: "/det/projects/1", templates: "/det/templates", master: "/det/master", audit: "/det/master?tab=audit", log: "/det/master?tab=log", use: "/det/clusters/historical-usage" };
 const SIZES = { small: { width: 320, height: 640 }, large: { width: 3840, height: 2160 } };
-
-async function fitsIn(page, name) {
-    const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-    const who = wide > seen && await page.evaluate((w) => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > w + 1)
-        .slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join(" | "), seen);
-    check(wide <= seen, `${name} is ${wide} pixels wide in ${seen}: ${who}`);
-}
 
 /* A row is a card that is seen whole, whose cells say what they are, and as high as the list takes it to be. */
 async function areCards(page, name) {

@@ -40,6 +40,26 @@ async function move(page, id) {
     await row.getByText("open").waitFor();
 }
 
+/* As if there were hundreds more than the first: the page says so, and its link asks for all. */
+async function cut(page) {
+    const asked = [], is = (u) => u.pathname === "/api/v1/workspaces";
+    await page.route(is, async (route) => {
+        const limit = new URL(route.request().url()).searchParams.get("limit"), r = await route.fetch(), body = await r.json();
+        asked.push(limit);
+        if (limit !== "-1") body.pagination.total = 1204;
+        await route.fulfill({ response: r, json: body });
+    });
+    await page.goto(`${url}/det/workspaces`);
+    const said = page.getByText(/^The first \d+ of 1,204 workspaces are shown\./);
+    await said.waitFor();
+    await pictures(page, "workspaces-cut");
+    await page.getByRole("link", { name: "Show all" }).click();
+    await said.waitFor({ state: "detached" });
+    check(page.url().endsWith("/det/workspaces?all=1") && asked.includes("500") && asked.at(-1) === "-1", `${page.url()}: ${asked}`);
+    await page.getByRole("row", { name: "the lab" }).waitFor();
+    await page.unroute(is);
+}
+
 async function templates(page) {
     for (const key of ["g", "t"]) await page.keyboard.press(key);
     await page.getByRole("button", { name: "New template…" }).click();
@@ -72,6 +92,7 @@ export default async function ({ page }) {
     const id = await create(paused, null, false);
     await places(page);
     await move(page, id);
+    await cut(page);
     await templates(page);
     check(await page.locator("main :is(i, b, img, script)").count() === 0, "a name became an element");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment, "it");

@@ -88,6 +88,14 @@ async function signedIn(browser, theme) {
     return page;
 }
 
+/* Nothing lies beside the page. */
+export async function fitsIn(page, name) {
+    const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    const who = wide > seen && await page.evaluate((w) => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > w + 1)
+        .slice(0, 5).map((e) => e.outerHTML.slice(0, 120)).join(" | "), seen);
+    check(wide <= seen, `${name} is ${wide} pixels wide in ${seen}: ${who}`);
+}
+
 /* No violation on the page as it is, and nothing in its console. */
 export async function seemly(page) {
     await page.evaluate(AXE);

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare/data";
+import { limitOf, partOf, wholeAddress } from "../../src/state/part";
 import { changesOf, isOurs, viewsOf, type View } from "../../src/state/views";
+import { Cut, cutText } from "../../src/ui/cut";
 
 test("what is compared is its address and back", () => {
     const v = compareView("?e=3,1&t=9,7&all=1&m=validation.accuracy&y=log");
@@ -30,4 +32,17 @@ test("views lead to pages of ours only", () => {
     assert.deepEqual([own.map((v) => v.id), shown.map((v) => v.id), more], [[1], [2], 7]);
     assert.deepEqual(changesOf(view(1, 7, "/det/a"), { name: "v", address: "/det/b", workspaceId: 1 }), { address: "/det/b" });
     assert.deepEqual(changesOf(view(1, 7, "/det/a"), { workspaceId: 0 }), { workspaceId: 0 });
+});
+
+test("a list that is cut says so, and where all of it is; one that is whole says nothing", () => {
+    const part = partOf(Array(500).fill(0), { total: 1204 });
+    assert.equal(cutText(part, "workspace"), "The first 500 of 1,204 workspaces are shown.");
+    assert.deepEqual([cutText(partOf([1, 2], { total: 2 }), "user"), cutText(partOf([1, 2], null), "user"), cutText(partOf([], { total: 0 }), "user")], ["", "", ""]);
+    assert.equal(partOf([1, 2], { total: 1 }).total, 2); // one was made just now
+    assert.deepEqual([limitOf(false), limitOf(true)], [500, -1]);
+    assert.equal(wholeAddress("/det/users", new URLSearchParams("tab=groups&x=%26")), "/det/users?tab=groups&x=%26&all=1");
+    assert.equal(wholeAddress("/det/users", new URLSearchParams("all=0")), "/det/users?all=1");
+    assert.equal(Cut({ part: null, one: "user" }), null);
+    const [text, , link] = (Cut({ part, one: "user", href: "/det/users?all=1" }) as unknown as { props: { children: [string, string, { props: { href: string; children: string } }] } }).props.children;
+    assert.deepEqual([text, link.props.href, link.props.children], ["The first 500 of 1,204 users are shown.", "/det/users?all=1", "The list of all users"]);
 });

@@ -3,7 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { ARCHIVED, isFiltered, STATE_GROUPS, type Archived, type ListView } from "../../state/list_address";
 import { useLive } from "../../state/live";
+import { limitOf, partOf } from "../../state/part";
 import { Choices } from "../../ui/choices";
+import { Cut } from "../../ui/cut";
 import { count } from "../../ui/format";
 import { Builder, type Columns } from "./builder";
 
@@ -31,12 +33,16 @@ function summary(texts: string[], none: string): string {
 }
 
 function Owners({ view, set }: { view: ListView; set: SetView }) {
-    const ask = async (signal: AbortSignal) => (await call("GET /api/v1/users", { query: { limit: 1000 }, signal })).users ?? [];
+    const ask = async (signal: AbortSignal) => {
+        const r = await call("GET /api/v1/users", { query: { limit: limitOf(false) }, signal });
+        return partOf(r.users ?? [], r.pagination);
+    };
     const users = useLive("users", "", ask, () => SEEN_MS);
-    const of = (users.data ?? []).map((u) => ({ value: u.id, text: u.displayName || u.username }));
+    const known = (users.data?.rows ?? []).map((u) => ({ value: u.id, text: u.displayName || u.username }));
+    const of = [...view.owners.filter((id) => !known.some((u) => u.value === id)).map((id) => ({ value: id, text: `user ${id}` })), ...known];
     const nameOf = (id: number) => of.find((u) => u.value === id)?.text ?? `user ${id}`;
     return <Choices name="Owner" summary={summary(view.owners.map(nameOf), "any")} of={of} ticked={view.owners}
-        set={(owners) => set({ owners })} />;
+        set={(owners) => set({ owners })} note={<Cut part={users.data} one="user" href="/det/users?all=1" />} />;
 }
 
 /* One that the address names is offered although nothing has it any more. */

@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
@@ -19,7 +21,7 @@ export function membersChange(was: readonly number[], is: readonly number[]): { 
 
 function GroupDialog({ group, close, again }: { group: Group | null; close: () => void; again: () => void }) {
     const was = group?.users.map((u) => u.id) ?? [], [name, setName] = useState(group?.name ?? ""), [is, setIs] = useState(was);
-    const users = useLive("users", "", askUsers, () => null);
+    const users = useLive("users", "", (signal) => askUsers(true, signal), () => null);
     const save = async () => {
         if (!group) await call("POST /api/v1/groups", { body: { name, addUsers: is } });
         else await call("PUT /api/v1/groups/{groupId}", { path: { groupId: group.groupId }, body: { groupId: group.groupId, ...(name !== group.name ? { name } : {}), ...membersChange(was, is) } });
@@ -27,7 +29,7 @@ function GroupDialog({ group, close, again }: { group: Group | null; close: () =
     };
     return <FormDialog title={group ? `Edit group ${shown(group.name)}` : "New group"} button={group ? "Save" : "Create"} save={save} close={close}>
         <label>Name <input value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
-        <fieldset class="choices"><legend>Who is in it</legend>{(users.data ?? []).map((u) => <label key={u.id} class="tick"><input type="checkbox" checked={is.includes(u.id)}
+        <fieldset class="choices"><legend>Who is in it</legend>{(users.data?.rows ?? []).map((u) => <label key={u.id} class="tick"><input type="checkbox" checked={is.includes(u.id)}
             onChange={() => setIs(is.includes(u.id) ? is.filter((id) => id !== u.id) : [...is, u.id])} /> <Name text={calledBy(u)} /></label>)}</fieldset>
     </FormDialog>;
 }
@@ -39,12 +41,13 @@ async function remove(g: Group, again: () => void): Promise<void> {
 }
 
 export function Groups() {
-    const live = useLive("groups", "", askGroups, () => LIVE_MS), [open, setOpen] = useState<Group | "new" | null>(null);
+    const live = useLive("groups", String(isWhole()), (signal) => askGroups(isWhole(), signal), () => LIVE_MS), [open, setOpen] = useState<Group | "new" | null>(null);
     return <>
-        <div class="head"><span class="soft">{count(live.data?.length ?? 0, "group")}</span>
+        <div class="head"><span class="soft">{count(live.data?.total ?? 0, "group")}</span>
             <span class="row push"><button type="button" title="det user-group create NAME" onClick={() => setOpen("new")}>New group…</button></span></div>
         <Problem error={live.error} what="The groups" />
-        {live.data && <Grid name="Groups" rows={live.data} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
+        <Cut part={live.data} one="group" />
+        {live.data && <Grid name="Groups" rows={live.data.rows} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
             { head: "group", cell: (g) => <Name text={g.name} /> },
             { head: "who is in it", cell: (g) => <Name text={g.users.map((u) => u.username).join(", ") || "nobody"} /> },
             { head: "", cell: (g) => <><button type="button" onClick={() => setOpen(g)}>Edit…</button><button type="button" onClick={() => void remove(g, live.again)}>Delete</button></> },

@@ -1,27 +1,39 @@
 /* Users, groups and roles, as they are asked of the master. */
 import { call, type Messages } from "../../api/client";
+import { limitOf, partOf, type Part } from "../../state/part";
 
 export type User = Messages["user.v1.User"];
 export type Group = Messages["group.v1.GroupDetails"];
 export type Role = Messages["rbac.v1.Role"];
-export const LIVE_MS = 5000, MOST = 500;
+export const LIVE_MS = 5000;
+const MOST = 500; // of groups and roles the master gives no more at once
 
 export const calledBy = (u: User): string => (u.displayName ? `${u.username} (${u.displayName})` : u.username);
 
-export async function askUsers(signal?: AbortSignal): Promise<User[]> {
-    return (await call("GET /api/v1/users", { query: { sortBy: "SORT_BY_USER_NAME", orderBy: "ORDER_BY_ASC", limit: MOST }, ...(signal ? { signal } : {}) })).users;
+export async function askUsers(isWhole: boolean, signal: AbortSignal): Promise<Part<User>> {
+    const r = await call("GET /api/v1/users", { query: { sortBy: "SORT_BY_USER_NAME", orderBy: "ORDER_BY_ASC", limit: limitOf(isWhole) }, signal });
+    return partOf(r.users ?? [], r.pagination);
 }
 
 /* Each group with who is in it. */
-export async function askGroups(signal: AbortSignal): Promise<Group[]> {
-    const { groups } = await call("POST /api/v1/groups/search", { body: { limit: MOST }, signal });
-    return Promise.all(groups.map(async ({ group }) =>
-        (await call("GET /api/v1/groups/{groupId}", { path: { groupId: group.groupId }, signal })).group));
+export async function askGroups(isWhole: boolean, signal: AbortSignal): Promise<Part<Group>> {
+    const ids: number[] = [];
+    for (;;) {
+        const { groups, pagination } = await call("POST /api/v1/groups/search", { body: { limit: MOST, offset: ids.length }, signal });
+        ids.push(...groups.map(({ group }) => group.groupId));
+        if (isWhole && groups.length && ids.length < (pagination.total ?? 0)) continue;
+        const rows = await Promise.all(ids.map(async (groupId) => (await call("GET /api/v1/groups/{groupId}", { path: { groupId }, signal })).group));
+        return partOf(rows, pagination);
+    }
 }
 
 /* Who has which role where. workspace null: in the whole cluster. */
 export interface Grant { role: Role; who: string; userId: number; groupId: number; workspace: number | null; where: string }
-export interface RolesNow { roles: Role[]; grants: Grant[]; users: User[]; groups: Group[]; workspaces: { id: number; name: string }[] }
+export interface RolesNow {
+    roles: Role[]; grants: Grant[]; users: User[]; groups: Group[]; workspaces: { id: number; name: string }[];
+    /* Of which not all are known here. */
+    cut: { one: string; part: Part<unknown> }[];
+}
 
 type RoleRow = Messages["rbac.v1.RoleWithAssignments"];
 
@@ -36,12 +48,13 @@ export function grantsOf(row: RoleRow, now: Pick<RolesNow, "users" | "groups" | 
     ];
 }
 
-export async function askRoles(signal: AbortSignal): Promise<RolesNow> {
-    const [{ roles }, users, groups, { workspaces }] = await Promise.all([call("POST /api/v1/roles/search", { body: { limit: MOST }, signal }), askUsers(signal), askGroups(signal),
-        call("GET /api/v1/workspaces", { query: { limit: MOST }, signal })]);
+export async function askRoles(isWhole: boolean, signal: AbortSignal): Promise<RolesNow> {
+    const [{ roles }, users, groups, places] = await Promise.all([call("POST /api/v1/roles/search", { body: { limit: MOST }, signal }), askUsers(isWhole, signal), askGroups(isWhole, signal),
+        call("GET /api/v1/workspaces", { query: { limit: limitOf(isWhole) }, signal })]);
     const rows = (await call("POST /api/v1/roles/search/by-ids", { body: { roleIds: roles.map((r) => r.roleId) }, signal })).roles;
-    const known = { users, groups, workspaces };
-    return { ...known, roles, grants: rows.flatMap((r) => grantsOf(r, known)) };
+    const known = { users: users.rows, groups: groups.rows, workspaces: places.workspaces };
+    const cut = [{ one: "user", part: users }, { one: "group", part: groups }, { one: "workspace", part: partOf(places.workspaces, places.pagination) }];
+    return { ...known, roles, grants: rows.flatMap((r) => grantsOf(r, known)), cut };
 }
 
 /* As one assignment of a role is sent, to give it or to take it away. */

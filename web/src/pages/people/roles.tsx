@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
@@ -42,11 +44,12 @@ async function take(g: Grant, again: () => void): Promise<void> {
 }
 
 export function Roles() {
-    const live = useLive("roles", "", askRoles, () => LIVE_MS), [isGiving, setGiving] = useState(false), now = live.data;
+    const live = useLive("roles", String(isWhole()), (signal) => askRoles(isWhole(), signal), () => LIVE_MS), [isGiving, setGiving] = useState(false), now = live.data;
     return <>
         <div class="head"><span class="soft">{count(now?.grants.length ?? 0, "role")} given</span>
             <span class="row push"><button type="button" title="det rbac assign-role ROLE" disabled={!now} onClick={() => setGiving(true)}>Give a role…</button></span></div>
         <Problem error={live.error} what="The roles" />
+        {now?.cut.map(({ one, part }) => <Cut key={one} part={part} one={one} />)}
         {now && <Grid name="Roles given" rows={now.grants} keyOf={(g) => `${g.role.roleId} ${g.userId} ${g.groupId} ${g.workspace}`} none="No role is given to anybody: owners and administrators act." columns={[
             { head: "who", cell: (g) => <Name text={g.who} /> }, { head: "role", cell: (g) => <Name text={g.role.name} /> }, { head: "where", cell: (g) => <Name text={g.where} /> },
             { head: "", cell: (g) => <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },

@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole, limitOf, partOf } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
@@ -11,7 +13,7 @@ import { Name, shown } from "../../ui/name";
 import { ago, full } from "../../ui/time";
 import { toast } from "../../ui/toasts";
 import { Problem } from "../problem";
-import { LIVE_MS, MOST } from "./people_data";
+import { LIVE_MS } from "./people_data";
 
 type Token = Messages["tokens.v1.TokenInfo"];
 const DAYS_FIRST = 30;
@@ -47,14 +49,15 @@ const stateOf = (t: Token): string => (t.revokedAt ? "revoked" : t.active ? "goo
 
 export function TokensPage() {
     const [isAll, setAll] = useState(false), [isMaking, setMaking] = useState(false), [text, setText] = useState("");
-    const live = useLive("tokens", String(isAll), (signal) => call("GET /api/v1/tokens", { query: { showInactive: isAll, orderBy: "ORDER_BY_DESC", limit: MOST }, signal }), () => LIVE_MS);
-    const tokens = live.data?.tokenInfo ?? [];
+    const live = useLive("tokens", `${isAll} ${isWhole()}`, (signal) => call("GET /api/v1/tokens", { query: { showInactive: isAll, orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => LIVE_MS);
+    const tokens = live.data?.tokenInfo ?? [], part = live.data && partOf(tokens, live.data.pagination);
     return <>
-        <div class="head"><h1>Tokens</h1><span class="soft">{count(tokens.length, "token")}</span>
+        <div class="head"><h1>Tokens</h1><span class="soft">{count(part?.total ?? 0, "token")}</span>
             <label class="quiet"><input type="checkbox" checked={isAll} onChange={(e) => setAll(e.currentTarget.checked)} /> those that ended, too</label>
             <span class="row push"><button type="button" title="det token create" onClick={() => setMaking(true)}>New token…</button></span></div>
         {text && <Made text={text} done={() => setText("")} />}
         <Problem error={live.error} what="The tokens" />
+        <Cut part={part} one="token" />
         {live.data && <Grid name="Tokens" rows={tokens} keyOf={(t) => t.id} none="There is no token." columns={[
             { head: "what it is for", cell: (t) => <Name text={t.description || "not said"} /> }, { head: "of", cell: (t) => <Name text={t.username} /> },
             { head: "state", cell: stateOf }, { head: "made", cell: (t) => <span title={full(t.createdAt)}>{ago(t.createdAt, Date.now())}</span> },

@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
@@ -34,15 +36,16 @@ function Dialog({ open, close, again }: { open: Open | null; close: () => void; 
 }
 
 function Users() {
-    const live = useLive("users", "", askUsers, () => LIVE_MS), [open, setOpen] = useState<Open | null>(null), [search, setSearch] = useState("");
-    const all = live.data ?? [], found = all.filter((u) => `${u.username} ${u.displayName}`.toLowerCase().includes(search.toLowerCase()));
+    const live = useLive("users", String(isWhole()), (signal) => askUsers(isWhole(), signal), () => LIVE_MS), [open, setOpen] = useState<Open | null>(null), [search, setSearch] = useState("");
+    const all = live.data?.rows ?? [], found = all.filter((u) => `${u.username} ${u.displayName}`.toLowerCase().includes(search.toLowerCase()));
     return <>
         <div class="head"><label class="quiet">Search <input type="search" value={search} onInput={(e) => setSearch(e.currentTarget.value)} /></label>
             <span class="soft">{count(found.length, "user")}</span>
             <span class="row push"><button type="button" title="det user create NAME" onClick={() => setOpen({ what: "new", user: null })}>New user…</button></span></div>
         <Problem error={live.error} what="The users" />
+        <Cut part={live.data} one="user" />
         {live.data && <Grid name="Users" rows={found} keyOf={(u) => u.id} none="No user fits." columns={[
-            { head: "user", cell: (u) => <Name text={u.username} /> },
+            { head: "user", cell: (u) => <a href={`/det/experiments?owner=${u.id}`} title="What they submitted"><Name text={u.username} /></a> },
             { head: "shown as", cell: (u) => u.displayName && <Name text={u.displayName} /> },
             { head: "may", cell: (u) => (u.admin ? "administrator" : "user") },
             { head: "state", cell: (u) => (u.active ? "active" : "deactivated") },

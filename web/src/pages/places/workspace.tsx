@@ -2,7 +2,9 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
+import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { Grid } from "../../ui/grid";
 import { Name } from "../../ui/name";
@@ -40,15 +42,16 @@ function Members({ id }: { id: string }) {
 }
 
 export function WorkspacePage({ id = "" }: Record<string, string>) {
-    const live = useLive(`workspace ${id}`, "", async (signal) => {
-        const [{ workspace }, projects] = await Promise.all([call("GET /api/v1/workspaces/{id}", { path: { id }, signal }), askProjects(id, signal)]);
+    const live = useLive(`workspace ${id}`, String(isWhole()), async (signal) => {
+        const [{ workspace }, projects] = await Promise.all([call("GET /api/v1/workspaces/{id}", { path: { id }, signal }), askProjects(id, isWhole(), signal)]);
         return { workspace, projects };
     }, () => LIVE_MS), [isMaking, setMaking] = useState(false), w = live.data?.workspace;
     return <>
         <div class="head"><h1>{w ? <Name text={w.name} /> : `Workspace ${id}`}</h1>{w?.archived && <span class="chip">archived</span>}<a href="/det/workspaces">all workspaces</a>
             <span class="row push"><button type="button" disabled={!w || w.immutable || w.archived} title="det project create WORKSPACE NAME" onClick={() => setMaking(true)}>New project…</button></span></div>
         <Problem error={live.error} what="The workspace" />
-        {live.data && <Grid name="Projects" rows={live.data.projects} keyOf={(p) => p.id} none="It has no project yet." columns={[
+        <Cut part={live.data?.projects ?? null} one="project" />
+        {live.data && <Grid name="Projects" rows={live.data.projects.rows} keyOf={(p) => p.id} none="It has no project yet." columns={[
             { head: "project", cell: (p) => <a href={`/det/projects/${p.id}`}><Name text={p.name} /></a> }, { head: "description", cell: (p) => p.description && <Name text={p.description} /> },
             { head: "experiments", cell: (p) => p.numExperiments }, { head: "active", cell: (p) => p.numActiveExperiments },
             { head: "last started", cell: (p) => <span title={full(p.lastExperimentStartedAt)}>{ago(p.lastExperimentStartedAt, Date.now())}</span> },

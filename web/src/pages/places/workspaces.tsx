@@ -2,8 +2,10 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole } from "../../state/part";
 import { navigate } from "../../state/router";
 import { attempt } from "../../ui/attempt";
+import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
@@ -26,12 +28,13 @@ async function setArchived(w: Workspace, again: () => void): Promise<void> {
 }
 
 export function WorkspacesPage() {
-    const live = useLive("workspaces", "", askWorkspaces, () => LIVE_MS), [isMaking, setMaking] = useState(false);
+    const live = useLive("workspaces", String(isWhole()), (signal) => askWorkspaces(isWhole(), signal), () => LIVE_MS), [isMaking, setMaking] = useState(false);
     return <>
-        <div class="head"><h1>Workspaces</h1><span class="soft">{count(live.data?.length ?? 0, "workspace")}</span>
+        <div class="head"><h1>Workspaces</h1><span class="soft">{count(live.data?.total ?? 0, "workspace")}</span>
             <span class="row push"><button type="button" title="det workspace create NAME" onClick={() => setMaking(true)}>New workspace…</button></span></div>
         <Problem error={live.error} what="The workspaces" />
-        {live.data && <Grid name="Workspaces" rows={live.data} keyOf={(w) => w.id} none="There is none." columns={[
+        <Cut part={live.data} one="workspace" />
+        {live.data && <Grid name="Workspaces" rows={live.data.rows} keyOf={(w) => w.id} none="There is none." columns={[
             { head: "workspace", cell: (w) => <a href={`/det/workspaces/${w.id}`}><Name text={w.name} /></a> },
             { head: "projects", cell: (w) => w.numProjects }, { head: "experiments", cell: (w) => w.numExperiments }, { head: "owner", cell: (w) => <Name text={w.username} /> },
             { head: "state", cell: (w) => (w.archived ? "archived" : "open") },

@@ -3,9 +3,11 @@ import { useState } from "preact/hooks";
 import { parse, stringify } from "yaml";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole, limitOf, partOf } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { Yaml } from "../../ui/editor";
+import { Cut } from "../../ui/cut";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
@@ -14,7 +16,7 @@ import { toast } from "../../ui/toasts";
 import { Problem } from "../problem";
 
 type Template = Messages["template.v1.Template"];
-const LIVE_MS = 5000, MOST = 500, BEGIN = "resources:\n  slots_per_trial: 1\n";
+const LIVE_MS = 5000, BEGIN = "resources:\n  slots_per_trial: 1\n";
 
 /* What a text says; a mistake in it is told at its line. */
 export function configOf(text: string): Record<string, unknown> {
@@ -54,17 +56,21 @@ async function remove(t: Template, again: () => void): Promise<void> {
 
 export function TemplatesPage() {
     const [open, setOpen] = useState<Template | "new" | null>(null);
-    const live = useLive("all templates", "", async (signal) => (await call("GET /api/v1/templates", { query: { limit: MOST }, signal })).templates, () => LIVE_MS);
+    const live = useLive("all templates", String(isWhole()), async (signal) => {
+        const r = await call("GET /api/v1/templates", { query: { limit: limitOf(isWhole()) }, signal });
+        return partOf(r.templates, r.pagination);
+    }, () => LIVE_MS);
     const done = () => {
         setOpen(null);
         live.again();
     };
     return <>
-        <div class="head"><h1>Templates</h1><span class="soft">{count(live.data?.length ?? 0, "template")}</span>
+        <div class="head"><h1>Templates</h1><span class="soft">{count(live.data?.total ?? 0, "template")}</span>
             <span class="row push"><button type="button" title="det template create NAME FILE" onClick={() => setOpen("new")}>New template…</button></span></div>
         <Problem error={live.error} what="The templates" />
         {open && <Writing key={open === "new" ? "" : open.name} template={open === "new" ? null : open} done={done} />}
-        {live.data && <Grid name="Templates" rows={live.data} keyOf={(t) => t.name} none="There is no template yet." columns={[
+        <Cut part={live.data} one="template" />
+        {live.data && <Grid name="Templates" rows={live.data.rows} keyOf={(t) => t.name} none="There is no template yet." columns={[
             { head: "template", cell: (t) => <Name text={t.name} /> }, { head: "sets", cell: (t) => <Name text={Object.keys(t.config).join(", ") || "nothing"} /> },
             { head: "", cell: (t) => <><button type="button" onClick={() => setOpen(t)}>Edit…</button><button type="button" onClick={() => void remove(t, live.again)}>Delete</button></> },
         ]} />}
