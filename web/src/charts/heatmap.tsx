@@ -100,7 +100,7 @@ function key(pen: Pen, w: number, p: HeatShape, g: Grid, left: number): void {
 }
 
 function names(pen: Pen, p: HeatShape, g: Grid, at: Place): void {
-    const bottom = at.top + g.ys.length * at.high, every = Math.ceil(52 / at.wide);
+    const bottom = at.top + g.ys.length * at.high, every = Math.ceil(60 / at.wide);
     pen.fillStyle = cssColour("--soft");
     pen.textAlign = "end";
     g.ys.forEach((b, i) => pen.fillText(cut(b.label, at.left - 10), at.left - 6, boxOf(g, at, 0, i)[1] + at.high / 2 + 4));
@@ -112,12 +112,12 @@ function names(pen: Pen, p: HeatShape, g: Grid, at: Place): void {
 }
 
 function border(pen: Pen, [x, y]: [number, number], at: Place, colour: string, thick: number): void {
-    pen.strokeStyle = cssColour(colour);
+    pen.strokeStyle = colour;
     pen.lineWidth = thick;
     pen.strokeRect(x + thick / 2 + GAP, y + thick / 2 + GAP, at.wide - thick - 2 * GAP, at.high - thick - 2 * GAP);
 }
 
-/* A chosen cell has a dot beside its border: not the colour alone tells. */
+/* A chosen cell has a dot within its border: not the colour alone tells. */
 function drawCell(pen: Pen, c: Cell, p: HeatShape, g: Grid, at: Place): void {
     const [x, y] = boxOf(g, at, c.x, c.y), part = lightness(g, c.spread.mean, p.smallerIsBetter), dark = isDark.value;
     const isChosen = c.ids.some((id) => p.chosen.includes(id));
@@ -125,9 +125,10 @@ function drawCell(pen: Pen, c: Cell, p: HeatShape, g: Grid, at: Place): void {
     pen.fillRect(x + GAP, y + GAP, at.wide - 2 * GAP, at.high - 2 * GAP);
     pen.fillStyle = onHeat(part, dark);
     pen.textAlign = "center";
-    if (at.wide >= TEXT_LEAST) pen.fillText(`${isChosen ? "● " : ""}${c.spread.n ? number(c.spread.mean, 3) : "none"}`, x + at.wide / 2, y + at.high / 2 + 4);
+    const mean = at.wide >= TEXT_LEAST ? (c.spread.n ? number(c.spread.mean, 3) : "none") : "";
+    if (isChosen || mean) pen.fillText([isChosen && "●", mean].filter(Boolean).join(" "), x + at.wide / 2, y + at.high / 2 + 4);
     pen.textAlign = "start";
-    if (isChosen) border(pen, [x, y], at, "--accent", 3);
+    if (isChosen) border(pen, [x, y], at, cssColour("--accent"), 3);
 }
 
 function drawHeat(pen: Pen, w: number, p: HeatShape, g: Grid): void {
@@ -142,7 +143,7 @@ export function heatLayers(p: HeatShape, g: Grid): Layers<Pen> {
     const cell = p.hover === null ? undefined : g.cells.find((c) => c.ids.includes(p.hover!));
     const front = (pen: Pen, w: number) => {
         const at = placeOf(g, w);
-        if (cell) border(pen, boxOf(g, at, cell.x, cell.y), at, "--text", 2);
+        if (cell) border(pen, boxOf(g, at, cell.x, cell.y), at, onHeat(lightness(g, cell.spread.mean, p.smallerIsBetter), isDark.value), 2);
     };
     return { of: [g, p.x, p.y, p.by, p.smallerIsBetter, ...p.chosen], behind: (pen, w) => drawHeat(pen, w, p, g), front };
 }

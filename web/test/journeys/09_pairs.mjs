@@ -71,7 +71,8 @@ async function small(page, n) {
     await page.setViewportSize({ width: 320, height: 640 });
     const heat = page.getByRole("region", { name: "Heat map" }), canvas = heat.getByRole("img", { name: `${n} trials in` }), chosen = () => new URL(page.url()).searchParams.get("t");
     await fitsIn(page, "the heat map");
-    await canvas.scrollIntoViewIfNeeded();
+    await heat.scrollIntoViewIfNeeded();
+    await pictures(page, "experiment-heat-small");
     const before = chosen(), box = await canvas.boundingBox();
     await until(async () => {
         for (let x = box.width - 20; x > 60; x -= 20) {
@@ -84,7 +85,7 @@ async function small(page, n) {
     const tip = await heat.locator(".chart-tip").evaluate((e) => { const r = e.getBoundingClientRect(); return [r.left, r.right]; });
     check(tip[0] >= 0 && tip[1] <= 320, `the words lie from ${tip}`);
     await fitsIn(page, "the heat map with words");
-    await pictures(page, "experiment-heat-small");
+    await pictures(page, "experiment-heat-small-tapped");
     await page.setViewportSize({ width: 1400, height: 1000 });
 }
 
