@@ -16,6 +16,7 @@ export interface CanvasProps extends Layers<Pen> {
     /* Also while a button is held, wherever the pointer is. */
     onMove?: (x: number, y: number) => void;
     onUp?: (x: number, y: number) => void;
+    /* A finger that is lifted does not leave: what it pointed at stays to be read. One that scrolls the page does. */
     onLeave?: () => void;
 }
 
@@ -54,7 +55,8 @@ export function Canvas(props: CanvasProps) {
             onPointerDown={(e) => { ref.current!.setPointerCapture(e.pointerId); props.onDown?.(...at(e)); }}
             onPointerMove={(e) => props.onMove?.(...at(e))}
             onPointerUp={(e) => props.onUp?.(...at(e))}
-            onPointerLeave={() => props.onLeave?.()} />
+            onPointerCancel={() => props.onLeave?.()}
+            onPointerLeave={(e) => { if (e.pointerType !== "touch") props.onLeave?.(); }} />
         {props.front && <canvas ref={front} class="canvas-front" aria-hidden="true" />}
     </div>;
 }

@@ -83,6 +83,12 @@ function cut(text: string, px: number): string {
     return clear.length > most ? `${clear.slice(0, most - 1)}…` : clear;
 }
 
+/* Of a part of an axis that has no room for both its ends, the lower one. */
+export function brief(label: string, px: number): string {
+    const [lower, upper] = shown(label).split(" … "), text = `${lower} …`;
+    return upper === undefined || 7 * shown(label).length <= px || 7 * text.length > px ? cut(label, px) : text;
+}
+
 /* What the lightness means: from the least to the greatest mean. */
 function key(pen: Pen, w: number, p: HeatShape, g: Grid, left: number): void {
     const wide = Math.min(240, w - left - RIGHT) / STEPS, dark = isDark.value;
@@ -103,9 +109,9 @@ function names(pen: Pen, p: HeatShape, g: Grid, at: Place): void {
     const bottom = at.top + g.ys.length * at.high, every = Math.ceil(60 / at.wide);
     pen.fillStyle = cssColour("--soft");
     pen.textAlign = "end";
-    g.ys.forEach((b, i) => pen.fillText(cut(b.label, at.left - 10), at.left - 6, boxOf(g, at, 0, i)[1] + at.high / 2 + 4));
+    g.ys.forEach((b, i) => pen.fillText(brief(b.label, at.left - 10), at.left - 6, boxOf(g, at, 0, i)[1] + at.high / 2 + 4));
     pen.textAlign = "center";
-    g.xs.forEach((b, i) => { if (i % every === 0) pen.fillText(cut(b.label, at.wide * every - 6), at.left + (i + 0.5) * at.wide, bottom + 15); });
+    g.xs.forEach((b, i) => { if (i % every === 0) pen.fillText(brief(b.label, at.wide * every - 6), at.left + (i + 0.5) * at.wide, bottom + 15); });
     pen.fillText(cut(`${p.x.name} →`, at.wide * g.xs.length), at.left + (at.wide * g.xs.length) / 2, bottom + 32);
     pen.textAlign = "start";
     pen.fillText(cut(`↑ ${p.y.name}`, at.left + at.wide * g.xs.length), 2, at.top - 6);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axis } from "../../src/charts/axes";
-import { gridOf, heatLayers, leastOf } from "../../src/charts/heatmap";
+import { brief, gridOf, heatLayers, leastOf } from "../../src/charts/heatmap";
 import { Painter, type Layers } from "../../src/charts/layers";
 import { parallelLayers, type Row } from "../../src/charts/parallel";
 import type { Pen } from "../../src/charts/pen";
@@ -60,5 +60,7 @@ for (const [name, { of }] of Object.entries(CHARTS))
 
 test("a map has room for a finger in each cell; words beside a point stay within the chart", () => {
     assert.ok(leastOf(grid) >= 24 * grid.xs.length + 56 && leastOf({ ...grid, xs: [] }) < 100);
+    assert.deepEqual([200, 60, 30].map((px) => brief("0.004 … 0.0057", px)), ["0.004 … 0.0057", "0.004 …", "0.0…"]);
+    assert.deepEqual([brief("relu", 70), brief("a long name", 40)], ["relu", "a lo…"]);
     assert.deepEqual([leftOf(0, 300), leftOf(150, 300), leftOf(310, 300), leftOf(-5, 300), leftOf(5, 0)], [0, 50, 100, 0, 50]);
 });
