@@ -5,6 +5,7 @@ import { call } from "../../api/client";
 import { importance } from "../../charts/importance";
 import { colourOf } from "../../charts/palette";
 import { useLive } from "../../state/live";
+import { isWhole, limitOf } from "../../state/part";
 import { Choices } from "../../ui/choices";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
@@ -114,8 +115,8 @@ function ImportanceTab({ seen }: { seen: Seen }) {
 
 function CheckpointsTab({ seen }: { seen: Seen }) {
     const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
-    const live = useLive(`exp checkpoints ${id}`, String(ended), (signal) => call("GET /api/v1/experiments/{id}/checkpoints",
-        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: 500 }, signal }), () => (ended ? null : 3000));
+    const live = useLive(`exp checkpoints ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/experiments/{id}/checkpoints",
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
     return <CheckpointTable live={live} withTrial />;
 }
 

@@ -1,6 +1,8 @@
 /* Checkpoints as a table: when, of what, how large, with the files of each. */
 import type { Messages } from "../../api/client";
 import type { Live } from "../../state/live";
+import { partOf } from "../../state/part";
+import { Cut } from "../../ui/cut";
 import { bytes, count, number } from "../../ui/format";
 import { State } from "../../ui/state";
 import { full } from "../../ui/time";
@@ -25,11 +27,11 @@ function Files({ c }: { c: Checkpoint }) {
     </details>;
 }
 
-export function CheckpointTable({ live, withTrial = false }: { live: Live<{ checkpoints: Checkpoint[] }>; withTrial?: boolean }) {
+export function CheckpointTable({ live, withTrial = false }: { live: Live<{ checkpoints: Checkpoint[]; pagination: Messages["Pagination"] }>; withTrial?: boolean }) {
     if (!live.data) return live.error ? <Problem error={live.error} what="The checkpoints" /> : <p class="soft">Asking…</p>;
     const all = live.data.checkpoints;
     if (!all.length) return <p class="soft">No checkpoint yet.</p>;
-    return <div class="wide"><table class="grid cards" aria-label="Checkpoints">
+    return <><Cut part={partOf(all, live.data.pagination)} one="checkpoint" /><div class="wide"><table class="grid cards" aria-label="Checkpoints">
         <thead><tr>{withTrial && <th scope="col">trial</th>}<th scope="col">batches</th><th scope="col">state</th><th scope="col">metric</th><th scope="col">size</th>
             <th scope="col">files</th><th scope="col">reported</th><th scope="col">UUID</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
         <tbody>{all.map((c) => <tr key={c.uuid}>
@@ -38,5 +40,5 @@ export function CheckpointTable({ live, withTrial = false }: { live: Live<{ chec
             <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><Files c={c} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID"><code>{c.uuid}</code></td>
             <td><CheckpointActions c={c} size={sizeOf(c)} again={live.again} /></td>
         </tr>)}</tbody>
-    </table></div>;
+    </table></div></>;
 }

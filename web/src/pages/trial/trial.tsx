@@ -9,6 +9,7 @@ import { PictureButtons } from "../../charts/picture";
 import { smooth } from "../../charts/smooth";
 import { expQuery, expView, X_AXES, type ExpView, type XAxis } from "../../state/address";
 import { useLive } from "../../state/live";
+import { isWhole, limitOf } from "../../state/part";
 import { navigate, path, query } from "../../state/router";
 import { confirm } from "../../ui/confirm";
 import { isDark } from "../../ui/dark";
@@ -110,8 +111,8 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const id = String(trial.id), ended = isTerminal(trial.state);
     const exp = useLive(`experiment of ${id}`, "", async (signal) =>
         (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: trial.experimentId }, signal })).experiment, () => null);
-    const checkpoints = useLive(`checkpoints of ${id}`, String(ended), (signal) => call("GET /api/v1/trials/{id}/checkpoints",
-        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: 500 }, signal }), () => (ended ? null : 3000));
+    const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
     return <>
         <div class="head">
             <h1>Trial {id}</h1><State state={trial.state} />
