@@ -11,6 +11,16 @@ export function partOf<T>(rows: T[], pagination: { total?: number } | null | und
     return { rows, total: Math.max(rows.length, pagination?.total ?? 0) };
 }
 
+/* Where the master gives no more at once: the first ones, or all of them, a page after the other. */
+export async function askPages<T>(isWhole: boolean, ask: (page: { offset: number; limit: number }) => Promise<Part<T>>): Promise<Part<T>> {
+    const rows: T[] = [];
+    for (;;) {
+        const part = await ask({ offset: rows.length, limit: FIRST });
+        rows.push(...part.rows);
+        if (!isWhole || !part.rows.length || rows.length >= part.total) return partOf(rows, part);
+    }
+}
+
 /* Whether the address asks for all. */
 export const isWhole = (): boolean => query.value.get("all") === "1";
 

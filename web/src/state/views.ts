@@ -1,7 +1,7 @@
 /* Addresses with a name, which the master keeps: a view is what is seen, its owner's alone or shown in a workspace. */
 import { signal } from "@preact/signals";
 import { call, type Messages } from "../api/client";
-import { limitOf } from "./part";
+import { askPages, limitOf, partOf } from "./part";
 
 export type View = Messages["View"];
 export interface Views { own: View[]; shown: View[]; more: number }
@@ -29,8 +29,11 @@ export function viewsOf(list: View[], owner: number | undefined, total = list.le
 /* `all`: from now on none is left out. */
 export async function readViews(owner: number | undefined, all = areAll): Promise<void> {
     areAll = all;
-    const r = await call("GET /api/v1/views", { query: { limit: limitOf(all) } });
-    views.value = viewsOf(r.views, owner, r.pagination.total);
+    const { rows, total } = await askPages(all, async (query) => {
+        const r = await call("GET /api/v1/views", { query });
+        return partOf(r.views, r.pagination);
+    });
+    views.value = viewsOf(rows, owner, total);
 }
 
 /* What differs: a place that stays is not asked for again, as one may have lost it meanwhile. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareQuery, compareView, differences, settingsOf, SIDES_MOST } from "../../src/pages/compare/data";
-import { limitOf, partOf, wholeAddress } from "../../src/state/part";
+import { askPages, limitOf, partOf, wholeAddress } from "../../src/state/part";
 import { changesOf, isOurs, viewsOf, type View } from "../../src/state/views";
 import { Cut, cutText } from "../../src/ui/cut";
 
@@ -45,4 +45,13 @@ test("a list that is cut says so, and where all of it is; one that is whole says
     assert.equal(Cut({ part: null, one: "user" }), null);
     const [text, , link] = (Cut({ part, one: "user", href: "/det/users?all=1" }) as unknown as { props: { children: [string, string, { props: { href: string; children: string } }] } }).props.children;
     assert.deepEqual([text, link.props.href, link.props.children], ["The first 500 of 1,204 users are shown.", "/det/users?all=1", "The list of all users"]);
+});
+
+test("where the master gives no more than a page, all of it is asked for page by page", async () => {
+    const all = Array.from({ length: 1204 }, (_, i) => i), asked: number[] = [];
+    const ask = async ({ offset, limit }: { offset: number; limit: number }) => { asked.push(offset); return partOf(all.slice(offset, offset + limit), { total: all.length }); };
+    assert.deepEqual([(await askPages(true, ask)).rows, asked.splice(0)], [all, [0, 500, 1000]]);
+    const first = await askPages(false, ask);
+    assert.deepEqual([first.rows.length, first.total, asked], [500, 1204, [0]]);
+    assert.deepEqual(await askPages(true, async () => ({ rows: [], total: 9 })), { rows: [], total: 9 }); // they were deleted meanwhile
 });

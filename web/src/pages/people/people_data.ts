@@ -1,12 +1,12 @@
 /* Users, groups and roles, as they are asked of the master. */
 import { call, type Messages } from "../../api/client";
-import { limitOf, partOf, type Part } from "../../state/part";
+import { askPages, limitOf, partOf, type Part } from "../../state/part";
 
 export type User = Messages["user.v1.User"];
 export type Group = Messages["group.v1.GroupDetails"];
 export type Role = Messages["rbac.v1.Role"];
 export const LIVE_MS = 5000;
-const MOST = 500; // of groups and roles the master gives no more at once
+const ROLES_MOST = 500; // the master gives no more at once
 
 export const calledBy = (u: User): string => (u.displayName ? `${u.username} (${u.displayName})` : u.username);
 
@@ -17,14 +17,11 @@ export async function askUsers(isWhole: boolean, signal: AbortSignal): Promise<P
 
 /* Each group with who is in it. */
 export async function askGroups(isWhole: boolean, signal: AbortSignal): Promise<Part<Group>> {
-    const ids: number[] = [];
-    for (;;) {
-        const { groups, pagination } = await call("POST /api/v1/groups/search", { body: { limit: MOST, offset: ids.length }, signal });
-        ids.push(...groups.map(({ group }) => group.groupId));
-        if (isWhole && groups.length && ids.length < (pagination.total ?? 0)) continue;
-        const rows = await Promise.all(ids.map(async (groupId) => (await call("GET /api/v1/groups/{groupId}", { path: { groupId }, signal })).group));
-        return partOf(rows, pagination);
-    }
+    const { rows, total } = await askPages(isWhole, async (body) => {
+        const { groups, pagination } = await call("POST /api/v1/groups/search", { body, signal });
+        return partOf(groups.map(({ group }) => group.groupId), pagination);
+    });
+    return { rows: await Promise.all(rows.map(async (groupId) => (await call("GET /api/v1/groups/{groupId}", { path: { groupId }, signal })).group)), total };
 }
 
 /* Who has which role where. workspace null: in the whole cluster. */
@@ -49,7 +46,7 @@ export function grantsOf(row: RoleRow, now: Pick<RolesNow, "users" | "groups" | 
 }
 
 export async function askRoles(isWhole: boolean, signal: AbortSignal): Promise<RolesNow> {
-    const [{ roles }, users, groups, places] = await Promise.all([call("POST /api/v1/roles/search", { body: { limit: MOST }, signal }), askUsers(isWhole, signal), askGroups(isWhole, signal),
+    const [{ roles }, users, groups, places] = await Promise.all([call("POST /api/v1/roles/search", { body: { limit: ROLES_MOST }, signal }), askUsers(isWhole, signal), askGroups(isWhole, signal),
         call("GET /api/v1/workspaces", { query: { limit: limitOf(isWhole) }, signal })]);
     const rows = (await call("POST /api/v1/roles/search/by-ids", { body: { roleIds: roles.map((r) => r.roleId) }, signal })).roles;
     const known = { users: users.rows, groups: groups.rows, workspaces: places.workspaces };

@@ -1,1 +1,0 @@
-import{a as n,b as o}from"./chunk.WSMBMVYA.js";var a=500,l=-1,s=t=>t?l:a;function i(t,e){return{rows:t,total:Math.max(t.length,e?.total??0)}}var c=()=>o.value.get("all")==="1";function m(t=n.value,e=o.value){let r=new URLSearchParams(e);return r.set("all","1"),`${t}?${r}`}export{s as a,i as b,c,m as d};
