@@ -1,6 +1,6 @@
 // A view is saved and shown in a workspace; another opens it by its name and by its link, sees the same, and keeps their own settings. Renamed, no longer
 // shown, deleted. Who may not change it has no button, and is told so when they ask by hand.
-import { api, check, isAnswer, pictures, signIn, until, url } from "./harness.mjs";
+import { api, check, create, isAnswer, pictures, signIn, until, url } from "./harness.mjs";
 
 const NAME = "vera.views", PASSWORD = "a long enough word", LONG = "x".repeat(900), EVIL = "<img src=x onerror=alert(1)> 5%";
 
@@ -52,9 +52,12 @@ async function takesBack(page, other, view) {
 
 export default async function ({ page, stranger }) {
     await api("POST", "/users", { user: { username: NAME, active: true }, password: PASSWORD, isHashed: false });
+    // one row, so that there is a table with columns
+    const id = await create({ name: "seen", entrypoint: ["true"], hyperparameters: {}, searcher: { name: "single", metric: "x", max_length: { batches: 1 } } }, null, false);
     const view = await saves(page), other = await stranger();
     other.mayFail = [isAnswer(403, `DELETE /api/v1/views/${view.id}`), isAnswer(404, `GET /api/v1/views/${view.id}`)];
     await opens(other, view);
     await takesBack(page, other, view);
+    await api("POST", `/experiments/${id}/kill`, {});
     check(!other.said.length, other.said.join("\n"));
 }
