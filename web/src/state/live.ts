@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isSignedIn } from "../api/client";
 
-const SLOWEST_MS = 30_000;
+const SLOWEST_MS = 30_000, TOO_LONG = 504;
 
 export interface Live<T> {
     /* null until the first answer; what failed later leaves it as it was. */
@@ -46,7 +46,8 @@ class Asker<T> {
             if (stop.signal.aborted) return;
             if (!(e instanceof ApiError)) throw e;
             this.tell(null, e);
-            if (e.status === 0 || e.status >= 500 || e.status === 429) this.later(waitMs(1000, this.failures++));
+            if (e.status === TOO_LONG) this.later(SLOWEST_MS); // it would take as long in a second, and others wait behind it
+            else if (e.status === 0 || e.status >= 500 || e.status === 429) this.later(waitMs(1000, this.failures++));
         }
     }
 

@@ -7,7 +7,7 @@ import { runsOf } from "../../src/pages/experiments/search";
 import { rowPx } from "../../src/pages/experiments/table";
 import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
 import { inSight } from "../../src/ui/virtual";
-import { groupsCsv, groupsWords, sortedGroups, spreadText, type Group } from "../../src/pages/experiments/groups_data";
+import { groupsCsv, groupsWords, said, sortedGroups, spreadText, type Group } from "../../src/pages/experiments/groups_data";
 import { columnsOf, isFiltered, listQuery, listView, type ListView } from "../../src/state/list_address";
 
 const PLAIN = listView("");
@@ -17,6 +17,9 @@ test("the spread of a group as it is written, and as a file", () => {
         ["", "0.5", "0.9312 ± 0.0041", "too large"]);
     const g = { values: ["a,b", null], trials: 3, experiments: 2, metrics: [{ n: 2, mean: 1, deviation: 0.5, min: 0, max: 2 }], members: [] };
     assert.equal(groupsCsv(["tags", "hp.lr"], ["v.x.min"], [g]), 'label,lr,trials,experiments,v.x.min n,v.x.min mean,v.x.min deviation,v.x.min lowest,v.x.min highest\r\n"a,b",,3,2,2,1,0.5,0,2\r\n');
+    const close = [1234567, 1234568, { a: 1 }].map((v) => ({ ...g, values: [v], metrics: [] }));
+    assert.deepEqual(close.map((c) => said(c.values[0])), ["1234567", "1234568", '{"a":1}']);
+    assert.equal(groupsCsv(["hp.x"], [], close), 'x,trials,experiments\r\n1234567,3,2\r\n1234568,3,2\r\n"{""a"":1}",3,2\r\n');
     assert.deepEqual(listView("?g=tags&g=tags&g=toString&g=hp.&g=hp.a&g=duration").group, ["tags", "hp.a"]);
 });
 

@@ -54,7 +54,7 @@ function Shares({ shares, by }: { shares: Share[]; by: string }) {
 export function UsePage() {
     const asked = askedOf(query.value, new Date()), { groupBy, after, before, by } = asked, field = groupBy === "day" ? "date" : "month";
     const period = groupBy === "day" ? "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY" : "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY";
-    const live = useLive("slot use", `${groupBy} ${after} ${before}`, (signal) => call("GET /api/v1/resources/allocation/aggregated", { query: { startDate: after, endDate: before, period }, signal }), () => LIVE_MS);
+    const live = useLive(`${groupBy} ${after} ${before}`, "", (signal) => call("GET /api/v1/resources/allocation/aggregated", { query: { startDate: after, endDate: before, period }, signal }), () => LIVE_MS);
     const entries = live.data?.resourceEntries ?? [], shares = sharesOf(entries, by), hours = entries.reduce((n, e) => n + e.seconds, 0) / HOUR_S;
     const save = () => saveAs(`slot_use_${after}_${before}.csv`, csv([groupBy, by, "slot_hours"], entries.flatMap((e) => Object.entries(e[WAYS[by]] as Record<string, number>).map(([key, s]) => [e.periodStart, key, s / HOUR_S]))));
     return <>

@@ -28,7 +28,7 @@ import { NONE, tick, type Selection } from "./selection";
 import { rowPx, Table } from "./table";
 import { Problem } from "../problem";
 
-const LIVE_MS = 1000, SEARCH_MS = 3000, NAMES_MS = 30_000;
+const LIVE_MS = 1000, SEARCH_MS = 3000, UNSEEN_MS = 30_000, NAMES_MS = 30_000;
 const PAGE = 50;
 const FILTER_MOST = 3500; // of a request's 4,000 bytes, as it is sent
 
@@ -120,7 +120,7 @@ export function ExperimentsPage() {
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
     const sight = useSight(box, total, rowPx(isNarrow.value, columns.length));
     const offset = useComputed(() => pagesOf(sight.first.value, sight.end.value)[0]).value, limit = useComputed(() => pagesOf(sight.first.value, sight.end.value)[1]).value;
-    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps, view.metrics]), (stop) => askRows(view, offset, limit, stop), () => (isPlain(view) ? LIVE_MS : SEARCH_MS));
+    const live = useLive("experiments", JSON.stringify([key, offset, limit, view.hps, view.metrics]), (stop) => askRows(view, offset, limit, stop), () => (view.group.length ? UNSEEN_MS : isPlain(view) ? LIVE_MS : SEARCH_MS));
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
     useEffect(() => box.current!.scrollTo({ top: 0 }), [key]);

@@ -78,7 +78,7 @@ function Chosen({ view: { trials }, set }: Seen) {
 /* One from before the address changed has other columns: it is not shown. */
 export function GroupsPanel({ view, set }: Seen) {
     const by = view.group, metrics = metricsOf(view), filter = formsetOf(view);
-    const live = useLive("groups", JSON.stringify([by, metrics, filter]), (signal) => call("GET /api/v1/experiments-groups", { query: { filter, by, metrics }, signal }), () => LIVE_MS);
+    const live = useLive(JSON.stringify([by, metrics, filter]), "", (signal) => call("GET /api/v1/experiments-groups", { query: { filter, by, metrics }, signal }), () => LIVE_MS);
     const got = live.data, groups = got ? sortedGroups(got.groups, by, metrics, view.groupSort) : [];
     return <section class="panel" aria-label="Groups">
         <p class="row"><span class="soft" role="status">{got ? groupsWords(got, view.groupSort.length > 0) : live.error ? "" : "Asking…"}

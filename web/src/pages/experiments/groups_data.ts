@@ -13,7 +13,8 @@ export const METRICS_MOST = 8;
 
 /* What it is called in a head and in a file. */
 export const titleOf = (by: string): string => (Object.hasOwn(GROUPED, by) ? GROUPED[by as keyof typeof GROUPED] : by.slice("hp.".length));
-export const said = (v: unknown): string => (v === null || v === undefined ? "none" : value(v));
+/* Whole: two values of a group that differ in the sixth digit are two. */
+export const said = (v: unknown): string => (v === null || v === undefined ? "none" : typeof v === "number" ? String(v) : value(v));
 /* What a group is called in the address. */
 export const keyOf = (g: Group): string => JSON.stringify(g.values);
 
@@ -44,5 +45,5 @@ export function groupsWords(got: Groups, isSorted: boolean): string {
 export function groupsCsv(by: string[], metrics: string[], groups: Group[]): string {
     const heads = metrics.flatMap((m) => ["n", "mean", "deviation", "lowest", "highest"].map((s) => `${m} ${s}`));
     return csv([...by.map(titleOf), "trials", "experiments", ...heads],
-        groups.map((g) => [...g.values, g.trials, g.experiments, ...g.metrics.flatMap((s) => [s.n, s.mean, s.deviation, s.min, s.max])]));
+        groups.map((g) => [...g.values.map((v) => (v !== null && typeof v === "object" ? value(v) : v)), g.trials, g.experiments, ...g.metrics.flatMap((s) => [s.n, s.mean, s.deviation, s.min, s.max])]));
 }
