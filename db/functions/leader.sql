@@ -28,11 +28,15 @@ END $$;
 
 -- Takes the place of the leader of epoch p_seen: the new epoch, or 0 when another was quicker. The
 -- sessions of the old one are ended, since a stopped one may hold the cluster's row in a transaction
--- that it never ends; where the right for that is missing, the raised epoch alone keeps it from writing.
+-- that it never ends; where the right for that is missing, the raised epoch alone keeps it from writing. One at a time:
+-- who comes while another takes it would end the sessions of the new leader.
 CREATE OR REPLACE FUNCTION take_lead(p_seen bigint, p_url text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     gained bigint;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(4919003) THEN
+        RETURN 0;
+    END IF;
     PERFORM 1 FROM cluster WHERE epoch = p_seen;
     IF NOT FOUND THEN
         RETURN 0;
