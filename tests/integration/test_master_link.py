@@ -151,8 +151,12 @@ def one_trial(c, a):
     assert task["entrypoint"] == "model_def:T" and task["stall_timeout_ms"] == 600000 and "context" in task
     ids = {"alloc": start["alloc"], "container": start["container"]}
     a.say(type="state", state="starting", **ids)
-    a.say(type="state", state="running", **ids)
     trial = c.trials(exp)[0]["id"]
+    assert a.post([], clock={"least_us": 172799 * 1000000, "most_us": 172801 * 1000000})[0] == 200
+    a.say(type="state", state="running", marks=[{"kind": "code", "at_us": int((time.time() + 172800) * 1e6), "duration_us": 1000, "detail": ""}], **ids)
+    assert a.post([], clock={"least_us": 0, "most_us": 0})[0] == 200
+    times = c.sql(f"SELECT kind, extract(epoch FROM now()) - at_us / 1e6 FROM trial_timeline WHERE trial_id = {trial}").split()
+    assert [t.split("|")[0] for t in times].count("code") == 1 and all(abs(float(t.split("|")[1])) < 300 for t in times), times
     wait_until(lambda: c.trials(exp)[0]["state"] == "STATE_RUNNING", 10, "RUNNING")
     assert a.post([], gpus=[{"slot": i, "idle_s": 599 if i != task["slots"][0] else 725} for i in range(2)])[0] == 200
     said = c.api("GET", f"/trials/{trial}/why")["text"]
@@ -264,8 +268,12 @@ def outage(c, a):
     exp = c.create(CONFIG, None)
     start = a.order("start")
     ids = {"alloc": start["alloc"], "container": start["container"]}
-    a.say(type="state", state="running", **ids)
     trial = c.trials(exp)[0]["id"]
+    assert a.post([], clock={"least_us": 172799 * 1000000, "most_us": 172801 * 1000000})[0] == 200
+    a.say(type="state", state="running", marks=[{"kind": "code", "at_us": int((time.time() + 172800) * 1e6), "duration_us": 1000, "detail": ""}], **ids)
+    assert a.post([], clock={"least_us": 0, "most_us": 0})[0] == 200
+    times = c.sql(f"SELECT kind, extract(epoch FROM now()) - at_us / 1e6 FROM trial_timeline WHERE trial_id = {trial}").split()
+    assert [t.split("|")[0] for t in times].count("code") == 1 and all(abs(float(t.split("|")[1])) < 300 for t in times), times
     h = {"Grpc-Metadata-x-allocation-token": "Bearer " + start["task"]["token"]}
     c.stop("pg", signal.SIGINT)
     report = {"group": "training", "metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 10, "metrics": {"avgMetrics": {"loss": 2}}}}

@@ -233,7 +233,7 @@ static int take_event(struct sim *m, struct master *s, const struct sim_host *h,
     if (e->kind == LINK_EV_HELLO)
         greet(m, s, h);
     e->hello.looks &= h->looks;
-    agents_event_init(&ev, h->id, e);
+    agents_event_init(&ev, h->id, e, 0);
     master_post(m, s, &ev, (struct waiter){.host = -1});
     agents_event_finish(&ev);
     return 0;

@@ -456,8 +456,8 @@ static void link_hello(struct link *l)
     l->dial_by_ms = clk_mono_ms() + LINK_SILENCE_MS;
 }
 
-/* Decides nothing (I10): times of its marks and logs are told beside ours. Said when it begins and
- * when it is over. */
+/* Decides nothing (I10): its marks are told by our clock, times of its logs beside ours. Said when
+ * it begins and when it is over. */
 static void link_clock(struct link *l, const struct link_events *in)
 {
     if (!in->has_clock)
@@ -467,7 +467,7 @@ static void link_clock(struct link *l, const struct link_events *in)
     l->ahead_s = clockdiff_s(&in->clock);
     if (l->is_apart && !was)
         log_with(LOG_WARNING, LOG_FIELDS("agent", l->id),
-                 "its clock is %.1f s %s ours: times of its runs are told so; synchronise both "
+                 "its clock is %.1f s %s ours: times of its logs are told so; synchronise both "
                  "hosts (chrony, systemd-timesyncd)",
                  l->ahead_s < 0 ? -l->ahead_s : l->ahead_s, l->ahead_s < 0 ? "behind" : "ahead of");
     else if (was && !l->is_apart)
@@ -544,7 +544,7 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
     else if (e->kind == LINK_EV_EXIT)
         strays_on_exit(l->agents->sh, l->id, &e->task);
     struct core_event ev;
-    agents_event_init(&ev, l->id, e);
+    agents_event_init(&ev, l->id, e, l->is_apart ? (int64_t)(l->ahead_s * 1e6) : 0);
     driver_post(l->agents->sh->driver, &ev, NULL, NULL);
     agents_event_finish(&ev);
     return 0;

@@ -37,12 +37,12 @@ static struct core_task_in task_in(const struct link_task *t)
     };
 }
 
-static void marks_in(struct core_task_in *t, const struct link_task *from)
+static void marks_in(struct core_task_in *t, const struct link_task *from, int64_t ahead_us)
 {
     struct core_mark *marks = from->marks_n ? det_zalloc(from->marks_n * sizeof *marks) : NULL;
     for (size_t i = 0; i < from->marks_n; i++) {
         const struct link_mark *m = &from->marks[i];
-        marks[i] = (struct core_mark){m->kind, m->detail, m->at_us, m->duration_us};
+        marks[i] = (struct core_mark){m->kind, m->detail, m->at_us - ahead_us, m->duration_us};
     }
     t->marks = marks;
     t->marks_n = from->marks_n;
@@ -74,7 +74,8 @@ static struct core_hello hello_in(const struct link_hello *h)
                                .unfit_n = h->unfit_n};
 }
 
-void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e)
+void agents_event_init(struct core_event *ev, const char *agent_id, const struct link_event *e,
+                       int64_t ahead_us)
 {
     *ev = (struct core_event){.agent_id = agent_id};
     if (e->kind == LINK_EV_HELLO) {
@@ -96,7 +97,7 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
     }
     ev->kind = e->kind == LINK_EV_EXIT ? CORE_EV_AGENT_EXIT : CORE_EV_AGENT_STATE;
     ev->task = task_in(&e->task);
-    marks_in(&ev->task, &e->task);
+    marks_in(&ev->task, &e->task, ahead_us);
     ev->alloc_id = e->task.alloc;
     ev->container = e->task.container;
 }
