@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Row 26: the database is restored from an older dump while an agent of the time between is away with its trial.
+"""Row 31: the database is restored from an older dump while an agent of the time between is away with its trial.
 
 The restored database gives its numbers out again, and experiment_seed makes the same trial of them. The agent comes back
 and tells what its trial did. Nothing of it reaches the new experiment: no id repeats, the agent is refused and the master
@@ -129,7 +129,7 @@ def refused(c):
 
 
 def main():
-    row = Row(26, __doc__, rounds=1, rounds_all=5)
+    row = Row(31, __doc__, rounds=1, rounds_all=5)
     for n in row.numbers():
         with Cluster(agents=1, slots=1) as c:
             row.attempt(n, run_round, row, c)
