@@ -209,8 +209,11 @@ static void why_group(const struct answer *w, struct group *g)
     case CORE_WAIT_STORE:
         why_store(w, g->store, g->pool);
         break;
-    default:
+    case CORE_WAIT_NONE:
+    case CORE_WAIT_HOLD:
+    case CORE_WAIT_ROOM:
         why_room(w, g);
+        break;
     }
 }
 

@@ -72,9 +72,11 @@ static const char *exit_name(enum search_exit why)
         return "EXITED_REASON_USER_REQUESTED_STOP";
     case SEARCH_USER_CANCELED:
         return "EXITED_REASON_USER_CANCELED";
-    default:
-        return "EXITED_REASON_UNSPECIFIED";
+    case SEARCH_ERRORED:
+    case SEARCH_EXIT_COUNT:
+        break;
     }
+    return "EXITED_REASON_UNSPECIFIED";
 }
 
 static void on_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out)

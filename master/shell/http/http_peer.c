@@ -138,9 +138,12 @@ static bool is_late(const struct http_peer *p, uint64_t now_ms)
         return silent > SILENT_MS || since > REQUEST_MS + p->bytes / FLOOR_BYTES_S * 1000;
     case PEER_IDLE:
         return since > NEXT_MS;
-    default:
-        return false;
+    case PEER_BUSY:
+    case PEER_CUT:
+    case PEER_STATES:
+        break;
     }
+    return false;
 }
 
 void http_peers_sweep(struct http_peers *all, uint64_t now_ms)

@@ -42,9 +42,10 @@ bool setting_fits(const struct setting *s, const json_t *v)
         return json_is_boolean(v);
     case SETTING_ENUM:
         return json_is_string(v) && setting_choice(s->choices, json_string_value(v)) >= 0;
-    default:
-        return json_is_object(v);
+    case SETTING_MAP:
+        break;
     }
+    return json_is_object(v);
 }
 
 static void describe_range(const struct setting *s, struct buf *out)
@@ -73,8 +74,9 @@ void setting_describe(const struct setting *s, struct buf *out)
     case SETTING_ENUM:
         buf_addf(out, "one of: %s", s->choices);
         break;
-    default:
+    case SETTING_MAP:
         buf_add_str(out, "a map");
+        break;
     }
 }
 
@@ -259,7 +261,7 @@ static void bind(const struct setting *s, const json_t *v, void *at)
     case SETTING_ENUM:
         bind_number(s, at, setting_choice(s->choices, json_string_value(v)));
         break;
-    default:
+    case SETTING_MAP:
         break;
     }
 }
