@@ -1,5 +1,6 @@
 #include "det/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +92,11 @@ int det_wrap(struct det_err *err, int rc, const char *fmt, ...)
     set_cause(err, rc, err->text, fmt, ap);
     va_end(ap);
     return rc;
+}
+
+int det_code_of_errno(int sys)
+{
+    return sys == ENOENT ? DET_ENOENT : sys == EACCES || sys == EPERM ? DET_EPERM : DET_EIO;
 }
 
 const char *det_strerror(int code)

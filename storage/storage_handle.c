@@ -8,10 +8,7 @@
 
 int storage_errno(const char *what, const char *root, const char *name, struct det_err *err)
 {
-    int code = errno == ENOENT                     ? DET_ENOENT
-               : errno == EACCES || errno == EPERM ? DET_EPERM
-                                                   : DET_EIO;
-    return det_fail_errno(err, code, errno, "%s %s/%s", what, root, name);
+    return det_fail_errno(err, det_code_of_errno(errno), errno, "%s %s/%s", what, root, name);
 }
 
 int storage_check_uuid(const char *uuid, struct det_err *err)

@@ -105,10 +105,7 @@ static int open_root(const char *place, struct det_err *err)
     int fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         return fd;
-    int code = errno == ENOENT                     ? DET_ENOENT
-               : errno == EACCES || errno == EPERM ? DET_EPERM
-                                                   : DET_EIO;
-    return det_fail_errno(err, code, errno, "%s", place);
+    return det_fail_errno(err, det_code_of_errno(errno), errno, "%s", place);
 }
 
 void storage_look(const char *place, const char *id, const json_t *known, struct storage_seen *ret)

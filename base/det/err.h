@@ -64,6 +64,8 @@ int det_fail(struct det_err *err, int code, const char *fmt, ...)
  * words. Whoever must know what went wrong looks at err->sys, never at words. */
 int det_fail_errno(struct det_err *err, int code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* For it: what a failed open, or the like, of a file means. */
+int det_code_of_errno(int sys);
 /* Hands on what `from` says, with its `sys`, under the code rc. */
 int det_fail_as(struct det_err *err, int rc, const struct det_err *from);
 /* Prepends "<context>: " to err's text and returns rc; err->sys stays. */

@@ -14,12 +14,8 @@
 static int code_of_errno(int e)
 {
     switch (e) {
-    case ENOENT:
-        return DET_ENOENT;
     case EEXIST:
         return DET_EEXIST;
-    case EACCES:
-    case EPERM:
     case EROFS:
         return DET_EPERM;
     case EXDEV: /* openat2: the path leaves the directory */
@@ -29,7 +25,7 @@ static int code_of_errno(int e)
     case ENAMETOOLONG:
         return DET_EINVAL;
     default:
-        return DET_EIO;
+        return det_code_of_errno(e);
     }
 }
 

@@ -18,10 +18,7 @@
 
 static int failed(struct det_err *err, const char *what, const char *path)
 {
-    int code = errno == ENOENT                     ? DET_ENOENT
-               : errno == EACCES || errno == EPERM ? DET_EPERM
-                                                   : DET_EIO;
-    return det_fail_errno(err, code, errno, "%s %s", what, path);
+    return det_fail_errno(err, det_code_of_errno(errno), errno, "%s %s", what, path);
 }
 
 /* Makes one directory beneath `at` and returns it opened. */

@@ -5,6 +5,7 @@
 #include "comm_store.h"
 #include "map.h"
 #include "mem.h"
+#include "thread.h"
 #include "vec.h"
 
 #include <errno.h>
@@ -415,7 +416,7 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
     s->gone = det_zalloc((size_t)o->size);
     s->failed = det_zalloc((size_t)o->size);
     if (rc == 0)
-        rc = pthread_create(&s->thread, NULL, serve, s);
+        rc = thread_start(&s->thread, NULL, serve, s);
     if (rc) {
         server_destroy(s);
         return det_fail_errno(err, DET_EIO, rc, "rendezvous thread");

@@ -179,7 +179,7 @@ static int read_file(const char *path, size_t bytes_max, struct pth_doc *doc, ch
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno, "open %s", path);
+        return det_fail_errno(err, det_code_of_errno(errno), errno, "open %s", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return det_fail(err, DET_ECORRUPT, "%s is not a regular file", path);
     if ((uint64_t)st.st_size > bytes_max)

@@ -52,8 +52,7 @@ int data_file_read(const char *path, struct buf *out, struct det_err *err)
     struct stat st;
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno,
-                              "open data file %s", path);
+        return det_fail_errno(err, det_code_of_errno(errno), errno, "open data file %s", path);
     if (!S_ISREG(st.st_mode)) /* a pipe is read once: not by another rank, nor on a resume */
         return det_fail(err, DET_EINVAL, "data file %s: not a regular file", path);
     det_cleanup(gzclosep) gzFile f = gzdopen(fd, "rb");

@@ -52,7 +52,7 @@ static int list(const char *dir, names *dirs, names *files, struct det_err *err)
 {
     DIR *d = opendir(dir);
     if (!d)
-        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno,
+        return det_fail_errno(err, det_code_of_errno(errno), errno,
                               "image folder: open %s", dir);
     errno = 0;
     for (struct dirent *e; (e = readdir(d)); errno = 0) {

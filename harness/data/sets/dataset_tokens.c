@@ -82,8 +82,7 @@ static int map_file(struct tokens *t, struct det_err *err)
         return 0;
     }
     if (fd < 0 || fstat(fd, &st) < 0)
-        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno, "token file %s",
-                              t->path);
+        return det_fail_errno(err, det_code_of_errno(errno), errno, "token file %s", t->path);
     if (!S_ISREG(st.st_mode) || st.st_size % (off_t)size != 0)
         return det_fail(err, DET_ECORRUPT, "token file %s: not a file of tokens of %zu bytes",
                         t->path, size);

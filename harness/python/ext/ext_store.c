@@ -111,7 +111,7 @@ static int hash_path(const char *path, char hex[HASH_HEX_MAX], struct det_err *e
 {
     det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return det_fail_errno(err, errno == ENOENT ? DET_ENOENT : DET_EIO, errno, "hash %s", path);
+        return det_fail_errno(err, det_code_of_errno(errno), errno, "hash %s", path);
     int rc = hash_fd(HASH_XXH128, fd, hex, err);
     return rc < 0 ? det_wrap(err, rc, "hash %s", path) : 0;
 }
