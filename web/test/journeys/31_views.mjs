@@ -2,7 +2,7 @@
 // shown, deleted. Who may not change it has no button, and is told so when they ask by hand.
 import { api, check, create, isAnswer, pictures, signIn, until, url } from "./harness.mjs";
 
-const NAME = "vera.views", PASSWORD = "a long enough word", LONG = "x".repeat(900), EVIL = "<img src=x onerror=alert(1)> 5%";
+const NAME = "vera.views", PASSWORD = "a long enough word", LONG = "zx".repeat(450), EVIL = "<img src=x onerror=alert(1)> 5%";
 
 async function saves(page) {
     const views = page.getByRole("navigation", { name: "Views" }), dialog = page.getByRole("dialog");
