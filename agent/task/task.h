@@ -108,7 +108,7 @@ void task_look_stop(struct task *t); /* the task ends */
 bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
 /* Has the Python processes write their stacks, then calls done, unless the task ends before. */
 void task_stacks(struct task *t, void (*done)(struct task *t));
-/* A line that a rank has printed may be one of these: then it is kept for now. */
+/* Whether a line of a rank is one of these: it is kept until all of them have come. */
 bool task_stacks_keep(struct task *t, const struct rank *r, const struct logline *l);
 void task_stacks_end(struct task *t); /* nobody asks any more; what is kept is passed on */
 void task_on_tracer_exit(struct task *t, int status);

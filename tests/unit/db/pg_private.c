@@ -1,11 +1,16 @@
 #include "pg_private.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static int pg_sh(const char *verb, const char *dir)
 {
@@ -133,4 +138,15 @@ void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db)
     loop_until(loop, &closed, 60000);
     pg_private_stop(p);
     pg_private_down(p);
+}
+
+const char *pg_private_ask(PGconn *c, const char *sql)
+{
+    static char text[512];
+    PGresult *r = PQexec(c, sql);
+    if (PQresultStatus(r) != PGRES_TUPLES_OK && PQresultStatus(r) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(c));
+    snprintf(text, sizeof text, "%s", PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    return text;
 }

@@ -2,6 +2,7 @@
 #ifndef TESTS_PG_PRIVATE_H
 #define TESTS_PG_PRIVATE_H
 
+#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
@@ -21,6 +22,8 @@ int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret);
 void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db);
 /* To every process of the server: SIGSTOP makes it hang until SIGCONT. */
 void pg_private_signal(const struct pg_private *p, int number);
+/* The first column of the first row, "" without one; good until it is asked again. */
+const char *pg_private_ask(PGconn *c, const char *sql);
 /* Runs the loop until *flag or the deadline; false at the deadline. */
 bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms);
 

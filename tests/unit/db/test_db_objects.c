@@ -34,16 +34,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The first column of the first row; "" without one. */
 static const char *ask(const char *sql)
 {
-    static char text[256];
-    PGresult *r = PQexec(conn, sql);
-    if (PQresultStatus(r) != PGRES_TUPLES_OK && PQresultStatus(r) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    snprintf(text, sizeof text, "%s", PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
-    PQclear(r);
-    return text;
+    return pg_private_ask(conn, sql);
 }
 
 static void migrate(void)

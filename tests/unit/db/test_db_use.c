@@ -56,16 +56,9 @@ static const char *runs(int64_t max)
     return wait();
 }
 
-/* The first column of the first row. */
 static const char *ask(const char *sql)
 {
-    static char text[512];
-    PGresult *r = PQexec(conn, sql);
-    if (PQresultStatus(r) != PGRES_TUPLES_OK && PQresultStatus(r) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    snprintf(text, sizeof text, "%s", PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
-    PQclear(r);
-    return text;
+    return pg_private_ask(conn, sql);
 }
 
 #define EXPERIMENT(id, labels)                                                                     \

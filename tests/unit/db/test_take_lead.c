@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -25,17 +25,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The first column of the first row as a number; 0 without one. */
 static long ask(PGconn *c, const char *sql)
 {
-    long n = 0;
-    PGresult *r = PQexec(c, sql);
-    if (PQresultStatus(r) != PGRES_TUPLES_OK && PQresultStatus(r) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(c));
-    if (PQntuples(r))
-        sscanf(PQgetvalue(r, 0, 0), "%ld", &n);
-    PQclear(r);
-    return n;
+    return strtol(pg_private_ask(c, sql), NULL, 10);
 }
 
 static void test_both_at_once(void **state)
