@@ -14,6 +14,7 @@ try {
         entryPoints: tests.map((f) => join(here, "test/unit", f)), outdir: folder, bundle: true, platform: "node", format: "esm",
         target: "node18", jsx: "automatic", jsxImportSource: "preact", outExtension: { ".js": ".mjs" }, sourcemap: "inline",
         logLevel: "warning", loader: { ".css": "empty" },
+        banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }, // packages that node has as CommonJS
     });
     const files = tests.map((f) => join(folder, f.replace(/\.ts$/, ".mjs")));
     process.exitCode = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" }).status ?? 1;

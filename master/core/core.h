@@ -546,7 +546,7 @@ struct core_alloc_view {
     int64_t exp_id, trial_id, run_id, owner_id;
     enum alloc_state state;
     bool is_ready, preempt;    /* preempt: what the long poll answers */
-    int64_t slots, requested_us;
+    int64_t slots, requested_us, placed_us; /* placed: 0: it has had no slots yet */
     size_t containers;
     int priority;
     bool is_backfill;          /* it was started before others that come first */

@@ -145,6 +145,10 @@ def roles(w):
     w.bob.call("patch_experiment", rename, experiment__id=w.exp)
     mine = w.bob.call("get_permissions_summary")
     assert mine["assignments"] == [{"roleId": EDITOR_RESTRICTED, "scopeWorkspaceIds": [1], "scopeCluster": False}], mine
+    types = {kind: {t.removeprefix("PERMISSION_TYPE_") for t in mine[kind]} for kind in ("everybody", "owner", "workspaceOwner")}
+    assert types["everybody"] == {"CREATE_EXPERIMENT", "VIEW_EXPERIMENT_METADATA", "CREATE_WORKSPACE"}, types
+    assert types["owner"] - types["everybody"] == {"UPDATE_EXPERIMENT", "UPDATE_EXPERIMENT_METADATA", "DELETE_EXPERIMENT", "UPDATE_WORKSPACE"}, types
+    assert types["workspaceOwner"] - types["everybody"] == {"UPDATE_WORKSPACE", "ASSIGN_ROLES"}, types
     (of_bob,) = w.ann.call("get_roles_of_user", userId=bob)["roles"]
     assert of_bob["groupRoleAssignments"][0]["groupId"] == w.group and of_bob["userRoleAssignments"] == [], of_bob
     assert w.ann.call("get_roles_of_group", groupId=w.group)["assignments"] == mine["assignments"]

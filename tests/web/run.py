@@ -12,10 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import TOP, Cluster  # noqa: E402
 
 
-# A pool whose order people can change, and that nothing runs in.
+# A pool whose order people can change, and that nothing runs in; what does not stop when asked is killed soon.
 SETTINGS = """
 resource_pools:
   - {pool_name: line, scheduler: {type: priority}}
+preempt_timeout: 15
 quotas:
   - {user: admin, pool: line, slots: 8}
 """

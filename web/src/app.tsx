@@ -5,6 +5,8 @@ import { isReachable, isSignedIn } from "./api/client";
 import { HOME, pageRoutes } from "./pages/routes";
 import { SignIn, SignInAgain } from "./pages/sign_in";
 import { PLACES } from "./state/places";
+import { useLive } from "./state/live";
+import { askRights } from "./state/may";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
 import { linkError, me, signOut, start } from "./state/session";
@@ -15,6 +17,8 @@ import { toast, Toasts } from "./ui/toasts";
 import { Views } from "./ui/views";
 import "./tokens.css";
 import "./app.css";
+
+const RIGHTS_MS = 60_000;
 
 function ThemeChoice() {
     return <label class="soft">Theme{" "}
@@ -44,6 +48,12 @@ function Side() {
     </header>;
 }
 
+/* What the reader may do is asked now and then: roles are given and taken while a page is open. */
+function Rights() {
+    useLive(`rights of ${me.value?.id}`, "", askRights, () => RIGHTS_MS);
+    return null;
+}
+
 function Page() {
     for (const { pattern, title, page: Found } of pageRoutes) {
         const variables = match(pattern, path.value);
@@ -69,6 +79,7 @@ function App() {
         <Keys />
         <CommandPalette />
         <Toasts />
+        <Rights />
         {!isSignedIn.value && <SignInAgain leave={() => { me.value = null; }} />}
     </div>;
 }

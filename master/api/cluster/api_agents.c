@@ -36,6 +36,21 @@ static const char *container_state(enum alloc_state s)
     }
 }
 
+/* Whose it is, and since when. */
+static void put_holder(const struct core *core, const char *alloc_id, json_t *j)
+{
+    struct core_alloc_view a;
+    char time[CLK_RFC3339_MAX];
+    if (!alloc_id || !core_alloc_get(core, alloc_id, &a))
+        return;
+    if (a.trial_id)
+        json_set(j, "trialId", json_integer(a.trial_id));
+    if (a.placed_us) {
+        clk_format(a.placed_us, time);
+        json_set(j, "placedTime", json_string(time));
+    }
+}
+
 static json_t *container_json(const struct core *core, const char *agent_id, const char *id,
                               enum alloc_state state, const char *parent)
 {
@@ -44,8 +59,11 @@ static json_t *container_json(const struct core *core, const char *agent_id, con
     for (size_t i = 0; core_slot_at(core, agent_id, i, &s); i++)
         if (s.container && !strcmp(s.container, id))
             json_array_append_new(devices, device_json(&s));
-    return json_make("{s:s,s:s,s:s,s:o,s:b}", "parent", parent ? parent : "", "id", id, "state",
-                     container_state(state), "devices", devices, "permissionDenied", 0);
+    json_t *j =
+        json_make("{s:s,s:s,s:s,s:o,s:b}", "parent", parent ? parent : "", "id", id, "state",
+                  container_state(state), "devices", devices, "permissionDenied", 0);
+    put_holder(core, parent, j);
+    return j;
 }
 
 static json_t *slot_json(struct shell *sh, const char *agent_id, const struct core_slot_view *s)
@@ -84,9 +102,9 @@ static json_t *stores_json(const struct core *core, const char *agent_id)
     json_t *list = json_array();
     struct core_sight_view v;
     for (size_t i = 0; core_agent_sight(core, agent_id, i, &v); i++)
-        json_array_append_new(list, json_make("{s:s,s:s,s:s,s:s}", "agentId", agent_id, "place",
-                                              v.place, "state", core_store_kind_text(v.kind),
-                                              "text", v.text));
+        json_array_append_new(list,
+                              json_make("{s:s,s:s,s:s,s:s}", "agentId", agent_id, "place", v.place,
+                                        "state", core_store_kind_text(v.kind), "text", v.text));
     return list;
 }
 
@@ -217,8 +235,8 @@ void api_get_slot(struct shell *sh, struct http_req *req)
 {
     struct core_slot_view s;
     if (slot_of(sh, req, &s))
-        api_reply_json(req, json_make("{s:o}", "slot",
-                                      slot_json(sh, http_param(req, "agentId"), &s)));
+        api_reply_json(req,
+                       json_make("{s:o}", "slot", slot_json(sh, http_param(req, "agentId"), &s)));
 }
 
 static void on_agent_set(void *arg, const struct core_reply *r)

@@ -4,6 +4,8 @@
 #include "api_util.h"
 #include "auth.h"
 #include "db_roles.h"
+#include "masterconf.h"
+#include "may.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,10 +88,9 @@ static json_t *summary_json(const struct role *role, const struct db_result *r)
     return NULL;
 }
 
-static void on_summary(void *arg, const struct db_result *r)
+/* The roles of these rows, each with where. */
+static json_t *summaries_json(const struct db_result *r)
 {
-    if (api_failed(arg, r))
-        return;
     json_t *list = json_array(), *sums = json_array();
     for (size_t i = 0; i < roles_n; i++) {
         json_t *sum = summary_json(&roles[i], r);
@@ -98,12 +99,44 @@ static void on_summary(void *arg, const struct db_result *r)
         json_array_append_new(sums, sum);
         json_array_append_new(list, role_json(&roles[i]));
     }
-    api_reply_json(arg, json_make("{s:o,s:o}", "roles", list, "assignments", sums));
+    return json_make("{s:o,s:o}", "roles", list, "assignments", sums);
+}
+
+static void on_summary(void *arg, const struct db_result *r)
+{
+    if (!api_failed(arg, r))
+        api_reply_json(arg, summaries_json(r));
+}
+
+/* The permissions that somebody without a role has of a thing, by whose it is. */
+static json_t *without_role(enum may_mode mode, const struct may_what *what)
+{
+    const struct may_who anybody = {.user_id = 1};
+    unsigned rights = may_rights(mode, &anybody, what);
+    json_t *list = json_array();
+    for (size_t i = 0; i < permissions_n; i++)
+        if (rights & permissions[i].right)
+            json_array_append_new(list, json_string(permissions[i].type));
+    return list;
+}
+
+static void on_own_summary(void *arg, const struct db_result *r)
+{
+    struct http_req *req = arg;
+    if (api_failed(req, r))
+        return;
+    enum may_mode mode = req->sh->conf->authz;
+    json_t *j = summaries_json(r);
+    json_set(j, "everybody", without_role(mode, &(struct may_what){0}));
+    json_set(j, "owner", without_role(mode, &(struct may_what){.owner_id = 1}));
+    json_set(j, "workspaceOwner", without_role(mode, &(struct may_what){.host_id = 1}));
+    api_reply_json(req, j);
 }
 
 void api_get_permissions_summary(struct shell *sh, struct http_req *req)
 {
-    db_roles_list(sh->db, &(struct db_role_filter){.user_id = req->who.user_id}, on_summary, req);
+    db_roles_list(sh->db, &(struct db_role_filter){.user_id = req->who.user_id}, on_own_summary,
+                  req);
 }
 
 void api_get_roles_of_group(struct shell *sh, struct http_req *req)

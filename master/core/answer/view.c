@@ -172,6 +172,7 @@ static void alloc_view(const struct core *c, const struct alloc *a, struct core_
         .preempt = a->preempt,
         .slots = a->slots,
         .requested_us = a->start_us,
+        .placed_us = a->placed_us,
         .containers = a->containers.n,
         .is_backfill = a->is_backfill,
         .wait = wait_of(c, a),

@@ -22,6 +22,8 @@ export function Markdown({ text }: { text: string }) {
 }
 
 export interface NotesProps {
+    /* Whether the reader may change them. */
+    isMine: boolean;
     /* Under which what is typed is kept in this tab. */
     draft: string;
     notes: string;
@@ -39,7 +41,7 @@ function Theirs({ base, theirs }: { base: string; theirs: string }) {
 }
 
 /* Who saved meanwhile is not written over without a word. */
-function Writing({ draft, notes, ask, save, again, done }: NotesProps & { done: () => void }) {
+function Writing({ draft, notes, ask, save, again, done }: Omit<NotesProps, "isMine"> & { done: () => void }) {
     const [text, setText] = useState(() => draftOf(draft) ?? notes), [isBusy, setBusy] = useState(false);
     const [base, setBase] = useState(() => draftOf(basis(draft)) ?? notes), [seen, setSeen] = useState<string | null>(null);
     const leave = () => {
@@ -88,7 +90,7 @@ export function Notes(p: NotesProps) {
     const [isWriting, setWriting] = useState(() => draftOf(p.draft) !== null);
     if (isWriting) return <Writing {...p} done={() => setWriting(false)} />;
     return <section class="panel" aria-label="Notes">
-        <header><h2>Notes</h2><button type="button" class="push" onClick={() => setWriting(true)}>Edit notes</button></header>
+        <header><h2>Notes</h2>{p.isMine && <button type="button" class="push" onClick={() => setWriting(true)}>Edit notes</button>}</header>
         {p.notes ? <Markdown text={p.notes} /> : <p class="soft">No notes.</p>}
     </section>;
 }

@@ -44,6 +44,39 @@ async function archivesWhatMatches(page) {
     await page.getByLabel(`Select experiment ${keep[1]}`).waitFor();
 }
 
+/* Those that are ticked go to another project; others stay where they are. */
+async function moves(page) {
+    const { workspace } = await api("POST", "/workspaces", { name: "bulk lab" }), { project } = await api("POST", `/workspaces/${workspace.id}/projects`, { name: "bulk place", workspaceId: workspace.id });
+    const [a, b, c] = [await made("bulk moves a"), await made("bulk moves b"), await made("bulk stays")], at = async (id) => (await api("GET", `/experiments/${id}`)).experiment.projectId;
+    await page.goto(`${url}/det/experiments?search=bulk+moves`);
+    for (const id of [a, b]) await page.getByLabel(`Select experiment ${id}`).check();
+    await page.getByRole("button", { name: "Move", exact: true }).click();
+    const dialog = page.getByRole("dialog"), go = dialog.getByRole("button", { name: "Move 2 experiments" });
+    await dialog.getByRole("heading", { name: "Move 2 experiments?" }).waitFor();
+    check(await go.isDisabled(), "moved to nowhere");
+    await dialog.getByRole("combobox", { name: "To" }).selectOption({ label: "bulk lab / bulk place" });
+    await pictures(page, "experiments-bulk-move");
+    await go.click();
+    await page.getByText("2 experiments moved.").waitFor();
+    check(await at(a) === project.id && await at(b) === project.id && await at(c) === 1, `they are in ${await at(a)}, ${await at(b)}, ${await at(c)}`);
+    for (const id of [a, b, c]) await api("POST", `/experiments/${id}/kill`, {});
+}
+
+/* What runs is paused, and canceled. */
+async function pauses(page) {
+    const ids = [], running = { entrypoint: ["sleep", "600"], resources: { slots_per_trial: 1 } }, state = async (id) => (await api("GET", `/experiments/${id}`)).experiment.state;
+    for (const name of ["bulk runs a", "bulk runs b"]) ids.push(await create({ ...config(name), ...running }));
+    await page.goto(`${url}/det/experiments?search=bulk+runs`);
+    await page.getByLabel("Select all that match").check();
+    for (const [verb, done, is] of [["Pause", "paused", "STATE_PAUSED"], ["Cancel", "canceled", "STATE_CANCELED"]]) {
+        await page.getByRole("button", { name: verb, exact: true }).click();
+        await page.getByRole("dialog").getByRole("button", { name: `${verb} 2 experiments` }).click();
+        await page.getByText(`2 experiments ${done}.`).waitFor();
+        for (const id of ids) await until(async () => await state(id) === is, `experiment ${id} to be ${done}`);
+        if (verb === "Pause") for (const id of ids) await page.getByLabel(`Select experiment ${id}`).check();
+    }
+}
+
 async function tellsWhatFails(page) {
     const well = await made("bulk fails not"), ill = await made("bulk fails");
     await page.goto(`${url}/det/experiments?search=bulk+fails`);
@@ -93,6 +126,8 @@ async function scrolls(page) {
 
 export default async function ({ page }) {
     await archivesWhatMatches(page);
+    await moves(page);
+    await pauses(page);
     await tellsWhatFails(page);
     await scrolls(page);
 }

@@ -62,7 +62,9 @@ async function byRecords(page, id, trials) {
     const curves = page.getByRole("region", { name: "Curves" });
     const [file] = await Promise.all([page.waitForEvent("download"), curves.getByRole("button", { name: "CSV" }).click()]);
     const [heads, ...lines] = readFileSync(await file.path(), "utf8").trim().split(/\r?\n/), size = new Map(trials.map((t) => [t.id, t.hparams.global_batch_size]));
-    check(heads.startsWith("trial,records,") && lines.length > 1 && lines.every((l) => Number(l.split(",")[1]) % size.get(Number(l.split(",")[0])) === 0), `${heads}: ${lines.slice(0, 3)}`);
+    const rows = lines.map((l) => l.split(",")), metric = rows[0][1], reported = trials.reduce((n, t) => n + t.summaryMetrics.validation_metrics[metric.slice("validation.".length)].count, 0);
+    check(heads === "trial,metric,records,value" && rows.every(([id, m, at]) => m === metric && Number(at) % size.get(Number(id)) === 0), `${heads}: ${lines.slice(0, 3)}`);
+    check(rows.length === reported, `${rows.length} of ${reported} reports are in the file`);
 }
 
 /* The list shows what the best trial had. */

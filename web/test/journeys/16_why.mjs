@@ -33,9 +33,16 @@ export default async function ({ page }) {
     await row.getByRole("button", { name: "Why?" }).click();
     const why = page.getByRole("region", { name: "Why it waits" }), { text } = await api("GET", `/experiments/${second}/why`);
     await why.getByText(text).waitFor();
+    const trial = (await api("GET", `/experiments/${first}/trials`)).trials[0].id;
+    await page.getByRole("link", { name: new RegExp(`^slot 0 of .*: experiment ${first}, trial ${trial}, of admin, since \\d{4}-`) }).waitFor();
+    await page.getByText(`${slots} slots: trial ${trial} of admin for`).waitFor();
     await pictures(page, "cluster");
-    await api("POST", `/experiments/${first}/kill`, {});
+    await why.getByRole("button", { name: new RegExp(`^pause experiment ${first} `) }).click();
+    await page.getByRole("dialog").getByText(`det experiment pause ${first}`).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Do it" }).click();
+    await page.getByText(`Done: det experiment pause ${first}`).waitFor();
     await row.getByText("running").waitFor();
+    if (await state(second) !== "STATE_RUNNING") throw new Error("what was queued does not run");
     const held = await create(config("held", 1), null, false);
     await page.goto(`${url}/det/experiments/${held}`);
     await page.getByRole("button", { name: /why, and what would help/ }).click();
@@ -43,7 +50,7 @@ export default async function ({ page }) {
     await page.getByRole("dialog").getByRole("button", { name: "Do it" }).click();
     await page.getByText(`Done: det experiment activate ${held}`).waitFor();
     await until(async () => (await state(held)) !== "STATE_PAUSED", "it to be active");
-    for (const id of [second, held]) await api("POST", `/experiments/${id}/kill`, {});
+    for (const id of [first, second, held]) await api("POST", `/experiments/${id}/kill`, {});
     await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left"); // rows that go move those below
     await out(page);
 }

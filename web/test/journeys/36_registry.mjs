@@ -8,7 +8,7 @@ const EVIL = "<b>model</b>\u202e";
 async function trained() {
     const id = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 2"), "digits");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "it to end");
-    return (await api("GET", `/experiments/${id}/trials`)).trials[0].id;
+    return [id, (await api("GET", `/experiments/${id}/trials`)).trials[0].id];
 }
 
 async function downloads(page, row, uuid) {
@@ -16,6 +16,32 @@ async function downloads(page, row, uuid) {
     await row.getByRole("button", { name: "Download" }).click();
     const got = await file, tar = gunzipSync(readFileSync(await got.path())).toString("latin1");
     check(got.suggestedFilename() === `${uuid}.tar.gz` && tar.includes("metadata.json"), "not the checkpoint's files");
+}
+
+/* The best is marked, for the trial and for its experiment; a new experiment begins with one, or with a trial's latest. */
+async function warmStarts(page, experiment, trial, row, uuid) {
+    const { bestCheckpoint } = (await api("GET", `/trials/${trial}`)).trial;
+    await page.getByRole("table", { name: "Checkpoints" }).getByRole("row", { name: bestCheckpoint.uuid }).getByText("best", { exact: true }).waitFor();
+    const begin = async (link, key, value) => {
+        await link.click();
+        await page.getByText("The master would take it.").waitFor();
+        await page.getByLabel("begin paused").check();
+        if (key === "source_checkpoint_uuid") await pictures(page, "create-warm");
+        await page.getByRole("button", { name: "Create" }).click();
+        await page.waitForURL(/experiments\/\d+$/);
+        const made = Number(/(\d+)$/.exec(page.url())[1]), e = (await api("GET", `/experiments/${made}`)).experiment;
+        check(e.config.searcher[key] === value && e.forkedFrom === experiment, JSON.stringify(e.config.searcher));
+        return made;
+    };
+    const made = [await begin(row.getByRole("link", { name: "Warm start" }), "source_checkpoint_uuid", uuid)];
+    await page.goto(`${url}/det/trials/${trial}`);
+    made.push(await begin(page.locator(".head").getByRole("link", { name: "Warm start" }), "source_trial_id", trial));
+    for (const id of made) await api("POST", `/experiments/${id}/kill`, {});
+    await page.goto(`${url}/det/experiments/${experiment}`);
+    await page.locator(".facts").getByRole("link", { name: bestCheckpoint.uuid.slice(0, 8) }).click();
+    await page.getByRole("table", { name: "Checkpoints" }).getByRole("row", { name: bestCheckpoint.uuid }).getByText("best", { exact: true }).waitFor();
+    await pictures(page, "experiment-checkpoints");
+    await page.goto(`${url}/det/trials/${trial}`);
 }
 
 async function registers(page, row, name, makesNew) {
@@ -62,12 +88,13 @@ async function model(page, name) {
 }
 
 export default async function ({ page }) {
-    const trial = await trained(), name = "digits by hand";
+    const [experiment, trial] = await trained(), name = "digits by hand";
     page.mayFail = [isAnswer(400, "DELETE /api/v1/checkpoints")];
     const { checkpoints } = await api("GET", `/trials/${trial}/checkpoints?sortByAttr=SORT_BY_END_TIME&orderBy=ORDER_BY_DESC`), uuid = checkpoints[0].uuid;
     await page.goto(`${url}/det/trials/${trial}`);
     const row = page.getByRole("table", { name: "Checkpoints" }).getByRole("row", { name: uuid });
     await downloads(page, row, uuid);
+    await warmStarts(page, experiment, trial, row, uuid);
     await registers(page, row, name, true);
     const confirm = async (button) => {
         await row.getByRole("button", { name: button }).click();

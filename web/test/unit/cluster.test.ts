@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { shown } from "../../src/ui/name";
 import { ailment, experimentOf, slotKind, slotWords } from "../../src/pages/cluster/data";
 
 const agent = { id: "agent-1", enabled: true, draining: false };
@@ -24,4 +25,6 @@ test("what a task does not use is said", () => {
     assert.equal(slotWords({ ...taken, gpu: { idleSeconds: 725 } }, agent), "slot 0 of agent-1: experiment 12; no work for 12 min");
     assert.equal(slotWords({ ...taken, ...{ state: "AILING", stateText: "XID 79" } }, agent), "slot 0 of agent-1: experiment 12; not usable: XID 79");
     assert.equal(experimentOf("gc.7"), null);
+    const known = { ...slot, container: { parent: "12.abc.1", trialId: 40, placedTime: new Date(2026, 10, 25, 14, 3, 9).toISOString() } };
+    assert.equal(slotWords(known, agent, new Map([[12, "ada\u202e"]])), "slot 0 of agent-1: experiment 12, trial 40, of ada\u2400, since 2026-11-25 14:03:09".replace("\u2400", shown("\u202e")));
 });

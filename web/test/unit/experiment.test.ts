@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axesOf, bestOf, CURVES_MOST, drawn, points, rowsOf, type Experiment, type Trial } from "../../src/pages/experiment/data";
+import { valuesOf } from "../../src/pages/experiment/whole";
+import { axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../src/pages/experiment/data";
 
 const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
     ({ id, state, searcherMetricValue: value, hparams, startTime: "2026-01-01T00:00:00Z" }) as unknown as Trial;
@@ -33,6 +34,24 @@ test("points by batches, by the trial's time and by the clock; names with dots; 
     const big = { ...s, trial: trial(1, 0, "", { global_batch_size: 32 }) };
     assert.deepEqual([points(big, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 640 }).x], [[320, 640], [0.5, 1]]);
     assert.deepEqual([points(s, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 0 }).x], [[], []]);
+});
+
+test("trials whose newest value has no place in a chart are counted", () => {
+    const t = (last: unknown) => ({ summaryMetrics: { validation_metrics: { "top.5": { count: 3, last } } } }), all = [t("NaN"), t(0.5), t("-Infinity"), t("word"), { summaryMetrics: null }];
+    assert.deepEqual([lost(all, "validation.top.5"), lost(all, "training.top.5"), lost(all, "validation.loss")], [2, 0, 0]);
+    assert.deepEqual([lostText(all, "validation.top.5"), lostText(all.slice(0, 2), "validation.top.5"), lostText(all.slice(1, 2), "validation.top.5")],
+        ["; of 2 trials the newest value is NaN or infinite: not drawn", "; of 1 trial the newest value is NaN or infinite: not drawn", ""]);
+});
+
+test("a file has every value that was reported, the infinite ones too", () => {
+    const r = { group: "validation", metrics: { validation_metrics: { "top.5": "NaN", loss: 0, name: "word", toString: 1 } } };
+    assert.deepEqual(valuesOf(r, ["validation.top.5", "validation.loss", "validation.name", "validation.gone", "validation.constructor"]), [["validation.top.5", NaN], ["validation.loss", 0]]);
+    assert.deepEqual(valuesOf({ group: "training", metrics: { avg_metrics: { loss: "-Infinity" } } }, ["training.loss"]), [["training.loss", -Infinity]]);
+    assert.deepEqual(valuesOf({ group: "training", metrics: null }, ["training.loss"]), []);
+});
+
+test("a larger search is asked for less often", () => {
+    assert.deepEqual([0, 1000, 1001, 5000, 10_000].map((n) => trialsEvery(n, 1000)), [1000, 1000, 4000, 25_000, 100_000]);
 });
 
 test("rows and axes of a search", () => {

@@ -89,13 +89,13 @@ test("ticks: some, all, all but some", () => {
 
 test("what can be done in which state", () => {
     const can = (state: string, archived = false) => VERBS.filter((v) => allows(v, { state: state as never, archived })).join(" ");
-    assert.equal(can("STATE_RUNNING"), "pause cancel kill");
-    assert.equal(can("STATE_QUEUED"), "pause cancel kill");
-    assert.equal(can("STATE_PAUSED"), "activate cancel kill");
-    assert.equal(can("STATE_STOPPING_CANCELED"), "kill");
-    assert.equal(can("STATE_COMPLETED"), "archive delete");
+    assert.equal(can("STATE_RUNNING"), "pause cancel kill move");
+    assert.equal(can("STATE_QUEUED"), "pause cancel kill move");
+    assert.equal(can("STATE_PAUSED"), "activate cancel kill move");
+    assert.equal(can("STATE_STOPPING_CANCELED"), "kill move");
+    assert.equal(can("STATE_COMPLETED"), "archive move delete");
     assert.equal(can("STATE_ERROR", true), "unarchive delete");
-    assert.equal(can("STATE_DELETE_FAILED"), "delete");
+    assert.equal(can("STATE_DELETE_FAILED"), "move delete");
     assert.equal(can("STATE_DELETING"), "");
 });
 

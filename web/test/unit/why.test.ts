@@ -7,9 +7,9 @@ import { remedy } from "../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
     for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",
-        "det experiment set priority 3 10", "det trial kill 4"]) assert.notEqual(remedy(known), null, known);
+        "det experiment set priority 3 10", "det trial kill 4", "det job update 3.ab --resource-pool p"]) assert.notEqual(remedy(known), null, known);
     for (const other of ["", "det", "rm -rf /", "det experiment delete 7", "det experiment pause 7; det experiment kill 8", "det experiment pause ../8",
-        "det experiment set name 3 x", "det experiment set max-slots 3 x", "det experiment set constructor 3 1", "det job update j --resource-pool p"])
+        "det experiment set name 3 x", "det experiment set max-slots 3 x", "det experiment set constructor 3 1", "det job update j --resource-pool", "det job update j --resource-pool p q", "det job update j --priority 3"])
         assert.equal(remedy(other), null, other);
 });
 

@@ -2,16 +2,18 @@
 import { call, type Messages } from "../../api/client";
 import { colourOf } from "../../charts/palette";
 import { useLive } from "../../state/live";
-import { me } from "../../state/session";
+import { may } from "../../state/may";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { isDark } from "../../ui/dark";
 import { count } from "../../ui/format";
+import { ADMINISTRATOR } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
+import { between, duration, full } from "../../ui/time";
 import "../../ui/parts.css";
 import "./cluster.css";
-import { ailment, experimentOf, slotKind, slotWords } from "./data";
+import { ailment, experimentOf, slotKind, slotWords, type Owners } from "./data";
 import { Problem } from "../problem";
 import { Queue } from "./queue";
 import { askQueues, type Pool } from "./queue_data";
@@ -39,9 +41,9 @@ function PoolCard({ p }: { p: Pool }) {
 
 const MARKS = { taken: "", free: "", off: "✕", out: "!" };
 
-function SlotSquare({ s, agent }: { s: Slot; agent: Agent }) {
-    const exp = s.container && experimentOf(s.container.parent), words = slotWords(s, agent);
-    if (exp) return <a class="slot taken" href={`/det/experiments/${exp}`} title={words} aria-label={words}
+function SlotSquare({ s, agent, owners }: { s: Slot; agent: Agent; owners: Owners }) {
+    const exp = s.container && experimentOf(s.container.parent), words = slotWords(s, agent, owners), trial = s.container?.trialId;
+    if (exp) return <a class="slot taken" href={trial ? `/det/trials/${trial}` : `/det/experiments/${exp}`} title={words} aria-label={words}
         style={{ background: colourOf(exp, isDark.value) }}><span class="slot-text">{exp}</span></a>;
     const kind = slotKind(s, agent);
     return <span class={`slot ${kind}`} role="img" title={words} aria-label={words}>{MARKS[kind]}</span>;
@@ -54,7 +56,17 @@ function Ailments({ slots }: { slots: Slot[] }) {
         {ill.length > AILMENTS && <p class="soft slot-why">and {count(ill.length - AILMENTS, "more slot")}</p>}</>;
 }
 
-function AgentRow({ a, again }: { a: Agent; again: () => void }) {
+/* What holds slots of an agent, in words: a square has only a number. */
+function Holders({ slots, owners }: { slots: Slot[]; owners: Owners }) {
+    const held = [...new Map(slots.flatMap((s) => (s.container ? [[s.container.parent, s.container] as const] : []))).values()];
+    return <>{held.map((c) => {
+        const exp = experimentOf(c.parent), n = slots.filter((s) => s.container?.parent === c.parent).length;
+        return <p key={c.parent} class="soft slot-why">{count(n, "slot")}: {c.trialId ? <a href={`/det/trials/${c.trialId}`}>trial {c.trialId}</a> : "a task"}{exp !== null && owners.has(exp) && <> of <Name text={owners.get(exp)!} /></>}
+            {c.placedTime && <span title={full(c.placedTime)}> for {duration(between(c.placedTime, null, Date.now()))}</span>}</p>;
+    })}</>;
+}
+
+function AgentRow({ a, owners, again }: { a: Agent; owners: Owners; again: () => void }) {
     const slots = Object.entries(a.slots as unknown as Record<string, Slot>).sort(([x], [y]) => byName(x, y)).map(([, s]) => s);
     const drain = async () => {
         if (!await confirm(`Drain ${shown(a.id)}? What runs there goes on to its end; nothing new starts there.`, "Drain", `det agent disable ${word(a.id)} --drain`)) return;
@@ -68,17 +80,17 @@ function AgentRow({ a, again }: { a: Agent; again: () => void }) {
     return <tr>
         <th scope="row"><Name text={a.id} /></th>
         <td data-label="state">{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
-        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} />)}</span><Ailments slots={slots} /></td>
+        <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} owners={owners} />)}</span><Holders slots={slots} owners={owners} /><Ailments slots={slots} /></td>
         <td data-label="pools">{a.resourcePools.map(shown).join(", ")}</td>
-        <td>{a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
+        <td>{!may("cluster") ? null : a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}</td>
     </tr>;
 }
 
-function Agents({ agents, again }: { agents: Agent[]; again: () => void }) {
+function Agents({ agents, owners, again }: { agents: Agent[]; owners: Owners; again: () => void }) {
     if (!agents.length) return <p class="soft">No agent is connected.</p>;
     return <div class="wide"><table class="grid cards" aria-label="Agents">
         <thead><tr><th scope="col">agent</th><th scope="col">state</th><th scope="col">slots</th><th scope="col">pools</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
-        <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} again={again} />)}</tbody></table></div>;
+        <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} owners={owners} again={again} />)}</tbody></table></div>;
 }
 
 export function ClusterPage() {
@@ -87,10 +99,10 @@ export function ClusterPage() {
     const again = () => { queues.again(); agents.again(); };
     return <>
         <h1>Cluster</h1>
-        {me.value?.admin && <p><a href="/det/clusters/historical-usage">Use over time</a></p>}
+        {may("cluster") && <p><a href="/det/clusters/historical-usage">Use over time</a></p>}
         <Problem error={queues.error ?? agents.error} what="The cluster" />
         <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
-        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{agents.data && <Agents agents={agents.data.agents} again={again} />}</section>
+        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{!may("cluster") && <p class="soft">To drain and to enable them takes {ADMINISTRATOR}.</p>}{agents.data && <Agents agents={agents.data.agents} owners={new Map(jobs.map((j) => [Number(j.entityId), j.username]))} again={again} />}</section>
         <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={jobs} pools={pools} again={again} />}
             {total > jobs.length && <p class="soft">The first {jobs.length} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
     </>;

@@ -1,9 +1,10 @@
 /* What a slot is, in a mark and in words. */
 import { shown } from "../../ui/name";
+import { full } from "../../ui/time";
 
 export interface SlotLike {
     id: string; enabled: boolean; draining: boolean; state?: string; stateText?: string; forced?: boolean;
-    container?: { parent: string } | null; gpu?: { idleSeconds?: number };
+    container?: { parent: string; trialId?: number; placedTime?: string } | null; gpu?: { idleSeconds?: number };
 }
 export interface AgentLike { id: string; enabled: boolean; draining: boolean }
 export type SlotKind = "taken" | "off" | "out" | "free";
@@ -28,16 +29,19 @@ export function slotKind(s: SlotLike, agent: AgentLike): SlotKind {
     return ailment(s) && !s.forced ? "out" : "free";
 }
 
-function use(s: SlotLike, agent: AgentLike): string {
+/* Whose an experiment is, by its number. */
+export type Owners = ReadonlyMap<number, string>;
+
+function use(s: SlotLike, agent: AgentLike, owners?: Owners): string {
     if (s.container) {
-        const exp = experimentOf(s.container.parent);
-        return exp === null ? "a task" : `experiment ${exp}`;
+        const { parent, trialId, placedTime } = s.container, exp = experimentOf(parent), owner = exp === null ? undefined : owners?.get(exp);
+        return [exp === null ? "a task" : `experiment ${exp}`, trialId && `trial ${trialId}`, owner && `of ${shown(owner)}`, placedTime && `since ${full(placedTime)}`].filter(Boolean).join(", ");
     }
     return !s.enabled || !agent.enabled ? "switched off" : s.draining || agent.draining ? "draining" : ailment(s) && !s.forced ? "" : "free";
 }
 
-export function slotWords(s: SlotLike, agent: AgentLike): string {
+export function slotWords(s: SlotLike, agent: AgentLike, owners?: Owners): string {
     const idle = s.gpu?.idleSeconds ?? 0;
-    const parts = [use(s, agent), ailment(s), s.container && idle >= IDLE_S ? `no work for ${Math.floor(idle / 60)} min` : ""];
+    const parts = [use(s, agent, owners), ailment(s), s.container && idle >= IDLE_S ? `no work for ${Math.floor(idle / 60)} min` : ""];
     return `slot ${s.id} of ${shown(agent.id)}: ${parts.filter(Boolean).join("; ")}`;
 }

@@ -1,6 +1,7 @@
 /* The queue: each job with why it waits; in pools that keep an order a job is dragged to another place, or moved by keys. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../../api/client";
+import { may } from "../../state/may";
 import { query, setQuery } from "../../state/router";
 import { number } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
@@ -91,9 +92,10 @@ interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string
 
 function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
     const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT", isOpen = query.value.get("why") === j.entityId;
+    const of = { ownerId: j.userId, workspaceId: j.workspaceId }, isMine = may("operate", of);
     return <>
         <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
-            <td class="text">{canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
+            <td class="text">{isMine && canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
                 {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
             <td data-label="state"><State state={state} /></td>
             <td data-label="slots">{j.allocatedSlots} of {j.requestedSlots}</td>
@@ -102,7 +104,7 @@ function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
             <td data-label="pool"><Name text={j.resourcePool} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
             <td><span class="row"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
-                {exp && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
+                {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
         </tr>
         {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
     </>;

@@ -20,6 +20,13 @@ function ask(what: What, id: string, signal: AbortSignal): Promise<Why> {
     return call("GET /api/v1/jobs/{jobId}/why", { path: { jobId: id }, signal });
 }
 
+/* det job update JOB --resource-pool POOL */
+function movingTo(words: string[]): (() => Promise<unknown>) | null {
+    const [, , , jobId = "", option, resourcePool = ""] = words;
+    if (words.length !== 6 || option !== "--resource-pool" || jobId.startsWith("-")) return null;
+    return () => call("POST /api/v1/job-queues", { body: { updates: [{ jobId, resourcePool }] } });
+}
+
 /* det experiment set KEY ID NUMBER */
 function setting(words: string[]): (() => Promise<unknown>) | null {
     const keys = new Map([["max-slots", "maxSlots"], ["priority", "priority"], ["weight", "weight"]]);
@@ -35,6 +42,7 @@ export function remedy(command: string): (() => Promise<unknown>) | null {
     const [det, noun, verb, id = ""] = words;
     const isNumber = /^[1-9]\d*$/.test(id);
     if (det === "det" && noun === "experiment" && verb === "set") return setting(words);
+    if (det === "det" && noun === "job" && verb === "update") return movingTo(words);
     if (det !== "det" || words.length !== 4) return null;
     if (noun === "experiment" && isNumber) {
         const path = { id };

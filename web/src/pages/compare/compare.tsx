@@ -18,7 +18,8 @@ import { csv, saveAs } from "../../ui/save";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/time";
 import { askSides, compareQuery, compareView, differences, settingsOf, SIDES_MOST, type CompareView, type Difference, type Side } from "./data";
-import { askMetrics, askSeries, metricId, points, searchOf } from "../experiment/data";
+import { askMetrics, askSeries, lostText, metricId, points, searchOf } from "../experiment/data";
+import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 
 const LIVE_MS = 2000, NAMES_MS = 5000;
@@ -36,6 +37,7 @@ function Options({ view, metric, names, setChart }: { view: ExpView; metric: str
         <label class="quiet">by <select value={view.x} onChange={(e) => setChart({ x: e.currentTarget.value as XAxis, zoom: null })}>
             {X_AXES.map((x) => <option key={x} value={x}>{X_WORDS[x]}</option>)}</select></label>
         <label class="quiet"><input type="checkbox" checked={view.logY} onChange={(e) => setChart({ logY: e.currentTarget.checked })} /> log y</label>
+        <label class="quiet"><input type="checkbox" checked={view.logX} onChange={(e) => setChart({ logX: e.currentTarget.checked, zoom: null })} /> log x</label>
         <label class="quiet">smooth <input type="range" min="0" max="0.99" step="0.01" value={view.smooth}
             onInput={(e) => setChart({ smooth: Number(e.currentTarget.value) })} /></label>
     </>;
@@ -53,8 +55,7 @@ function Pictures({ sides, view, setChart }: Part) {
         return side && p.x.length ? [{ id, label: labelOf(side), points: smooth(p, chart.smooth), raw: chart.smooth > 0 ? p : null, colour: colourOf(id, dark),
             dash: dashOf(id), layer: "plain" }] : [];
     }), [live.data, chart.x, chart.smooth, dark]);
-    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(curves.reduce((n, c) => n + c.points.x.length, 0), "point")}`;
-    const save = () => saveAs(`compare_${metric}.csv`, csv(["trial", chart.x, metric], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.id, x, (c.raw ?? c.points).y[i]]))));
+    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(curves.reduce((n, c) => n + c.points.x.length, 0), "point")}${lostText(sides.map((s) => s.trial), metric)}`;
     const shape: Shape = { curves, x: chart.x, logX: chart.logX, logY: chart.logY, zoom: chart.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2><Options view={chart} metric={metric} names={all} setChart={setChart} /></header>
@@ -63,7 +64,7 @@ function Pictures({ sides, view, setChart }: Part) {
             onZoom={(z) => setChart({ zoom: z })} onPick={(id) => navigate(`/det/trials/${id}`)} />
         <footer class="row soft"><span class="curve-summary">{summary}</span>
             {chart.zoom && <button type="button" onClick={() => setChart({ zoom: null })}>Whole range</button>}
-            <span class="row push"><button type="button" onClick={save}>CSV</button>
+            <span class="row push"><WholeCsv name={`compare_${metric}.csv`} whole={{ trials: sides.map((s) => s.trial), metrics: [metric], x: chart.x, configOf: (t) => sides.find((s) => s.trial.id === t.id)?.exp.config ?? null }} />
                 <PictureButtons name={`compare_${metric}`} of={() => curvesPicture(shape, summary)} /></span></footer>
     </section>;
 }

@@ -3,10 +3,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../../api/client";
 import { draftOf, keepDraft } from "../../state/drafts";
 import { idsOf } from "../../state/address";
+import { maySomewhere } from "../../state/may";
 import { useLive } from "../../state/live";
 import { navigate, query } from "../../state/router";
 import { Yaml } from "../../ui/editor";
 import { bytes, count } from "../../ui/format";
+import { OnlyLook } from "../../ui/look";
 import { Name } from "../../ui/name";
 import "../../ui/parts.css";
 import { toast } from "../../ui/toasts";
@@ -14,6 +16,7 @@ import { BEGIN, forkText, judged, made, type Verdict, type Wanted } from "./data
 import type { Experiment } from "../experiment/data";
 import { chosenOf, packed, sizeOf, type Chosen } from "./model_files";
 import { Problem } from "../problem";
+import type { Warm } from "./warm";
 
 const TYPED_MS = 300;
 
@@ -61,8 +64,8 @@ function Said({ verdict }: { verdict: Verdict | null }) {
 }
 
 /* A draft of before goes before what the form would begin with. */
-function Form({ begin, parent }: { begin: string; parent: Experiment | null }) {
-    const key = parent ? `fork.${parent.id}` : "new";
+function Form({ begin, parent, source = "" }: { begin: string; parent: Experiment | null; source?: string }) {
+    const key = parent ? `fork.${parent.id}${source}` : "new";
     const [text, setText] = useState(() => draftOf(key) ?? begin), [template, setTemplate] = useState("");
     const [files, setFiles] = useState<Chosen[]>([]), [isPaused, setPaused] = useState(false), [busy, setBusy] = useState(false);
     const [round, setRound] = useState(0), wanted = { text, template, parent: parent?.id ?? 0 }, verdict = useVerdict(wanted);
@@ -93,25 +96,35 @@ function Form({ begin, parent }: { begin: string; parent: Experiment | null }) {
         <div class="row">
             <Template name={template} set={setTemplate} />
             <label class="quiet"><input type="checkbox" checked={isPaused} onChange={(e) => setPaused(e.currentTarget.checked)} /> begin paused</label>
-            <button type="button" class="main" disabled={busy} title="Ctrl-Enter in the editor" onClick={() => void submit()}>{busy ? "Sending…" : "Create"}</button>
+            <button type="button" class="main" disabled={busy || !maySomewhere("create")} title="Ctrl-Enter in the editor" onClick={() => void submit()}>{busy ? "Sending…" : "Create"}</button>
             {text !== begin && <button type="button" onClick={again}>Begin anew</button>}
         </div>
+        {!maySomewhere("create") && <OnlyLook what="experiments" who="a role in a workspace: Editor, for one" />}
         {!parent && <p class="soft">The same as <code>det experiment create CONFIG.yaml FOLDER</code></p>}
     </div>;
 }
 
-function Fork({ id }: { id: number }) {
-    const live = useLive(`fork of ${id}`, "", async (signal) =>
-        (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: id }, signal })).experiment, () => null);
+/* What its trials begin with, in the reader's words; "": with nothing. */
+const sourceOf = ({ trial, checkpoint }: Warm): string => (checkpoint ? `checkpoint ${checkpoint}` : trial ? `the latest checkpoint of trial ${trial}` : "");
+
+async function begins(id: number, warm: Warm, signal: AbortSignal): Promise<{ of: Experiment; text: string }> {
+    const of = (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: id }, signal })).experiment, text = forkText(of);
+    return { of, text: sourceOf(warm) ? (await import("./warm")).warmText(text, warm) : text };
+}
+
+function Fork({ id, warm }: { id: number; warm: Warm }) {
+    const source = sourceOf(warm), live = useLive(`fork of ${id}`, "", (signal) => begins(id, warm, signal), () => null), got = live.data;
     return <>
-        <div class="head"><h1>Fork of <a href={`/det/experiments/${id}`}>{live.data ? <Name text={live.data.name} /> : "experiment"} #{id}</a></h1></div>
+        <div class="head"><h1>{source ? "Warm start, as " : "Fork of "}<a href={`/det/experiments/${id}`}>{got ? <Name text={got.of.name} /> : "experiment"} #{id}</a></h1></div>
         <Problem error={live.error} what="The experiment" />
-        {live.data && <Form begin={forkText(live.data)} parent={live.data} />}
+        {source && <p>Its trials begin with the weights of {source}, at batch 0.</p>}
+        {got && <Form begin={got.text} parent={got.of} source={source && ` with ${source}`} />}
     </>;
 }
 
 export function CreatePage() {
-    const from = idsOf(query.value.get("from"))[0];
-    if (from) return <Fork key={from} id={from} />;
+    const q = query.value, from = idsOf(q.get("from"))[0], checkpoint = q.get("checkpoint") ?? "";
+    const warm = { trial: idsOf(q.get("trial"))[0] ?? 0, checkpoint: /^[0-9a-f-]{36}$/i.test(checkpoint) ? checkpoint : "" };
+    if (from) return <Fork key={`${from} ${sourceOf(warm)}`} id={from} warm={warm} />;
     return <><div class="head"><h1>New experiment</h1></div><Form begin={BEGIN} parent={null} /></>;
 }

@@ -1,16 +1,15 @@
 /* What can be done with an experiment in its state; each button names the command that is the same. */
 import { useState } from "preact/hooks";
 import { ApiError, call, type Routes } from "../../api/client";
+import { may, maySomewhere, ofExperiment } from "../../state/may";
 import { confirm } from "../../ui/confirm";
-import { lazy } from "../../ui/lazy";
 import { bare, isTerminal } from "../../ui/state";
 import { toast } from "../../ui/toasts";
 import { ContinueDialog } from "./continue";
-import type { MoveProps } from "../places/move";
+import { MoveDialog } from "../places/move";
 import type { Experiment } from "./data";
 import { EditDialog } from "./edit";
 
-const MoveDialog = lazy<MoveProps>(async () => (await import("../places/move")).MoveDialog);
 type Verb = "pause" | "activate" | "cancel" | "kill";
 const ROUTES: Record<Verb, keyof Routes> = {
     pause: "POST /api/v1/experiments/{id}/pause", activate: "POST /api/v1/experiments/{id}/activate",
@@ -46,12 +45,13 @@ export function ExperimentActions({ exp, again }: { exp: Experiment; again: () =
             toast(`${verb}: ${e.message}`, true);
         }
     };
-    return <span class="row push">{verbs(exp.state).map((v) =>
+    const of = ofExperiment(exp);
+    return <span class="row push">{may("operate", of) && verbs(exp.state).map((v) =>
         <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}
-        {canContinue(exp) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
-        <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>
-        <button type="button" onClick={() => setOpen("edit")}>Edit</button>
-        <button type="button" onClick={() => setOpen("move")}>Move…</button>
+        {canContinue(exp) && may("operate", of) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
+        {maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>}
+        {may("edit", of) && <button type="button" onClick={() => setOpen("edit")}>Edit</button>}
+        {may("delete", of) && <button type="button" onClick={() => setOpen("move")}>Move…</button>}
         {open === "edit" && <EditDialog exp={exp} close={close} again={again} />}
         {open === "move" && <MoveDialog id={exp.id} projectId={exp.projectId} close={close} again={again} />}
         {open === "continue" && <ContinueDialog exp={exp} close={close} again={again} />}

@@ -16,12 +16,12 @@ import { useLive } from "../../state/live";
 import { isDark } from "../../ui/dark";
 import { count, number } from "../../ui/format";
 import { shown } from "../../ui/name";
-import { csv, saveAs } from "../../ui/save";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
-import { askSeries, axesOf, bestOf, drawn, metricId, points, rowsOf, searchOf } from "./data";
+import { askSeries, axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
 import { Problem } from "../problem";
+import { WholeCsv } from "./whole";
 
 const CURVES_MS = 1000, AXES_MOST = 12;
 
@@ -91,8 +91,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
-    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "");
-    const save = () => saveAs(`experiment_${exp.id}_${metric}.csv`, csv(["trial", view.x, metric], series.flatMap((s) => s.points.x.map((x, i) => [s.id, x, s.points.y[i]]))));
+    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "") + lostText(trials, metric);
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2><Options seen={seen} /></header>
@@ -103,7 +102,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
             <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <span>Records are counted by the hyperparameter global_batch_size, epochs by records_per_epoch too.</span>}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><button type="button" onClick={save}>CSV</button>
+            <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, configOf: () => exp.config }} />
                 <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>
         </footer>
     </section>;

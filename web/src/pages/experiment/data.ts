@@ -8,25 +8,40 @@ import type { XAxis } from "../../state/address";
 export type Experiment = Messages["experiment.v1.Experiment"];
 export type Trial = Messages["trial.v1.Trial"];
 export type Metric = Messages["MetricIdentifier"];
+export type Checkpoint = Messages["checkpoint.v1.Checkpoint"];
 type Series = Messages["ComparableTrial"];
 
 export const CURVES_MOST = 500; // the best, the running and the chosen; the page says when there are more
-const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
-const TRIALS_PAGE = 1000, TRIALS_MOST = 5000;
+export const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
+const TRIALS_PAGE = 1000;
 const POINTS = 1500; // of one curve: two a pixel of most screens
 
 export function metricId(m: Metric): string {
     return `${m.group}.${m.name}`;
 }
 
+/* All of them: what is best, how they are grouped and what matters is counted over each. */
 export async function askTrials(experimentId: string, signal: AbortSignal): Promise<Trial[]> {
     const all: Trial[] = [];
     for (;;) {
         const r = await call("GET /api/v1/experiments/{experimentId}/trials", { path: { experimentId }, signal,
             query: { sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", offset: all.length, limit: TRIALS_PAGE } });
         all.push(...r.trials);
-        if (!r.trials.length || all.length >= Math.min(r.pagination.total, TRIALS_MOST)) return all;
+        if (!r.trials.length || all.length >= r.pagination.total) return all;
     }
+}
+
+/* A larger search is asked for less often: each time costs as many requests as it has thousands. */
+export function trialsEvery(trials: number, everyMs: number): number {
+    return everyMs * Math.max(1, Math.ceil(trials / TRIALS_PAGE)) ** 2;
+}
+
+/* Of those that are there still: the best by the searcher's metric. */
+export async function askBestCheckpoint(e: Experiment, signal: AbortSignal): Promise<{ checkpoint: Checkpoint | null }> {
+    const orderBy = searchOf(e).smallerIsBetter ? "ORDER_BY_ASC" : "ORDER_BY_DESC";
+    const { checkpoints: [first] } = await call("GET /api/v1/experiments/{id}/checkpoints",
+        { path: { id: e.id }, query: { sortByAttr: "SORT_BY_SEARCHER_METRIC", orderBy, states: ["STATE_COMPLETED"], limit: 1 }, signal });
+    return { checkpoint: first && typeof first.training.searcherMetric === "number" ? first : null };
 }
 
 /* One look at the names that have been reported. */
@@ -56,23 +71,45 @@ export function drawn(trials: Trial[], chosen: number[], smallerIsBetter: boolea
     return [...trials].sort((a, b) => order(a) - order(b) || by(a) - by(b) || a.id - b.id).slice(0, CURVES_MOST).sort((a, b) => a.id - b.id);
 }
 
+/* "validation" of "validation.top.5". */
+export function groupOf(metric: string): string {
+    return metric.slice(0, metric.indexOf("."));
+}
+
+/* Trials whose newest value of the metric is none that a chart has a place for: it has diverged. */
+export function lost(trials: Pick<Trial, "summaryMetrics">[], metric: string): number {
+    const group = groupOf(metric), key = ({ validation: "validation_metrics", training: "avg_metrics" } as Record<string, string>)[group] ?? group;
+    const last = (t: Pick<Trial, "summaryMetrics">): unknown => ((t.summaryMetrics?.[key] as Record<string, unknown> | undefined)?.[metric.slice(group.length + 1)] as { last?: unknown } | undefined)?.last;
+    return trials.filter((t) => ["NaN", "Infinity", "-Infinity"].includes(last(t) as string)).length;
+}
+
+/* Said of them below a chart; "": there is none. */
+export function lostText(trials: Pick<Trial, "summaryMetrics">[], metric: string): string {
+    const n = lost(trials, metric);
+    return n ? `; of ${n.toLocaleString("en")} ${n === 1 ? "trial" : "trials"} the newest value is NaN or infinite: not drawn` : "";
+}
+
 /* What one batch is on an axis that counts them; NaN: the trial does not say how many records it has, or an epoch. */
-function ofBatch(s: Series, x: XAxis, config: Experiment["config"]): number {
-    const records = Number((s.trial.hparams as Record<string, unknown> | null)?.["global_batch_size"]), perEpoch = Number(config?.["records_per_epoch"]);
+function ofBatch(trial: Trial, x: XAxis, config: Experiment["config"]): number {
+    const records = Number((trial.hparams as Record<string, unknown> | null)?.["global_batch_size"]), perEpoch = Number(config?.["records_per_epoch"]);
     return x === "records" ? records : x === "epochs" ? (perEpoch > 0 ? records / perEpoch : NaN) : 1;
 }
 
-/* x by the axis that was chosen: seconds since the trial's start, or milliseconds of the clock; records and epochs where they are known. */
+/* Where a report stands on the axis that was chosen: seconds since the trial's start, or milliseconds of the clock; records and epochs where they are known. */
+export function placeOf(trial: Trial, x: XAxis, config: Experiment["config"] = null): (batches: number, time: string) => number {
+    const batch = ofBatch(trial, x, config), start = new Date(trial.startTime ?? NaN).getTime();
+    if (x === "clock") return (_, time) => new Date(time).getTime();
+    return x === "time" ? (_, time) => Math.max(0, (new Date(time).getTime() - start) / 1000) : (batches) => batches * batch;
+}
+
 export function points(s: Series, metric: string, x: XAxis, config: Experiment["config"] = null): Points {
-    const out: Points = { x: [], y: [] }, batch = ofBatch(s, x, config);
-    if (!(batch > 0)) return out;
-    const start = new Date(s.trial.startTime ?? NaN).getTime();
+    const out: Points = { x: [], y: [] }, at = placeOf(s.trial, x, config);
+    if (!(ofBatch(s.trial, x, config) > 0)) return out;
     for (const g of s.metrics)
         for (const p of g.data) {
             const v = p.values[metric.slice(g.group.length + 1)];
             if (!metric.startsWith(g.group + ".") || typeof v !== "number") continue;
-            const clock = new Date(p.time).getTime();
-            out.x.push(x === "clock" ? clock : x === "time" ? Math.max(0, (clock - start) / 1000) : p.batches * batch);
+            out.x.push(at(p.batches, p.time));
             out.y.push(v);
         }
     return x === "time" || x === "clock" ? inOrder(out) : out;

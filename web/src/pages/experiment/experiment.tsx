@@ -3,13 +3,15 @@ import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { call } from "../../api/client";
 import { expQuery, expView, TABS, type ExpView, type Tab } from "../../state/address";
 import { useLive, type Live } from "../../state/live";
+import { may, ofExperiment } from "../../state/may";
 import { navigate, path, query } from "../../state/router";
 import { count, number, percent } from "../../ui/format";
+import { OnlyLook, OWNER } from "../../ui/look";
 import { Name } from "../../ui/name";
 import { isTerminal, State } from "../../ui/state";
 import "../../ui/parts.css";
 import { ExperimentActions } from "./actions";
-import { askMetrics, askTrials, bestOf, metricId, searchOf, type Experiment, type Metric, type Trial } from "./data";
+import { askBestCheckpoint, askMetrics, askTrials, bestOf, trialsEvery, metricId, searchOf, type Checkpoint, type Experiment, type Metric, type Trial } from "./data";
 import { ExperimentCharts } from "./charts";
 import { ExperimentTab } from "./tabs";
 import { Problem } from "../problem";
@@ -21,6 +23,8 @@ export interface Seen {
     exp: Experiment;
     trials: Trial[];
     metrics: Metric[];
+    /* The checkpoint that is there with the best value of the searcher's metric. */
+    best: Checkpoint | null;
     /* "group.name" of the curves, and the searcher's own metric's plain name. */
     metric: string;
     view: ExpView;
@@ -43,7 +47,7 @@ function metricOf(view: ExpView, exp: Experiment, metrics: Metric[]): string {
     return metricId(found ?? (metrics.length && !view.metric ? metrics[0]! : { group: "validation", name }));
 }
 
-function Title({ exp, trials }: { exp: Experiment; trials: Trial[] }) {
+function Title({ exp, trials, best: checkpoint, view }: Pick<Seen, "exp" | "trials" | "best" | "view">) {
     const { smallerIsBetter, metric } = searchOf(exp), best = bestOf(trials, smallerIsBetter);
     const running = trials.filter((t) => t.state === "STATE_RUNNING" || t.state === "STATE_STARTING").length;
     const queued = trials.filter((t) => t.state === "STATE_QUEUED").length;
@@ -51,6 +55,8 @@ function Title({ exp, trials }: { exp: Experiment; trials: Trial[] }) {
         <span>{count(trials.length, "trial")}{running ? `, ${running} running` : ""}{queued ? `, ${queued} queued` : ""}</span>
         {best && <span>best {metric} <strong title={String(best.searcherMetricValue)}>{number(best.searcherMetricValue as number)}</strong>{" "}
             <a href={`/det/trials/${best.id}`}>trial {best.id}</a></span>}
+        {checkpoint && <span>best checkpoint <a href={path.value + expQuery({ ...view, tab: "checkpoints" })} title={checkpoint.uuid}>{checkpoint.uuid.slice(0, 8)}</a>{" "}
+            ({number(checkpoint.training.searcherMetric as number | null)}, trial {checkpoint.training.trialId})</span>}
         <span class="soft">{exp.username} · {exp.resourcePool} · {searchOf(exp).name}</span>
     </p>;
 }
@@ -63,11 +69,12 @@ function Tabs({ view }: { view: ExpView }) {
 function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const id = String(exp.id), ended = isTerminal(exp.state);
     const hover = useSignal<number | null>(null);
-    const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), () => (ended ? null : LIVE_MS));
+    const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), (all) => (ended ? null : trialsEvery(all.length, LIVE_MS)));
     const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
+    const best = useLive(`best checkpoint ${id}`, String(ended), (s) => askBestCheckpoint(exp, s), () => (ended ? null : NAMES_MS));
     const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
     const seen: Seen = {
-        exp, trials: trials.data ?? [], metrics: metrics.data ?? [], metric: metricOf(view, exp, metrics.data ?? []), view,
+        exp, trials: trials.data ?? [], metrics: metrics.data ?? [], best: best.data?.checkpoint ?? null, metric: metricOf(view, exp, metrics.data ?? []), view,
         set: (change) => setView(view, change), hover, setHover: (id) => { hover.value = id; }, again,
     };
     return <>
@@ -79,7 +86,8 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
         </div>
         {exp.labels.length > 0 && <p class="row">{exp.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</p>}
         {exp.description && <p><Name text={exp.description} /></p>}
-        <Title exp={exp} trials={seen.trials} />
+        <Title {...seen} />
+        {!may("edit", ofExperiment(exp)) && <OnlyLook what="this experiment" who={OWNER} />}
         {!ended && <WhyLine what="experiments" id={id} again={again} onlyWaiting />}
         <Problem error={trials.error} what="The trials" />
         <ExperimentCharts seen={seen} />

@@ -1,6 +1,6 @@
 /* Any two hyperparameters or metrics of a search's trials against each other: as dots, and as cells with a mean in each. */
 import { useMemo } from "preact/hooks";
-import type { Axis } from "../../charts/axes";
+import { position, type Axis } from "../../charts/axes";
 import { gridOf, HeatMap, heatPicture, type Grid as Cells, type HeatShape } from "../../charts/heatmap";
 import type { Row } from "../../charts/parallel";
 import { PictureButtons } from "../../charts/picture";
@@ -60,7 +60,8 @@ export function ScatterTab({ seen }: { seen: Seen }) {
     const pair = usePair(seen, false);
     if (!pair) return null; // there is always the metric
     const { x, y, by, rows } = pair, names = [...new Set([x.name, y.name, by.name])];
-    const summary = `${count(rows.length, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}`;
+    const without = rows.filter((r) => Number.isNaN(position(x, r.values[x.name])) || Number.isNaN(position(y, r.values[y.name]))).length;
+    const summary = `${count(rows.length - without, "trial")}: ${x.name} across, ${y.name} up, coloured by ${by.name}` + (without ? `; ${count(without, "trial")} without a number for both: not drawn` : "");
     const chart: ScatterShape = { x, y, by, rows, smallerIsBetter: pair.smallerIsBetter, hover: seen.hover.value, chosen: seen.view.trials };
     const save = () => saveAs(`${fileOf(seen, "scatter")}.csv`, csv(["trial", ...names], rows.map((r) => [r.id, ...names.map((n) => r.values[n])])));
     return <section class="panel" aria-label="Scatter">

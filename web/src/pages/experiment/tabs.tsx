@@ -5,6 +5,7 @@ import { call } from "../../api/client";
 import { importance } from "../../charts/importance";
 import { colourOf } from "../../charts/palette";
 import { useLive } from "../../state/live";
+import { may, ofExperiment } from "../../state/may";
 import { isWhole, limitOf } from "../../state/part";
 import { Choices } from "../../ui/choices";
 import { isDark } from "../../ui/dark";
@@ -84,7 +85,7 @@ function TrialList({ seen, space }: { seen: Seen; space: ReturnType<typeof useSp
 
 function ExperimentNotes({ exp, again }: { exp: Experiment; again: () => void }) {
     const ask = async () => (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: exp.id } })).experiment.notes;
-    return <Notes draft={`notes.${exp.id}`} notes={exp.notes} ask={ask} again={again}
+    return <Notes isMine={may("edit", ofExperiment(exp))} draft={`notes.${exp.id}`} notes={exp.notes} ask={ask} again={again}
         save={(notes) => call("PATCH /api/v1/experiments/{experiment.id}", { path: { "experiment.id": exp.id }, body: { id: exp.id, notes } })} />;
 }
 
@@ -117,7 +118,7 @@ function CheckpointsTab({ seen }: { seen: Seen }) {
     const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
     const live = useLive(`exp checkpoints ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/experiments/{id}/checkpoints",
         { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
-    return <CheckpointTable live={live} withTrial />;
+    return <CheckpointTable live={live} withTrial best={seen.best?.uuid ?? null} of={ofExperiment(seen.exp)} />;
 }
 
 /* What was submitted, as it was written. */

@@ -1,14 +1,16 @@
 /* What the list of experiments asks of the master: a stretch of rows, all that match, and actions on many. */
 import { ApiError, call, type Messages, type Routes } from "../../api/client";
 import type { Column, ListView, StateGroup } from "../../state/list_address";
+import type { Right } from "../../state/may";
 import { bare } from "../../ui/state";
 import type { Experiment } from "../experiment/data";
 import { searches } from "./hp";
 import { formset, search, sortText } from "./search";
 import { asked } from "../../state/filter_tree";
 
-export type Verb = "pause" | "activate" | "cancel" | "kill" | "archive" | "unarchive" | "delete";
-export const VERBS: readonly Verb[] = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "delete"];
+export const VERBS = ["pause", "activate", "cancel", "kill", "archive", "unarchive", "move", "delete"] as const;
+export type Verb = (typeof VERBS)[number];
+export const RIGHT_OF: Record<Verb, Right> = { pause: "operate", activate: "operate", cancel: "operate", kill: "operate", archive: "edit", unarchive: "edit", move: "delete", delete: "delete" };
 export type Outcome = Messages["ExperimentActionResult"];
 type State = Messages["experiment.v1.State"];
 type Query = NonNullable<Routes["GET /api/v1/experiments"]["query"]>;
@@ -143,6 +145,7 @@ export function allows(verb: Verb, e: Pick<Experiment, "state" | "archived">): b
     case "kill": return isActive || s === "PAUSED" || s === "STOPPING_CANCELED";
     case "archive": return hasEnded && !e.archived;
     case "unarchive": return hasEnded && e.archived;
+    case "move": return !e.archived && s !== "DELETING" && s !== "DELETED";
     case "delete": return hasEnded || s === "DELETE_FAILED";
     }
 }
@@ -150,16 +153,16 @@ export function allows(verb: Verb, e: Pick<Experiment, "state" | "archived">): b
 const ROUTES = {
     pause: "POST /api/v1/experiments/pause", activate: "POST /api/v1/experiments/activate", cancel: "POST /api/v1/experiments/cancel",
     kill: "POST /api/v1/experiments/kill", archive: "POST /api/v1/experiments/archive", unarchive: "POST /api/v1/experiments/unarchive",
-    delete: "DELETE /api/v1/experiments/delete",
+    move: "POST /api/v1/experiments/move", delete: "DELETE /api/v1/experiments/delete",
 } as const satisfies Record<Verb, keyof Routes>;
 
-/* Acts on just these; what the master says of each one. A request that fails is told of each of its experiments. */
-export async function actOn(verb: Verb, ids: number[], told: Told): Promise<Outcome[]> {
+/* Acts on just these; what the master says of each one. A request that fails is told of each of its experiments. `to`: the project of a move. */
+export async function actOn(verb: Verb, ids: number[], told: Told, to = 0): Promise<Outcome[]> {
     const all: Outcome[] = [];
     for (let i = 0; i < ids.length; i += ACT_PAGE) {
-        const experimentIds = ids.slice(i, i + ACT_PAGE);
+        const experimentIds = ids.slice(i, i + ACT_PAGE), body = { experimentIds, ...(verb === "move" ? { destinationProjectId: to } : {}) };
         try {
-            all.push(...(await call(ROUTES[verb], { body: { experimentIds } })).results);
+            all.push(...(await call(ROUTES[verb], { body: body as never })).results);
         } catch (e) {
             all.push(...experimentIds.map((id) => ({ id, error: (e as Error).message })));
         }

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, unreadOf, type Column, type ListView } from "../../state/list_address";
 import { fieldsOf } from "../../state/filter_tree";
 import { useLive } from "../../state/live";
+import { maySomewhere } from "../../state/may";
 import { keepColumns, ownColumns } from "../../state/prefs";
 import { navigate, path, query } from "../../state/router";
 import { CHOSEN_MOST } from "../../ui/chosen";
@@ -127,7 +128,7 @@ export function ExperimentsPage() {
     const names = useColumnNames(got, view), unread = unreadOf(query.value.toString());
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
-            <span class="row push"><a class="button" href="/det/experiments/new">New experiment</a><ColumnChoice columns={own} />
+            <span class="row push">{maySomewhere("create") && <a class="button" href="/det/experiments/new">New experiment</a>}<ColumnChoice columns={own} />
                 <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
                     of={names.hps.map((n) => ({ value: n, text: n }))} />
                 <Choices name="Metrics" summary={String(view.metrics.length)} ticked={view.metrics} set={(metrics) => change({ metrics })}

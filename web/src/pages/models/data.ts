@@ -1,10 +1,12 @@
 /* Models of the registry and their versions, as they are asked of the master. */
 import { call, type Messages } from "../../api/client";
+import type { Of } from "../../state/may";
 
 export type Model = Messages["model.v1.Model"];
 export type Version = Messages["ListedModelVersion"];
 export const LIVE_MS = 5000, MOST = 200;
 
+export const ofModel = (m: Model): Of => ({ ownerId: m.userId, workspaceId: m.workspaceId });
 export const modelAddress = (name: string): string => `/det/models/${encodeURIComponent(name)}`;
 export const labelsOf = (text: string): string[] => [...new Set(text.split("\n").map((l) => l.trim()).filter(Boolean))];
 

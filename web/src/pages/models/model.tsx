@@ -2,15 +2,17 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { Grid } from "../../ui/grid";
 import { Notes } from "../../ui/markdown_notes";
+import { OnlyLook, OWNER } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
-import { askVersions, LIVE_MS, modelAddress, type Model, type Version } from "./data";
+import { askVersions, LIVE_MS, modelAddress, ofModel, type Model, type Version } from "./data";
 import { EditModel } from "./edit";
 import { setArchived } from "./models";
 
@@ -28,21 +30,22 @@ function Versions({ m, versions, again }: { m: Model; versions: Version[]; again
             { head: "from", cell: (v) => v.checkpoint.training.trialId && <a href={`/det/trials/${v.checkpoint.training.trialId}`}>trial {v.checkpoint.training.trialId}</a> },
             { head: "checkpoint", cell: (v) => <code>{v.checkpoint.uuid}</code> },
             { head: "made", cell: (v) => <span title={full(v.creationTime)}>{ago(v.creationTime, Date.now())}</span> },
-            { head: "", cell: (v) => <button type="button" onClick={() => void drop(m, v, again)}>Delete</button> },
+            { head: "", cell: (v) => may("delete", ofModel(m)) && <button type="button" onClick={() => void drop(m, v, again)}>Delete</button> },
         ]} /></section>;
 }
 
 function Loaded({ m, versions, again }: { m: Model; versions: Version[]; again: () => void }) {
-    const [isEditing, setEditing] = useState(false), path = { modelName: m.name };
+    const [isEditing, setEditing] = useState(false), path = { modelName: m.name }, isMine = may("edit", ofModel(m));
     return <>
         <div class="head"><h1><Name text={m.name} /></h1>{m.archived && <span class="chip">archived</span>}
             {m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}
-            <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button>
-                <button type="button" onClick={() => void setArchived(m, again)}>{m.archived ? "Unarchive" : "Archive"}</button></span></div>
+            {isMine && <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button>
+                <button type="button" onClick={() => void setArchived(m, again)}>{m.archived ? "Unarchive" : "Archive"}</button></span>}</div>
+        {!isMine && <OnlyLook what="this model" who={OWNER} />}
         <p class="facts soft"><span>of <Name text={m.username} /></span><span>made {full(m.creationTime)}</span><span>changed {full(m.lastUpdatedTime)}</span></p>
         {m.description && <p><Name text={m.description} /></p>}
         <Versions m={m} versions={versions} again={again} />
-        <Notes draft={`notes.model.${m.id}`} notes={m.notes} again={again} ask={async () => (await call("GET /api/v1/models/{modelName}", { path })).model.notes}
+        <Notes isMine={isMine} draft={`notes.model.${m.id}`} notes={m.notes} again={again} ask={async () => (await call("GET /api/v1/models/{modelName}", { path })).model.notes}
             save={(notes) => call("PATCH /api/v1/models/{modelName}", { path, body: { notes } })} />
         {isEditing && <EditModel model={m} close={() => setEditing(false)} again={again} />}
     </>;

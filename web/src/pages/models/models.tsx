@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may, maySomewhere } from "../../state/may";
 import { query, setQuery } from "../../state/router";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -11,7 +12,7 @@ import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
-import { askModels, LIVE_MS, modelAddress, MOST, type Model } from "./data";
+import { askModels, LIVE_MS, modelAddress, MOST, ofModel, type Model } from "./data";
 import { NewModel } from "./edit";
 
 export async function setArchived(m: Model, again: () => void): Promise<void> {
@@ -35,7 +36,7 @@ export function ModelsPage() {
             <label class="quiet">Search <input type="search" value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} /></label>
             <label class="quiet"><input type="checkbox" checked={archived} onChange={(e) => setQuery({ archived: e.currentTarget.checked ? "too" : null })} /> archived ones, too</label>
             <span class="soft">{models.length === MOST ? `the ${MOST} changed last` : count(models.length, "model")}</span>
-            <span class="row push"><button type="button" title="det model create NAME" onClick={() => setMaking(true)}>New model…</button></span></div>
+            <span class="row push">{maySomewhere("create") && <button type="button" title="det model create NAME" onClick={() => setMaking(true)}>New model…</button>}</span></div>
         <Problem error={live.error} what="The models" />
         {live.data && <Grid name="Models" rows={models} keyOf={(m) => m.id} none={search ? "No model fits." : "There is no model yet: a checkpoint's Register… makes its first version."} columns={[
             { head: "model", cell: (m) => <a href={modelAddress(m.name)}><Name text={m.name} /></a> },
@@ -43,8 +44,8 @@ export function ModelsPage() {
             { head: "labels", cell: (m) => <span class="row">{m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</span> },
             { head: "versions", cell: (m) => m.numVersions }, { head: "owner", cell: (m) => <Name text={m.username} /> },
             { head: "changed", cell: (m) => <span title={full(m.lastUpdatedTime)}>{ago(m.lastUpdatedTime, Date.now())}</span> },
-            { head: "", cell: (m) => <><button type="button" onClick={() => void setArchived(m, live.again)}>{m.archived ? "Unarchive" : "Archive"}</button>
-                <button type="button" onClick={() => void remove(m, live.again)}>Delete</button></> },
+            { head: "", cell: (m) => <>{may("edit", ofModel(m)) && <button type="button" onClick={() => void setArchived(m, live.again)}>{m.archived ? "Unarchive" : "Archive"}</button>}
+                {may("delete", ofModel(m)) && <button type="button" onClick={() => void remove(m, live.again)}>Delete</button>}</> },
         ]} />}
         {isMaking && <NewModel close={() => setMaking(false)} />}
     </>;

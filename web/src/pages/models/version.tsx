@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
 import { FormDialog } from "../../ui/dialog";
 import { bytes } from "../../ui/format";
 import { Grid } from "../../ui/grid";
@@ -10,7 +11,7 @@ import { Name } from "../../ui/name";
 import { State } from "../../ui/state";
 import { full } from "../../ui/time";
 import { Problem } from "../problem";
-import { labelsOf, loadText, modelAddress } from "./data";
+import { labelsOf, loadText, modelAddress, ofModel } from "./data";
 
 type Version = Messages["model.v1.ModelVersion"];
 
@@ -41,16 +42,16 @@ function CheckpointOf({ c }: { c: Version["checkpoint"] }) {
 }
 
 function Loaded({ v, again }: { v: Version; again: () => void }) {
-    const [isEditing, setEditing] = useState(false), path = { modelName: v.model.name, modelVersionNum: v.version };
+    const [isEditing, setEditing] = useState(false), path = { modelName: v.model.name, modelVersionNum: v.version }, isMine = may("edit", ofModel(v.model));
     return <>
         <div class="head"><h1>Version {v.version} of <a href={modelAddress(v.model.name)}><Name text={v.model.name} /></a></h1>
             {v.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}
-            <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button></span></div>
+            {isMine && <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button></span>}</div>
         <p class="facts soft">{v.name && <Name text={v.name} />}<span>of <Name text={v.username} /></span><span>made {full(v.creationTime)}</span></p>
         {v.comment && <p><Name text={v.comment} /></p>}
         <CheckpointOf c={v.checkpoint} />
         <section class="panel stacked" aria-label="In a program"><h2>In a program</h2><pre class="text">{loadText(v.model.name, v.version)}</pre></section>
-        <Notes draft={`notes.version.${v.id}`} notes={v.notes} again={again}
+        <Notes isMine={isMine} draft={`notes.version.${v.id}`} notes={v.notes} again={again}
             ask={async () => (await call("GET /api/v1/models/{modelName}/versions/{modelVersionNum}", { path })).modelVersion.notes}
             save={(notes) => call("PATCH /api/v1/models/{modelName}/versions/{modelVersionNum}", { path, body: { notes } })} />
         {isEditing && <Edit v={v} path={path} close={() => setEditing(false)} again={again} />}

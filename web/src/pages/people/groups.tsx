@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -9,6 +10,7 @@ import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
+import { ADMINISTRATOR, OnlyLook } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { Problem } from "../problem";
@@ -44,13 +46,14 @@ export function Groups() {
     const live = useLive("groups", String(isWhole()), (signal) => askGroups(isWhole(), signal), () => LIVE_MS), [open, setOpen] = useState<Group | "new" | null>(null);
     return <>
         <div class="head"><span class="soft">{count(live.data?.total ?? 0, "group")}</span>
-            <span class="row push"><button type="button" title="det user-group create NAME" onClick={() => setOpen("new")}>New group…</button></span></div>
+            <span class="row push">{may("cluster") && <button type="button" title="det user-group create NAME" onClick={() => setOpen("new")}>New group…</button>}</span></div>
+        {!may("cluster") && <OnlyLook what="them" who={ADMINISTRATOR} />}
         <Problem error={live.error} what="The groups" />
         <Cut part={live.data} one="group" />
         {live.data && <Grid name="Groups" rows={live.data.rows} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
             { head: "group", cell: (g) => <Name text={g.name} /> },
             { head: "who is in it", cell: (g) => <Name text={g.users.map((u) => u.username).join(", ") || "nobody"} /> },
-            { head: "", cell: (g) => <><button type="button" onClick={() => setOpen(g)}>Edit…</button><button type="button" onClick={() => void remove(g, live.again)}>Delete</button></> },
+            { head: "", cell: (g) => may("cluster") && <><button type="button" onClick={() => setOpen(g)}>Edit…</button><button type="button" onClick={() => void remove(g, live.again)}>Delete</button></> },
         ]} />}
         {open && <GroupDialog group={open === "new" ? null : open} close={() => setOpen(null)} again={live.again} />}
     </>;

@@ -27,7 +27,7 @@ export async function askGroups(isWhole: boolean, signal: AbortSignal): Promise<
 /* Who has which role where. workspace null: in the whole cluster. */
 export interface Grant { role: Role; who: string; userId: number; groupId: number; workspace: number | null; where: string }
 export interface RolesNow {
-    roles: Role[]; grants: Grant[]; users: User[]; groups: Group[]; workspaces: { id: number; name: string }[];
+    roles: Role[]; grants: Grant[]; users: User[]; groups: Group[]; workspaces: { id: number; name: string; userId: number }[];
     /* Of which not all are known here. */
     cut: { one: string; part: Part<unknown> }[];
 }

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may, maySomewhere } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -9,6 +10,7 @@ import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
+import { OnlyLook } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { Problem } from "../problem";
 import { askRoles, calledBy, grantBody, LIVE_MS, type Grant, type RolesNow } from "./people_data";
@@ -45,14 +47,16 @@ async function take(g: Grant, again: () => void): Promise<void> {
 
 export function Roles() {
     const live = useLive("roles", String(isWhole()), (signal) => askRoles(isWhole(), signal), () => LIVE_MS), [isGiving, setGiving] = useState(false), now = live.data;
+    const gives = maySomewhere("grant") || (now?.workspaces ?? []).some((w) => may("grant", { hostId: w.userId, workspaceId: w.id }));
     return <>
         <div class="head"><span class="soft">{count(now?.grants.length ?? 0, "role")} given</span>
-            <span class="row push"><button type="button" title="det rbac assign-role ROLE" disabled={!now} onClick={() => setGiving(true)}>Give a role…</button></span></div>
+            <span class="row push">{gives && <button type="button" title="det rbac assign-role ROLE" disabled={!now} onClick={() => setGiving(true)}>Give a role…</button>}</span></div>
+        {!gives && <OnlyLook what="them" who="an administrator, or who made the workspace" />}
         <Problem error={live.error} what="The roles" />
         {now?.cut.map(({ one, part }) => <Cut key={one} part={part} one={one} />)}
         {now && <Grid name="Roles given" rows={now.grants} keyOf={(g) => `${g.role.roleId} ${g.userId} ${g.groupId} ${g.workspace}`} none="No role is given to anybody: owners and administrators act." columns={[
             { head: "who", cell: (g) => <Name text={g.who} /> }, { head: "role", cell: (g) => <Name text={g.role.name} /> }, { head: "where", cell: (g) => <Name text={g.where} /> },
-            { head: "", cell: (g) => <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },
+            { head: "", cell: (g) => gives && <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },
         ]} />}
         {now && <section class="panel stacked" aria-label="What roles may"><h2>What roles may</h2><Grid name="What roles may" rows={now.roles} keyOf={(r) => r.roleId} none="There is none." columns={[
             { head: "role", cell: (r) => <Name text={r.name} /> },

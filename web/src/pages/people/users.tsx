@@ -2,12 +2,15 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
+import { me } from "../../state/session";
 import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
 import { Cut } from "../../ui/cut";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
+import { ADMINISTRATOR } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { openTab, Tabs } from "../../ui/tabs";
@@ -41,7 +44,8 @@ function Users() {
     return <>
         <div class="head"><label class="quiet">Search <input type="search" value={search} onInput={(e) => setSearch(e.currentTarget.value)} /></label>
             <span class="soft">{count(found.length, "user")}</span>
-            <span class="row push"><button type="button" title="det user create NAME" onClick={() => setOpen({ what: "new", user: null })}>New user…</button></span></div>
+            <span class="row push">{may("cluster") && <button type="button" title="det user create NAME" onClick={() => setOpen({ what: "new", user: null })}>New user…</button>}</span></div>
+        {!may("cluster") && <p class="soft">You may change what you are called and your password; all else takes {ADMINISTRATOR}.</p>}
         <Problem error={live.error} what="The users" />
         <Cut part={live.data} one="user" />
         {live.data && <Grid name="Users" rows={found} keyOf={(u) => u.id} none="No user fits." columns={[
@@ -50,9 +54,9 @@ function Users() {
             { head: "may", cell: (u) => (u.admin ? "administrator" : "user") },
             { head: "state", cell: (u) => (u.active ? "active" : "deactivated") },
             { head: "signed in last", cell: (u) => <span title={full(u.lastAuthAt)}>{ago(u.lastAuthAt, Date.now())}</span> },
-            { head: "", cell: (u) => <><button type="button" onClick={() => setOpen({ what: "edit", user: u })}>Edit…</button>
+            { head: "", cell: (u) => (may("cluster") || u.id === me.value?.id) && <><button type="button" onClick={() => setOpen({ what: "edit", user: u })}>Edit…</button>
                 <button type="button" onClick={() => setOpen({ what: "password", user: u })}>Password…</button>
-                <button type="button" onClick={() => void setActive(u, live.again)}>{u.active ? "Deactivate" : "Activate"}</button></> },
+                {may("cluster") && <button type="button" onClick={() => void setActive(u, live.again)}>{u.active ? "Deactivate" : "Activate"}</button>}</> },
         ]} />}
         <Dialog open={open} close={() => setOpen(null)} again={live.again} />
     </>;

@@ -5,19 +5,23 @@ import { useLive } from "../../state/live";
 import { FormDialog } from "../../ui/dialog";
 import { shown } from "../../ui/name";
 import { toast } from "../../ui/toasts";
-import { askTargets } from "./data";
+import { askTargets, type Project } from "./data";
 
-export interface MoveProps { id: number; projectId: number; close: () => void; again: () => void }
+/* `but`: the project that it is in, which is no choice. null: nothing is chosen. */
+export function Destination({ to, set, but = 0 }: { to: Project | null; set: (to: Project | null) => void; but?: number }) {
+    const targets = (useLive("targets", "", askTargets, () => null).data ?? []).filter((p) => p.id !== but);
+    return <label>To <select value={to ? String(to.id) : ""} required onChange={(e) => set(targets.find((p) => p.id === Number(e.currentTarget.value)) ?? null)}>
+        <option value="">choose a project</option>
+        {targets.map((p) => <option key={p.id} value={p.id}>{shown(p.workspaceName)} / {shown(p.name)}</option>)}</select></label>;
+}
 
-export function MoveDialog({ id, projectId, close, again }: MoveProps) {
-    const [to, setTo] = useState(""), targets = (useLive("targets", "", askTargets, () => null).data ?? []).filter((p) => p.id !== projectId);
+export function MoveDialog({ id, projectId, close, again }: { id: number; projectId: number; close: () => void; again: () => void }) {
+    const [to, setTo] = useState<Project | null>(null);
     const save = async () => {
-        await call("POST /api/v1/experiments/{experimentId}/move", { path: { experimentId: id }, body: { destinationProjectId: Number(to) } });
-        toast(`Experiment ${id} is in ${shown(targets.find((p) => p.id === Number(to))?.name ?? "the project")} now.`);
+        if (!to) return;
+        await call("POST /api/v1/experiments/{experimentId}/move", { path: { experimentId: id }, body: { destinationProjectId: to.id } });
+        toast(`Experiment ${id} is in ${shown(to.name)} now.`);
         again();
     };
-    return <FormDialog title={`Move experiment ${id}`} button="Move" save={save} close={close}>
-        <label>To <select value={to} required onChange={(e) => setTo(e.currentTarget.value)}><option value="">choose a project</option>
-            {targets.map((p) => <option key={p.id} value={p.id}>{shown(p.workspaceName)} / {shown(p.name)}</option>)}</select></label>
-    </FormDialog>;
+    return <FormDialog title={`Move experiment ${id}`} button="Move" save={save} close={close}><Destination to={to} set={setTo} but={projectId} /></FormDialog>;
 }

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { Cut } from "../../ui/cut";
@@ -48,7 +49,7 @@ export function WorkspacePage({ id = "" }: Record<string, string>) {
     }, () => LIVE_MS), [isMaking, setMaking] = useState(false), w = live.data?.workspace;
     return <>
         <div class="head"><h1>{w ? <Name text={w.name} /> : `Workspace ${id}`}</h1>{w?.archived && <span class="chip">archived</span>}<a href="/det/workspaces">all workspaces</a>
-            <span class="row push"><button type="button" disabled={!w || w.immutable || w.archived} title="det project create WORKSPACE NAME" onClick={() => setMaking(true)}>New project…</button></span></div>
+            <span class="row push">{w && may("create", { hostId: w.userId, workspaceId: w.id }) && <button type="button" disabled={w.immutable || w.archived} title="det project create WORKSPACE NAME" onClick={() => setMaking(true)}>New project…</button>}</span></div>
         <Problem error={live.error} what="The workspace" />
         <Cut part={live.data?.projects ?? null} one="project" />
         {live.data && <Grid name="Projects" rows={live.data.projects.rows} keyOf={(p) => p.id} none="It has no project yet." columns={[

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { navigate } from "../../state/router";
 import { attempt } from "../../ui/attempt";
@@ -31,14 +32,14 @@ export function WorkspacesPage() {
     const live = useLive("workspaces", String(isWhole()), (signal) => askWorkspaces(isWhole(), signal), () => LIVE_MS), [isMaking, setMaking] = useState(false);
     return <>
         <div class="head"><h1>Workspaces</h1><span class="soft">{count(live.data?.total ?? 0, "workspace")}</span>
-            <span class="row push"><button type="button" title="det workspace create NAME" onClick={() => setMaking(true)}>New workspace…</button></span></div>
+            <span class="row push">{may("found") && <button type="button" title="det workspace create NAME" onClick={() => setMaking(true)}>New workspace…</button>}</span></div>
         <Problem error={live.error} what="The workspaces" />
         <Cut part={live.data} one="workspace" />
         {live.data && <Grid name="Workspaces" rows={live.data.rows} keyOf={(w) => w.id} none="There is none." columns={[
             { head: "workspace", cell: (w) => <a href={`/det/workspaces/${w.id}`}><Name text={w.name} /></a> },
             { head: "projects", cell: (w) => w.numProjects }, { head: "experiments", cell: (w) => w.numExperiments }, { head: "owner", cell: (w) => <Name text={w.username} /> },
             { head: "state", cell: (w) => (w.archived ? "archived" : "open") },
-            { head: "", cell: (w) => !w.immutable && <button type="button" onClick={() => void setArchived(w, live.again)}>{w.archived ? "Unarchive" : "Archive"}</button> },
+            { head: "", cell: (w) => !w.immutable && may("place", { ownerId: w.userId, hostId: w.userId, workspaceId: w.id }) && <button type="button" onClick={() => void setArchived(w, live.again)}>{w.archived ? "Unarchive" : "Archive"}</button> },
         ]} />}
         {isMaking && <NewWorkspace close={() => setMaking(false)} />}
     </>;

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { parse, stringify } from "yaml";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
+import { maySomewhere } from "../../state/may";
 import { isWhole, limitOf, partOf } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -66,13 +67,13 @@ export function TemplatesPage() {
     };
     return <>
         <div class="head"><h1>Templates</h1><span class="soft">{count(live.data?.total ?? 0, "template")}</span>
-            <span class="row push"><button type="button" title="det template create NAME FILE" onClick={() => setOpen("new")}>New template…</button></span></div>
+            <span class="row push">{maySomewhere("create") && <button type="button" title="det template create NAME FILE" onClick={() => setOpen("new")}>New template…</button>}</span></div>
         <Problem error={live.error} what="The templates" />
         {open && <Writing key={open === "new" ? "" : open.name} template={open === "new" ? null : open} done={done} />}
         <Cut part={live.data} one="template" />
         {live.data && <Grid name="Templates" rows={live.data.rows} keyOf={(t) => t.name} none="There is no template yet." columns={[
             { head: "template", cell: (t) => <Name text={t.name} /> }, { head: "sets", cell: (t) => <Name text={Object.keys(t.config).join(", ") || "nothing"} /> },
-            { head: "", cell: (t) => <><button type="button" onClick={() => setOpen(t)}>Edit…</button><button type="button" onClick={() => void remove(t, live.again)}>Delete</button></> },
+            { head: "", cell: (t) => <>{maySomewhere("edit") && <button type="button" onClick={() => setOpen(t)}>Edit…</button>}{maySomewhere("delete") && <button type="button" onClick={() => void remove(t, live.again)}>Delete</button>}</> },
         ]} />}
     </>;
 }

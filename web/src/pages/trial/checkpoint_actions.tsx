@@ -1,6 +1,7 @@
 /* What can be done with a checkpoint: have it here, make it a version of a model, delete it, and have it back. */
 import { useEffect, useState } from "preact/hooks";
 import { call, fetched, type Messages } from "../../api/client";
+import { may, maySomewhere, type Of } from "../../state/may";
 import { lazy } from "../../ui/lazy";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -20,6 +21,12 @@ function Download({ uuid }: { uuid: string }) {
         setBusy(false);
     };
     return <button type="button" title={`det checkpoint download ${uuid}`} disabled={isBusy} onClick={() => void get()}>{isBusy ? "Fetching…" : "Download"}</button>;
+}
+
+/* A fork of its experiment whose trials begin with it. */
+function WarmStart({ experiment, checkpoint }: { experiment?: number | null; checkpoint: string }) {
+    if (!experiment) return null;
+    return <a class="button" href={`/det/experiments/new?from=${experiment}&checkpoint=${checkpoint}`} title="A new experiment that begins with its weights">Warm start</a>;
 }
 
 /* Agents carry out what the master took note of: it is asked again until the state is another one, for a minute at most. */
@@ -43,7 +50,7 @@ async function remove(c: Checkpoint, size: number): Promise<boolean> {
     return attempt("Not deleted", () => call("DELETE /api/v1/checkpoints", { body: { checkpointUuids: [c.uuid] } }));
 }
 
-export function CheckpointActions({ c, size, again }: { c: Checkpoint; size: number; again: () => void }) {
+export function CheckpointActions({ c, of, size, again }: { c: Checkpoint; of: Of; size: number; again: () => void }) {
     const [isRegistering, setRegistering] = useState(false), state = bare(c.state), [isGoing, expect] = useGoing(state, again);
     const undelete = async () => {
         if (await attempt("Not had back", () => call("POST /api/v1/checkpoints/undelete", { body: { checkpointUuids: [c.uuid] } }))) expect();
@@ -52,9 +59,11 @@ export function CheckpointActions({ c, size, again }: { c: Checkpoint; size: num
         if (await remove(c, size)) expect();
     };
     if (isGoing) return <span class="soft" role="status">{state === "DELETED" ? "coming back…" : "being deleted…"}</span>;
+    if (state === "DELETED" && !may("edit", of)) return null;
     if (state === "DELETED") return <button type="button" title={`det checkpoint undelete ${c.uuid}`} onClick={() => void undelete()}>Undelete</button>;
     if (state !== "COMPLETED") return null;
-    return <span class="row"><Download uuid={c.uuid} /><button type="button" onClick={() => setRegistering(true)}>Register…</button>
-        <button type="button" onClick={() => void drop()}>Delete</button>
+    return <span class="row"><Download uuid={c.uuid} />{maySomewhere("create") && <WarmStart experiment={c.training.experimentId} checkpoint={c.uuid} />}
+        {maySomewhere("create") && <button type="button" onClick={() => setRegistering(true)}>Register…</button>}
+        {may("delete", of) && <button type="button" onClick={() => void drop()}>Delete</button>}
         {isRegistering && <Register uuid={c.uuid} close={() => setRegistering(false)} />}</span>;
 }

@@ -9,6 +9,7 @@ import { PictureButtons } from "../../charts/picture";
 import { smooth } from "../../charts/smooth";
 import { expQuery, expView, X_AXES, type ExpView, type XAxis } from "../../state/address";
 import { useLive } from "../../state/live";
+import { may, maySomewhere, ofExperiment } from "../../state/may";
 import { isWhole, limitOf } from "../../state/part";
 import { navigate, path, query } from "../../state/router";
 import { confirm } from "../../ui/confirm";
@@ -16,12 +17,12 @@ import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/format";
 import { Name } from "../../ui/name";
 import "../../ui/parts.css";
-import { csv, saveAs } from "../../ui/save";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration, full } from "../../ui/time";
 import { toast } from "../../ui/toasts";
 import { CheckpointTable } from "./checkpoints";
-import { askMetrics, askSeries, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { askMetrics, askSeries, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 import { TrialProfile } from "./profile";
 import { TrialTimeline } from "./timeline";
@@ -61,8 +62,8 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
         return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }] : [];
     }), [live.data, view.x, view.smooth, dark, config]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
-    const summary = `${count(curves.length, "curve")}, ${count(n, "point")}`;
-    const save = () => saveAs(`trial_${trial.id}.csv`, csv(["metric", view.x, "value"], curves.flatMap((c) => (c.raw ?? c.points).x.map((x, i) => [c.label, x, (c.raw ?? c.points).y[i]]))));
+    const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";
+    const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${said}`;
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2>
@@ -70,6 +71,7 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
             <label class="quiet">by <select value={view.x} onChange={(e) => set({ x: e.currentTarget.value as XAxis, zoom: null })}>
                 {X_AXES.map((x) => <option key={x} value={x}>{X_WORDS[x]}</option>)}</select></label>
             <label class="quiet"><input type="checkbox" checked={view.logY} onChange={(e) => set({ logY: e.currentTarget.checked })} /> log y</label>
+            <label class="quiet"><input type="checkbox" checked={view.logX} onChange={(e) => set({ logX: e.currentTarget.checked, zoom: null })} /> log x</label>
             <label class="quiet">smooth <input type="range" min="0" max="0.99" step="0.01" value={view.smooth} onInput={(e) => set({ smooth: Number(e.currentTarget.value) })} /></label>
         </header>
         <Problem error={live.error} what="The curves" />
@@ -78,7 +80,7 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
             {curves.map((c) => <span key={c.label} class="chip"><span class="dot" style={{ background: c.colour }} />{c.label} {number(c.points.y.at(-1))}</span>)}
             <span class="curve-summary">{summary}</span>
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><button type="button" onClick={save}>CSV</button>
+            <span class="row push"><WholeCsv name={`trial_${trial.id}.csv`} whole={{ trials: [trial], metrics: chosen, x: view.x, configOf: () => config }} />
                 <PictureButtons name={`trial_${trial.id}`} of={() => curvesPicture(chart, `trial ${trial.id}: ${summary}`)} /></span>
         </footer>
     </section>;
@@ -111,23 +113,25 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const id = String(trial.id), ended = isTerminal(trial.state);
     const exp = useLive(`experiment of ${id}`, "", async (signal) =>
         (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: trial.experimentId }, signal })).experiment, () => null);
+    const of = exp.data ? ofExperiment(exp.data) : {};
     const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
         { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
     return <>
         <div class="head">
             <h1>Trial {id}</h1><State state={trial.state} />
             <span>of <a href={`/det/experiments/${trial.experimentId}`}>{exp.data ? <Name text={exp.data.name} /> : "experiment"} #{trial.experimentId}</a></span>
-            <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{!ended && <Kill trial={trial} again={again} />}</span>
+            <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{trial.checkpointCount > 0 && maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${trial.experimentId}&trial=${id}`} title="A new experiment that begins with the weights of its latest checkpoint">Warm start</a>}{!ended && may("operate", of) && <Kill trial={trial} again={again} />}</span>
         </div>
         <p class="facts soft"><span>{count(trial.totalBatchesProcessed, "batch", "batches")}</span>
             {typeof trial.searcherMetricValue === "number" && <span>best {exp.data?.searcherMetric} <strong>{number(trial.searcherMetricValue)}</strong></span>}
+            {trial.bestCheckpoint && <span>best checkpoint at batch {number(trial.bestCheckpoint.totalBatches)}</span>}
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         <WhyLine what="trials" id={id} again={again} onlyWaiting={trial.state !== "STATE_ERROR"} />
         <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
-        <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} /></section>
+        <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} best={trial.bestCheckpoint?.uuid ?? null} of={of} /></section>
     </>;
 }
 

@@ -1,0 +1,62 @@
+/* Every report of a metric as a file: what a chart shows is the lowest and the highest of each stretch. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { stream, type Messages } from "../../api/client";
+import type { XAxis } from "../../state/address";
+import { csv, saveAs } from "../../ui/save";
+import { toast } from "../../ui/toasts";
+import { AT_ONCE, groupOf, placeOf, type Experiment, type Trial } from "./data";
+
+type Report = Messages["trial.v1.MetricsReport"];
+type Row = [trial: number, metric: string, x: number, value: number];
+
+/* The values of some metrics of one group in a report; NaN and infinities too. */
+export function valuesOf(r: Pick<Report, "metrics" | "group">, metrics: string[]): [string, number][] {
+    const values = (r.metrics?.[r.group === "validation" ? "validation_metrics" : "avg_metrics"] ?? {}) as Record<string, unknown>;
+    return metrics.flatMap((m): [string, number][] => {
+        const name = m.slice(r.group.length + 1), v = Object.hasOwn(values, name) ? values[name] : undefined;
+        const isNumber = typeof v === "number" || v === "NaN" || v === "Infinity" || v === "-Infinity";
+        return isNumber ? [[m, Number(v)]] : [];
+    });
+}
+
+async function askGroup(trials: Trial[], group: string, metrics: string[], x: XAxis, config: Experiment["config"], told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
+    const rows: Row[] = [], at = new Map(trials.map((t) => [t.id, placeOf(t, x, config)]));
+    const query = { trialIds: trials.map((t) => t.id), group };
+    for await (const { metrics: reports } of stream<Messages["GetMetricsResponse"]>("GET /api/v1/trials/metrics/trial_metrics", { query, signal })) {
+        for (const r of reports) for (const [metric, value] of valuesOf(r, metrics)) rows.push([r.trialId, metric, at.get(r.trialId)!(r.totalBatches, r.endTime ?? ""), value]);
+        told(rows.length);
+    }
+    return rows.sort((a, b) => a[0] - b[0] || a[2] - b[2]);
+}
+
+export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; configOf: (t: Trial) => Experiment["config"] }
+
+async function askWhole({ trials, metrics, x, configOf }: Whole, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
+    const all: Row[] = [], same = new Map<number, Trial[]>();
+    for (const t of trials) same.set(t.experimentId, [...same.get(t.experimentId) ?? [], t]);
+    for (const of of same.values())
+        for (let i = 0; i < of.length; i += AT_ONCE)
+            for (const group of new Set(metrics.map(groupOf))) {
+                const some = metrics.filter((m) => groupOf(m) === group);
+                for (const row of await askGroup(of.slice(i, i + AT_ONCE), group, some, x, configOf(of[0]!), (n) => told(all.length + n), signal)) all.push(row);
+            }
+    return all;
+}
+
+/* A press saves all that was reported of these trials, however little of it the chart has room for. */
+export function WholeCsv({ name, whole }: { name: string; whole: Whole }) {
+    const [done, setDone] = useState<number | null>(null), stop = useRef<AbortController | null>(null);
+    useEffect(() => () => stop.current?.abort(), []);
+    const save = async () => {
+        const mine = stop.current = new AbortController();
+        setDone(0);
+        try {
+            saveAs(name, csv(["trial", "metric", whole.x, "value"], await askWhole(whole, setDone, mine.signal)));
+        } catch (e) {
+            if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
+        }
+        setDone(null);
+    };
+    return <button type="button" title="All that was reported of these trials, not only what is drawn" disabled={done !== null} onClick={() => void save()}>
+        {done === null ? "CSV" : `CSV: ${done.toLocaleString("en")}…`}</button>;
+}

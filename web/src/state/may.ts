@@ -1,0 +1,58 @@
+/* What the reader may do, as the master says; whoever is not known yet may all: the master has the last word. */
+import { signal } from "@preact/signals";
+import { call, type Routes } from "../api/client";
+import { me } from "./session";
+
+/* The last one is of the whole cluster, as is making workspaces. */
+export const RIGHTS = ["create", "operate", "edit", "delete", "found", "place", "grant", "cluster"] as const;
+export type Right = (typeof RIGHTS)[number];
+type Summary = Routes["GET /api/v1/permissions/summary"]["answer"];
+
+const TYPES: Record<Right, string> = {
+    create: "CREATE_EXPERIMENT", operate: "UPDATE_EXPERIMENT", edit: "UPDATE_EXPERIMENT_METADATA", delete: "DELETE_EXPERIMENT", found: "CREATE_WORKSPACE",
+    place: "UPDATE_WORKSPACE", grant: "ASSIGN_ROLES", cluster: "ADMINISTRATE_USER",
+};
+
+/* Whose a thing is, who made the workspace that it is in, and which that is; nothing: the cluster. */
+export interface Of { ownerId?: number; hostId?: number; workspaceId?: number }
+export interface Who { id: number; admin: boolean }
+
+const has = (types: readonly string[] | undefined, right: Right): boolean => (types ?? []).includes(`PERMISSION_TYPE_${TYPES[right]}`);
+
+/* By roles, in the workspace; `isAnywhere`: in any. */
+function byRole(s: Summary, right: Right, workspaceId: number | undefined, isAnywhere: boolean): boolean {
+    return s.assignments.some((a) => (a.scopeCluster || (isAnywhere ? a.scopeWorkspaceIds.length > 0 : a.scopeWorkspaceIds.includes(workspaceId ?? 0)))
+        && has(s.roles.find((r) => r.roleId === a.roleId)?.permissions.map((p) => p.id), right));
+}
+
+const isMaster = (s: Summary, who: Who): boolean => who.admin || byRole(s, "cluster", undefined, false);
+
+export function allowed(s: Summary, who: Who, right: Right, of: Of = {}): boolean {
+    return isMaster(s, who) || has(s.everybody, right) || byRole(s, right, of.workspaceId, false)
+        || (of.ownerId === who.id && has(s.owner, right)) || (of.hostId === who.id && has(s.workspaceOwner, right));
+}
+
+/* Of some thing or other: what is the reader's counts, be there any or not. */
+export function allowedSomewhere(s: Summary, who: Who, right: Right): boolean {
+    return isMaster(s, who) || has(s.everybody, right) || has(s.owner, right) || byRole(s, right, undefined, true);
+}
+
+/* Of whom it is: another one who signs in begins unknown. */
+const known = signal<{ id: number; summary: Summary } | null>(null);
+
+export async function askRights(stop: AbortSignal): Promise<Summary> {
+    const id = me.value?.id ?? 0, summary = await call("GET /api/v1/permissions/summary", { signal: stop });
+    known.value = { id, summary };
+    return summary;
+}
+
+function mine(is: (s: Summary, who: Who) => boolean): boolean {
+    const who = me.value, k = known.value;
+    return !who || k?.id !== who.id || is(k.summary, who);
+}
+
+export const may = (right: Right, of: Of = {}): boolean => mine((s, who) => allowed(s, who, right, of));
+export const maySomewhere = (right: Right): boolean => mine((s, who) => allowedSomewhere(s, who, right));
+
+/* Of an experiment and all that is its. */
+export const ofExperiment = (e: { userId: number; workspaceId: number }): Of => ({ ownerId: e.userId, workspaceId: e.workspaceId });
