@@ -54,8 +54,8 @@ async function asNobody(stranger) {
     await other.goto(`${url}/det/users`);
     await signIn(other, NAME, PASSWORD);
     await other.getByText("You may change what you are called and your password; all else takes an administrator.").waitFor();
-    check(await other.getByRole("button", { name: "Edit…" }).count() === 1, "others' names are theirs to change");
     await other.getByRole("row", { name: NAME }).getByRole("button", { name: "Password…" }).waitFor();
+    check(await other.getByRole("button", { name: "Edit…" }).count() === 1, "others' names are theirs to change");
     await pictures(other, "users-refused");
     return other;
 }

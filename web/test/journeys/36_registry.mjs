@@ -41,7 +41,6 @@ async function warmStarts(page, experiment, trial, row, uuid) {
     await page.locator(".facts").getByRole("link", { name: bestCheckpoint.uuid.slice(0, 8) }).click();
     await page.getByRole("table", { name: "Checkpoints" }).getByRole("row", { name: bestCheckpoint.uuid }).getByText("best", { exact: true }).waitFor();
     await pictures(page, "experiment-checkpoints");
-    await page.goto(`${url}/det/trials/${trial}`);
 }
 
 async function registers(page, row, name, makesNew) {
@@ -94,7 +93,6 @@ export default async function ({ page }) {
     await page.goto(`${url}/det/trials/${trial}`);
     const row = page.getByRole("table", { name: "Checkpoints" }).getByRole("row", { name: uuid });
     await downloads(page, row, uuid);
-    await warmStarts(page, experiment, trial, row, uuid);
     await registers(page, row, name, true);
     const confirm = async (button) => {
         await row.getByRole("button", { name: button }).click();
@@ -111,4 +109,5 @@ export default async function ({ page }) {
     await pictures(page, "checkpoint-deleted");
     await row.getByRole("button", { name: "Undelete" }).click();
     await row.getByRole("button", { name: "Download" }).waitFor();
+    await warmStarts(page, experiment, trial, row, uuid); // for a while nobody may delete what was chosen to begin with
 }

@@ -1,1 +1,0 @@
-var r="GubPEmmotfiK9TMD6Zdw",s=()=>typeof crypto<"u"&&crypto.subtle!==void 0;async function o(t){if(!t)return"";let e=await crypto.subtle.digest("SHA-512",new TextEncoder().encode(r+t));return[...new Uint8Array(e)].map(n=>n.toString(16).padStart(2,"0")).join("")}async function i(t){return s()?{password:await o(t),isHashed:!0}:{password:t,isHashed:!1}}export{i as a};
