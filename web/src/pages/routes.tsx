@@ -7,7 +7,7 @@ import { CreatePage } from "./create/create";
 import { ExperimentPage } from "./experiment/experiment";
 import { ExperimentsPage } from "./experiments/experiments";
 import { LogsPage } from "./trial/logs";
-import { OldLink } from "./old_links";
+import { OLD_PATTERNS, OldLink, SignOutPage } from "./old_links";
 import { TrialPage } from "./trial/trial";
 import { ViewPage } from "./view";
 
@@ -51,14 +51,11 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/projects/:id/:tab", title: "Project", page: ProjectPage },
     { pattern: "/det/templates", title: "Templates", page: TemplatesPage },
     { pattern: "/det/users", title: "Users", page: UsersPage },
-    { pattern: "/det/admin", title: "Users", page: UsersPage },
-    { pattern: "/det/admin/:tab", title: "Users", page: UsersPage },
     { pattern: "/det/master", title: "Master", page: MasterPage },
     { pattern: "/det/views/:id", title: "View", page: ViewPage },
     { pattern: "/det/tokens", title: "Tokens", page: TokensPage },
-    ...["/det/logs", "/det/cluster", "/det/cluster/:tab", "/det/clusters/:tab", "/det/jobs", "/det/resourcepool/:pool", "/det/resourcepool/:pool/:tab", "/det/trials/:trial/:tab",
-        "/det/experiments/:id/trials/:trial", "/det/experiments/:id/trials/:trial/:tab", "/det/experiments/:id/:tab", "/det/experiments/:id/:tab/:viz",
-    ].map((pattern) => ({ pattern, title: "Moved", page: OldLink })),
+    { pattern: "/det/logout", title: "Sign out", page: SignOutPage },
+    ...OLD_PATTERNS.map((pattern) => ({ pattern, title: "Moved", page: OldLink })),
 ];
 /* What "/" and old links without a page of their own open. */
 export const HOME = "/det/experiments";

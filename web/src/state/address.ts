@@ -144,8 +144,19 @@ export interface LogView {
     line: number;
 }
 
+/* Keys of the log in links of Determined's page, which repeat what is a list here. */
+function withOldKeys(q: URLSearchParams): URLSearchParams {
+    for (const [old, key] of [["rankId", "rank"], ["level", "level"]] as const) {
+        const list = q.getAll(old).map((t) => t.replace("LOG_LEVEL_", ""));
+        if (list.length && (old !== key || list.length > 1 || list[0] !== q.get(key))) q.set(key, list.join(","));
+    }
+    if (q.has("searchText") && !q.has("search")) q.set("search", q.get("searchText")!);
+    for (const host of q.getAll("agentId")) q.append("host", host);
+    return q;
+}
+
 export function logView(query: string, hash: string): LogView {
-    const q = new URLSearchParams(query);
+    const q = withOldKeys(new URLSearchParams(query));
     const ranks = (q.get("rank") ?? "").split(",", NAME_MAX).filter((t) => /^\d{1,9}$/.test(t)).map(Number);
     const link = /^#l=([1-9]\d{0,15})$/.exec(hash);
     const line = link ? Number(link[1]) : 0, texts = (key: string) => [...new Set(q.getAll(key).map(nameOf).filter(Boolean))].slice(0, LOG_TEXTS);

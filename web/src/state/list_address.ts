@@ -113,6 +113,9 @@ export function listView(query: string): ListView {
     };
 }
 
+/* Nothing is asked for. */
+export const LIST_VIEW: ListView = listView("");
+
 /* Why the address's conditions are not read; "": they are, or there are none. */
 export function unreadOf(query: string): string {
     const f = new URLSearchParams(query).get("f");

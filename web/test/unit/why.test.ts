@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment/actions";
 import { compare, placeOf, pressed, sorted } from "../../src/ui/sort";
-import { now } from "../../src/pages/old_links";
 import { remedy } from "../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
@@ -41,14 +40,4 @@ test("a press on a head: up, down, not at all; with shift the other keys stay", 
         [["b", "a"], ["-a", "b"], ["b"], ["a"]]);
     assert.equal(pressed(["1", "2", "3", "4", "5"], "6", true).join(""), "23456");
     assert.deepEqual([placeOf(["b", "-a"], "a"), placeOf(["b"], "a")], [{ at: 1, isDown: true }, null]);
-});
-
-test("old links open what they meant", () => {
-    const rows: [Record<string, string>, string][] = [
-        [{ id: "7", tab: "overview" }, "/det/experiments/7"], [{ id: "7", tab: "checkpoints" }, "/det/experiments/7?tab=checkpoints"],
-        [{ id: "7", tab: "code" }, "/det/experiments/7?tab=config"], [{ id: "7", tab: "visualization", viz: "hp-heat-map" }, "/det/experiments/7?tab=heat"],
-        [{ id: "7", tab: "constructor" }, "/det/experiments/7"], [{ id: "7", trial: "9" }, "/det/trials/9"],
-        [{ id: "7", trial: "9", tab: "logs" }, "/det/trials/9/logs"], [{ trial: "9", tab: "workloads" }, "/det/trials/9"], [{}, "/det/clusters"],
-        [{ tab: "logs" }, "/det/master?tab=log"], [{ tab: "historical-usage" }, "/det/clusters/historical-usage"], [{ id: "7", tab: "logs" }, "/det/experiments/7"]];
-    for (const [v, to] of rows) assert.equal(now(v), to);
 });

@@ -1,11 +1,14 @@
 /* One project: what it is for, and its experiments, the newest first. */
+import { useEffect } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { navigate, query } from "../../state/router";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name } from "../../ui/name";
 import { State } from "../../ui/state";
 import { ago, full } from "../../ui/time";
+import { filteredProject } from "../old_links";
 import { Problem } from "../problem";
 import { LIVE_MS } from "./data";
 
@@ -17,12 +20,15 @@ export function ProjectPage({ id = "" }: Record<string, string>) {
             call("GET /api/v1/experiments", { query: { projectId: Number(id), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC", limit: NEWEST }, signal })]);
         return { project, experiments };
     }, () => LIVE_MS), p = live.data?.project;
+    const filtered = filteredProject(id, query.value);
+    useEffect(() => { if (filtered) navigate(filtered, true); }, [filtered]); // an old link to its list
     return <>
         <div class="head"><h1>{p ? <Name text={p.name} /> : `Project ${id}`}</h1>{p?.archived && <span class="chip">archived</span>}
             {p && <span>in <a href={`/det/workspaces/${p.workspaceId}`}><Name text={p.workspaceName || `workspace ${p.workspaceId}`} /></a></span>}</div>
         <Problem error={live.error} what="The project" />
         {p && <p class="facts soft">{p.description && <Name text={p.description} />}<span>{count(p.numExperiments, "experiment")}, {p.numActiveExperiments} active</span>
-            {p.numExperiments > NEWEST && <span>the newest {NEWEST} are below</span>}</p>}
+            {p.numExperiments > NEWEST && <span>the newest {NEWEST} are below</span>}
+            <a href={filteredProject(id, new URLSearchParams("search="))!}>All of them, with filters</a></p>}
         {live.data && <Grid name="Experiments" rows={live.data.experiments} keyOf={(e) => e.id} none="It has no experiment yet: an experiment's Move… brings one here." columns={[
             { head: "experiment", cell: (e) => <a href={`/det/experiments/${e.id}`}><Name text={e.name} /> #{e.id}</a> }, { head: "state", cell: (e) => <State state={e.state} /> },
             { head: "owner", cell: (e) => <Name text={e.username} /> }, { head: "started", cell: (e) => <span title={full(e.startTime)}>{ago(e.startTime, Date.now())}</span> },

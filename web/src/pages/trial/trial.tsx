@@ -1,5 +1,5 @@
 /* One trial: its curves, what it was made of, its checkpoints and what happened to it. */
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, call } from "../../api/client";
 import { declared, flat } from "../../charts/axes";
 import { Curves } from "../../charts/curves";
@@ -29,6 +29,7 @@ import { TrialTimeline } from "./timeline";
 import { WhyLine } from "../cluster/why";
 
 const LIVE_MS = 1000, METRICS_MOST = 12;
+const AT = { hyperparameters: "Hyperparameters", profile: "Profile", timeline: "Timeline", checkpoints: "Checkpoints" } as const;
 
 /* "m" of the address: the chosen metrics, one after the other. None chosen: the validation's, else all. */
 function chosenOf(view: ExpView, metrics: Metric[]): string[] {
@@ -109,6 +110,12 @@ function Kill({ trial, again }: { trial: Trial; again: () => void }) {
     return <button type="button" onClick={() => void kill()}>Kill</button>;
 }
 
+/* An address may name a part of the page, which is brought into sight once. */
+function useAt(): void {
+    const at = query.value.get("at") ?? "";
+    useEffect(() => document.querySelector(`main section[aria-label="${AT[at as keyof typeof AT] ?? "none"}"]`)?.scrollIntoView(), [at]);
+}
+
 function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const id = String(trial.id), ended = isTerminal(trial.state);
     const exp = useLive(`experiment of ${id}`, "", async (signal) =>
@@ -116,6 +123,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const of = exp.data ? ofExperiment(exp.data) : {};
     const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
         { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
+    useAt();
     return <>
         <div class="head">
             <h1>Trial {id}</h1><State state={trial.state} />
