@@ -8,11 +8,15 @@ CREATE OR REPLACE FUNCTION group_key(key jsonb, i integer) RETURNS text LANGUAGE
             ELSE search_column(key->>'name') END) END
 $$;
 
--- Metric i of $2 as trial t's summary has it; what is no number, or not finite, is none.
+-- Metric i of $2 as the summary of trial t has it; what is the same for all trials is looked up once.
 CREATE OR REPLACE FUNCTION group_metric(i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT format('nullif(nullif(search_number(CASE WHEN has_ended(t.state) AND NOT t.has_tail '
-        'THEN t.summary_metrics->summary_key($2->%1$s->>''group'')->($2->%1$s->>''name'')->($2->%1$s->>''stat'') '
-        'ELSE trial_stat(t.id, false, t.summary_metrics, $2->%1$s) END), ''Infinity''), ''-Infinity'') m%1$s', i)
+    SELECT format('CASE WHEN has_ended(t.state) AND NOT t.has_tail THEN t.summary_metrics->(SELECT summary_key($2->%1$s->>''group''))'
+        '->(SELECT $2->%1$s->>''name'')->(SELECT $2->%1$s->>''stat'') ELSE trial_stat(t.id, false, t.summary_metrics, $2->%1$s) END v%1$s', i)
+$$;
+
+-- What number that is; one that is not finite is none.
+CREATE OR REPLACE FUNCTION group_number(i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('CASE WHEN jsonb_typeof(v%1$s) = ''number'' THEN v%1$s::float8 END m%1$s', i)
 $$;
 
 -- Of numbers so large that a sum of their squares has no room there is no mean.
@@ -23,23 +27,30 @@ CREATE OR REPLACE FUNCTION group_spread(i integer) RETURNS text LANGUAGE sql IMM
 $$;
 
 -- The largest groups first, of so many trials at most: one more than p_most tells that there are more. A trial stands in
--- the group of each label that its experiment has, and counts once.
+-- the group of each label that its experiment has, and counts once. Groups are found by a hash, which no aggregate that
+-- sorts may stand beside: who is in one comes as arrays, of which only the first 20 members are made.
 CREATE OR REPLACE FUNCTION group_trials(q jsonb, p_project bigint, p_keys jsonb, p_metrics jsonb, p_most integer)
-    RETURNS TABLE (doc jsonb, all_groups bigint, all_trials bigint) LANGUAGE plpgsql STABLE AS $$
+    RETURNS TABLE (doc jsonb, all_groups bigint, all_trials bigint) LANGUAGE plpgsql STABLE SET work_mem = '64MB' AS $$
 DECLARE
     n integer := jsonb_array_length(p_metrics);
     keys text := (SELECT string_agg(group_key(k, (i - 1)::integer), ', ' ORDER BY i) FROM jsonb_array_elements(p_keys) WITH ORDINALITY o(k, i));
-    metrics text := (SELECT string_agg(group_metric(i), ', ' ORDER BY i) FROM generate_series(0, n - 1) i);
+    metrics text := coalesce((SELECT string_agg(', ' || group_metric(i), '' ORDER BY i) FROM generate_series(0, n - 1) i), '');
+    numbers text := coalesce((SELECT string_agg(', ' || group_number(i), '' ORDER BY i) FROM generate_series(0, n - 1) i), '');
+    arrays text := coalesce((SELECT string_agg(format(', array_agg(m%s) a%1$s', i), '' ORDER BY i) FROM generate_series(0, n - 1) i), '');
+    columns text := coalesce((SELECT string_agg(', a' || i, '' ORDER BY i) FROM generate_series(0, n - 1) i), '');
     names text := coalesce((SELECT string_agg('m' || i, ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
     spreads text := coalesce((SELECT string_agg(group_spread(i), ', ' ORDER BY i) FROM generate_series(0, n - 1) i), '');
 BEGIN
     RETURN QUERY EXECUTE 'WITH c AS MATERIALIZED (SELECT t.experiment_id AS exp, t.id AS trial FROM find_experiments($3, $4) f(id) '
-        || 'JOIN trials t ON t.experiment_id = f.id LIMIT $5 + 1) SELECT jsonb_build_object(''values'', x.key, ''experiments'', count(DISTINCT x.exp), ''trials'', count(*), '
-        || '''metrics'', jsonb_build_array(' || spreads || '), ''members'', to_jsonb((array_agg(jsonb_build_object(''experimentId'', x.exp, '
-        || '''trialId'', x.trial, ''metrics'', jsonb_build_array(' || names || ')) ORDER BY x.trial))[1:20])), '
-        || 'count(*) OVER (), (SELECT count(*) FROM c) FROM (SELECT e.id AS exp, t.id AS trial, jsonb_build_array(' || keys || ') AS key'
-        || coalesce(', ' || metrics, '') || ' FROM c JOIN experiments e ON e.id = c.exp JOIN trials t ON t.id = c.trial '
+        || 'JOIN trials t ON t.experiment_id = f.id LIMIT $5 + 1), g AS (SELECT x.key, count(*) AS n, array_agg(x.exp) AS exps, '
+        || 'array_agg(x.trial) AS trials, jsonb_build_array(' || spreads || ') AS spreads' || arrays || ' FROM (SELECT y.*' || numbers
+        || ' FROM (SELECT e.id AS exp, t.id AS trial, jsonb_build_array(' || keys || ') AS key' || metrics
+        || ' FROM c JOIN experiments e ON e.id = c.exp JOIN trials t ON t.id = c.trial '
         || CASE WHEN p_keys @> '[{"kind": "tags"}]' THEN 'LEFT JOIN LATERAL (SELECT DISTINCT jsonb_array_elements_text(e.labels) AS label) l ON true ' ELSE '' END
-        || ') x GROUP BY x.key ORDER BY count(*) DESC, x.key LIMIT 1000'
+        || 'OFFSET 0) y) x GROUP BY x.key) SELECT jsonb_build_object(''values'', g.key, ''experiments'', (SELECT count(DISTINCT e) FROM unnest(g.exps) e), '
+        || '''trials'', g.n, ''metrics'', g.spreads, ''members'', (SELECT jsonb_agg(jsonb_build_object(''experimentId'', m.exp, ''trialId'', m.trial, '
+        || '''metrics'', jsonb_build_array(' || names || ')) ORDER BY m.trial) FROM (SELECT * FROM unnest(exps, trials' || columns
+        || ') u(exp, trial' || coalesce(nullif(', ' || names, ', '), '') || ') ORDER BY trial LIMIT 20) m)), g.all_groups, (SELECT count(*) FROM c) '
+        || 'FROM (SELECT *, count(*) OVER () AS all_groups FROM g ORDER BY n DESC, key LIMIT 1000) g ORDER BY g.n DESC, g.key'
         USING p_keys, p_metrics, q, p_project, p_most;
 END $$;
