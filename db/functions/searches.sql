@@ -94,10 +94,11 @@ CREATE OR REPLACE FUNCTION search_key_doc(key jsonb, i integer) RETURNS text LAN
         WHEN 'metric' THEN search_stat('$2->' || i) END
 $$;
 
--- What has no value comes last whichever way.
+-- What has no value comes last whichever way; each has an id, and so an index has the order.
 CREATE OR REPLACE FUNCTION search_key(key jsonb, i integer) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    way text := CASE WHEN (key->>'down')::boolean THEN ' DESC NULLS LAST' ELSE ' ASC NULLS LAST' END;
+    way text := CASE WHEN (key->>'down')::boolean THEN ' DESC' ELSE ' ASC' END
+        || CASE WHEN key->>'name' = 'id' AND key->>'kind' = 'number' THEN '' ELSE ' NULLS LAST' END;
 BEGIN
     IF key->>'kind' IN ('hp', 'metric') THEN
         RETURN format('search_number(k.k%1$s)%2$s, (k.k%1$s)#>>''{}''%2$s', i, way);
@@ -106,18 +107,18 @@ BEGIN
            ELSE search_column(key->>'name') END || way;
 END $$;
 
--- Ids in the order asked for.
+-- Ids in the order asked for. The best trial is joined where something is asked of it: else an index may have it all.
 CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
 DECLARE
     docs text := (SELECT string_agg(search_key_doc(k, (i - 1)::integer) || ' k' || i - 1, ', ')
                   FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
+    keys text := (SELECT string_agg(search_key(k, (i - 1)::integer) || ', ' , '' ORDER BY i) FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
+    found text := search_where(q->'where', q->'leaves');
 BEGIN
     RETURN QUERY EXECUTE 'SELECT e.id FROM experiments e LEFT JOIN experiment_sums s ON s.experiment_id = e.id '
-        || 'LEFT JOIN trials t ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL '
+        || CASE WHEN concat_ws(' ', docs, keys, found) ~ '\mt\.' THEN 'LEFT JOIN trials t ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL ' ELSE '' END
         || coalesce('CROSS JOIN LATERAL (SELECT ' || docs || ' OFFSET 0) k ', '') || 'WHERE ($3 = 0 OR e.project_id = $3) '
         || CASE WHEN (q->>'archived')::boolean THEN '' ELSE 'AND NOT e.archived AND ($3 <> 0 OR e.project_id NOT IN (SELECT p.id FROM projects p '
            || 'JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)) ' END
-        || 'AND ' || search_where(q->'where', q->'leaves') || ' ORDER BY '
-        || (SELECT string_agg(search_key(k, (i - 1)::integer) || ', ' , '' ORDER BY i) FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i))
-        || 'e.id' USING q->'leaves', q->'order', p_project;
+        || 'AND ' || found || ' ORDER BY ' || keys || 'e.id' USING q->'leaves', q->'order', p_project;
 END $$;

@@ -60,9 +60,9 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
     "(SELECT u.username FROM users u WHERE u.id = e.owner_id) WHEN 11 THEN e.name WHEN 13 THEN e.resource_pool END txt "
 /* clang-format on */
 
-/* Lists filtered by what experiment_counts and the index experiments_list hold need not count, and
- * by id read that index alone until they know their page. A project that is there has its archived
- * ones looked up, not joined. */
+/* Lists filtered by what experiment_counts and the index experiments_listed hold need not count,
+ * and read that index alone until they know their page where it has what they are sorted by. A
+ * project that is there has its archived ones looked up, not joined. */
 #define LISTED(from, of_state)                                                                     \
     "FROM " from " WHERE ($1::boolean IS NULL OR e.archived = $1::boolean AND "                    \
     "($1::boolean OR $4::bigint IS NOT NULL OR NOT " IN_ARCHIVED ")) "                             \
