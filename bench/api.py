@@ -2,22 +2,27 @@
 """api: latency of every reading route, with each filter and order that its contract has, and requests per second.
 
 usage: bench/run api [--small] [--keep DIR] [--only TEXT] [--list]
-The rows come from bench/api_rows.sql: 100,000 trials, 5,000 of them in one experiment and ten in each other one, 10 million
+The rows come from bench/api_rows.sql: 99,740 trials, 5,000 of them in one experiment and ten in each other one, 10 million
 reports, and one trial with a metric of a million reports. The cases come from proto/openapi.yaml (bench/libapi.py). 32
 keep-alive clients ask one case at a time, the next request when the last was answered, over ids at random, while 100
-reports a second of ten metrics come in for trials of the large experiment; each case is asked once unmeasured first.
+reports a second of ten metrics come in for trials of the large experiment, and 16 agents that run nothing have their 128
+slots taken and a queue of as many trials (100,000 trials are all that may be asked for in groups); each case is asked
+once unmeasured first.
 PostgreSQL has shared_buffers for all rows, and has read them. `p95` is the worst case's; the worst ten are on standard
 error by name, and each case with what one client alone waits. requests_per_s compares GET /api/v1/trials/ID with nginx
 serving a static file of as many bytes to the same clients. --small: a tenth of the rows. --keep: the database stays in DIR
 (5 GB), and is taken from there the next time. --only: the cases whose name has TEXT in it. --list: their names.
 """
 import argparse
+import base64
+import io
 import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -25,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
 import libapi  # noqa: E402
 from cluster import Cluster, wait_until  # noqa: E402
+from herd import Herd  # noqa: E402
 from ingest import METRICS, cpu_seconds  # noqa: E402
 
 LOAD = os.path.join(os.environ.get("DET_BUILD", "build"), "bench", "bench-load")
@@ -82,6 +88,40 @@ class Reports:
         self.proc.wait()
 
 
+class Queue:
+    """A cluster beside the rows, as a context: a search has all slots of its agents, and as many of its trials wait."""
+    def __init__(self, c, w):
+        self.c, self.w, self.herd = c, w, Herd(c, agents=libapi.AGENTS, slots=libapi.SLOTS)
+
+    def __enter__(self):
+        n = libapi.AGENTS * libapi.SLOTS
+        for left in self.c.api("GET", "/experiments?name=queue")["experiments"]:  # by a run that broke off
+            self.remove(left["id"])
+        self.herd.__enter__()
+        self.herd.wait(agents=libapi.AGENTS)
+        search = {"name": "random", "metric": "loss", "max_length": {"batches": 1}, "max_trials": 2 * n, "max_concurrent_trials": 2 * n}
+        self.exp = self.c.create(json.dumps({"name": "queue", "entrypoint": ["sleep", "1000"], "searcher": search,
+                                             "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}}}), None)
+        self.herd.wait(tasks=n)
+        waiting = wait_until(lambda: self.ids("STATE_QUEUED") if len(self.ids("STATE_RUNNING")) == n else None, 60, "all slots to be taken")
+        self.w.waiting = {"experiment": self.exp, "trials": waiting, "job": self.c.experiment(self.exp)["jobId"]}
+        return self
+
+    def ids(self, state):
+        return [t["id"] for t in self.c.trials(self.exp) if t["state"] == state]
+
+    def remove(self, exp):
+        """A database that is kept has only its own rows the next time."""
+        self.c.api("POST", f"/experiments/{exp}/kill")
+        self.c.wait(exp, "STATE_CANCELED")
+        self.c.api("DELETE", f"/experiments/{exp}")
+        wait_until(lambda: self.c.sql(f"SELECT count(*) FROM experiments WHERE id = {exp}") == "0", 60, "the queue to be gone")
+
+    def __exit__(self, *_):
+        self.remove(self.exp)
+        self.herd.__exit__()
+
+
 class Nginx:
     """nginx serving one file on loopback."""
     def __init__(self, size):
@@ -102,13 +142,28 @@ class Nginx:
         shutil.rmtree(self.dir)
 
 
+def model_def():
+    """A small directory, packed, in base64."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as t:
+        for name in ("model_def.py", "const.yaml", "data/loader.py"):
+            text = f"{name} of a model\n".encode() * 20
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            t.addfile(info, io.BytesIO(text))
+    return base64.b64encode(out.getvalue()).decode()
+
+
 def load_rows(c, w, rows, long):
     begin = time.monotonic()
     if c.sql("SELECT count(*) FROM metric_heads WHERE grp = 'long'") == "0":
         subprocess.run(["psql", "-1qAtX", "-v", "ON_ERROR_STOP=1", "-h", c.path("pg-socket"), "-U", "det", "-d", "det", "-v", f"experiments={w.experiments}",
                         "-v", f"per={w.per}", "-v", f"big={w.big}", "-v", f"rows={rows}", "-v", f"long={long}", "-v", "config=" + CONFIG,
+                        "-v", "model_def=" + model_def(),
                         "-f", os.path.join(HERE, "api_rows.sql")], check=True, stdout=subprocess.DEVNULL)
         c.sql("VACUUM ANALYZE")
+        c.stop("master")  # which gives ids out, and knows of none of these
+        c.start_master()
     c.sql("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
     c.sql("SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace")
     print(f"rows: {time.monotonic() - begin:.0f} s, {c.sql('SELECT pg_size_pretty(pg_database_size(current_database()))')}", file=sys.stderr)
@@ -161,7 +216,7 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--list", action="store_true")
     o = p.parse_args()
-    w = libapi.World(951, PER, 500) if o.small else libapi.World(9501, PER, 5000)
+    w = libapi.World(925, PER, 500) if o.small else libapi.World(9475, PER, 5000)
     cases = [case for case in libapi.cases(w) if o.only in case.name]
     if o.list or not cases:
         print("\n".join(case.name for case in cases) or f"api: no case has '{o.only}' in its name", file=sys.stderr)
@@ -169,7 +224,8 @@ def main():
     with Cluster(agents=0, keep=o.keep, pg_args=["shared_buffers=5GB", "max_wal_size=4GB", "wal_level=minimal", "max_wal_senders=0"]) as c:
         c.login()
         load_rows(c, w, 100, 100000 if o.small else 1000000)
-        results = measure_all(c, cases)
+        with Queue(c, w):
+            results = measure_all(c, cases)
         if "get_trial" not in results:
             return 0
         nginx = Nginx(results["get_trial"]["size"])

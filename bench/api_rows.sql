@@ -7,14 +7,18 @@ SET maintenance_work_mem = '512MB';
 INSERT INTO users (id, username, display_name, admin, active) SELECT 1000 + u, 'user-' || u, 'User ' || u, false, u % 9 <> 0 FROM generate_series(1, 20) u;
 INSERT INTO workspaces (id, name, user_id) SELECT 1000 + w, 'workspace-' || w, 1000 + w FROM generate_series(1, 4) w;
 INSERT INTO projects (id, workspace_id, name, user_id) SELECT 1000 + p, 1001 + p % 4, 'project-' || p, 1000 + p FROM generate_series(1, 12) p;
+INSERT INTO groups (id, name) SELECT 1000 + g, 'group-' || g FROM generate_series(1, 20) g;
+INSERT INTO group_members SELECT 1000 + g, 1001 + (g + u) % 20 FROM generate_series(1, 20) g, generate_series(1, 5) u;
+INSERT INTO role_assignments (role_id, user_id, group_id, workspace_id)
+    SELECT 2, 1000 + u, NULL, 1001 + u % 4 FROM generate_series(1, 20) u UNION ALL SELECT 5, NULL, 1000 + g, 1001 + g % 4 FROM generate_series(1, 20) g;
 INSERT INTO templates (name, config) SELECT 'template-' || t, '{"max_restarts": 3}' FROM generate_series(1, 20) t;
 INSERT INTO experiments (id, job_id, owner_id, project_id, parent_id, state, archived, start_time, end_time, progress, name, description,
-                         labels, config, original_config, searcher_metric, best_trial_id, best_metric, collected_at)
+                         labels, config, original_config, searcher_metric, best_trial_id, best_metric, collected_at, model_def)
     SELECT e, 'job-' || e, 1001 + e * 7 % 20, 1001 + e * 5 % 12, CASE WHEN e % 5 = 0 THEN e / 2 END,
            CASE WHEN e % 7 = 0 THEN 'ERROR' WHEN e % 11 = 0 THEN 'CANCELED' ELSE 'COMPLETED' END, e % 50 = 0,
            t.start, t.start + (e * 37 % 5000) * interval '7 seconds', (e % 101) / 100.0, 'net ' || e * 17 % 100 || ' of ' || e, 'number ' || e,
            jsonb_build_array('label-' || e % 40, 'team-' || e % 3), :'config', 'name: x', 'loss', (e - 1) * :per + 1,
-           (hashint4(e) & 65535) / 65536::float8, t.start + interval '1 day'
+           (hashint4(e) & 65535) / 65536::float8, t.start + interval '1 day', decode(:'model_def', 'base64')
     FROM generate_series(1, :experiments) e, LATERAL (SELECT timestamptz '2026-01-01' + (e * 7919 % 10007) * interval '1 minute' start) t;
 INSERT INTO experiment_counts SELECT project_id, owner_id, state, archived, count(*) FROM experiments GROUP BY 1, 2, 3, 4;
 INSERT INTO label_counts SELECT project_id, l.label, count(*) FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1, 2;
@@ -31,8 +35,14 @@ INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, resta
         'metrics', jsonb_build_object('avgMetrics', jsonb_build_object('loss', x), 'batchMetrics', '[]'::jsonb), 'numInputs', 0, 'totalBatches', 10000) doc) v;
 INSERT INTO metric_names (experiment_id, grp, name, trials)
     SELECT e, n.grp, n.name, count(*) FROM made, (VALUES ('avg_metrics', 'loss'), ('avg_metrics', 'accuracy'), ('validation_metrics', 'loss')) n(grp, name) GROUP BY 1, 2, 3;
-INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, end_time)
-    SELECT task || '.1', task, e, t, 1, 'TERMINATED', 1, start, start + interval '10 minutes' FROM made;
+INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, placed_time, end_time)
+    SELECT task || '.1', task, e, t, 1, 'TERMINATED', 1, start, start, start + interval '10 minutes' FROM made;
+INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time, end_time)
+    SELECT a.id, e.id, e.owner_id, p.workspace_id, a.kind, e.labels, a.slots, a.resource_pool, a.placed_time, a.end_time
+    FROM allocations a JOIN experiments e ON e.id = a.experiment_id JOIN projects p ON p.id = e.project_id;
+INSERT INTO slot_use_days (day, user_id, workspace_id, labels, resource_pool, slot_seconds)
+    SELECT d.day, user_id, workspace_id, labels, resource_pool, sum(slots * d.seconds)
+    FROM slot_uses, use_by_day(start_time, end_time, '-infinity', 'infinity') d GROUP BY 1, 2, 3, 4, 5;
 INSERT INTO accelerators (allocation_id, container_id, task_id, node_name, accelerator_type, accelerator_uuids)
     SELECT task || '.1', 'container-' || t, task, 'node-' || t % 9, 'cpu', '["cpu-0"]' FROM made;
 INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, state, steps, report_time, metadata, resources, bytes)
@@ -40,6 +50,10 @@ INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, allocation_id, 
            CASE WHEN n > 0 AND t % 2 = 0 THEN 'DELETED' ELSE 'COMPLETED' END, 10000 - n * 1000, start + (t * 7 % 991) * interval '1 second', '{"steps_completed": 10000}',
            '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 + t % 1000
     FROM made, generate_series(0, CASE WHEN e % 10 = 0 THEN 2 ELSE 0 END) n;
+INSERT INTO store_looks (place, asked_at, done_at) VALUES ('/tmp', '2026-01-09', '2026-01-09');
+INSERT INTO left_behind (uuid, place, is_aside, modified, uid, task_id, metadata, resources, bytes)
+    SELECT '00000000-0000-4000-8009-' || lpad(b::text, 12, '0'), '/tmp', b % 5 = 0, timestamptz '2026-01-02' + b * interval '1 minute', 1000, '1.r' || b,
+           '{"steps_completed": 100}', '{"state_dict.pth": 1000, "metadata.json": 10}', 1010 FROM generate_series(1, 200) b;
 INSERT INTO page_views (id, user_id, name, address, workspace_id)
     SELECT 1000 + v, 1001 + v % 20, 'view-' || v, '/det/experiments?search=net+' || v, 1001 + v % 4 FROM generate_series(1, 200) v;
 INSERT INTO models (id, name, description, notes, labels, metadata, workspace_id, user_id, last_version)

@@ -13,20 +13,14 @@ import yaml
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 LEFT_OUT = {  # operation: why it is no list, detail or chart
     "info": "of a master, not of data", "health": "of a master, not of data", "readiness": "of a master, not of data",
-    "prometheus": "made for one reader every 15 s", "download_model_def": "a download", "download_file": "a download",
-    "download_checkpoint": "a download", "get_model_def": "a download", "get_model_def_tree": "unpacks a download",
-    "get_context_directory": "a download", "preview_gc": "a trial run of collection", **dict.fromkeys(("download_allocation_raw", "download_allocations_csv",
-    "download_allocation_aggregated", "resource_allocation_raw", "resource_allocation_aggregated"), "an administrator's report, now and then"),
-    "replay_search": "a trial run of a search",
-    "get_searcher_events": "waits for events", "get_searcher_operation": "of a trial that runs", "rendezvous": "waits for other hosts",
-    "preemption_signal": "waits for a signal", "get_master": "of a master, not of data", "get_telemetry": "of a master, not of data",
-    "get_master_config": "of a master, not of data", "master_logs": "of a master, not of data", "get_agent": "no agent beside the bench",
-    "get_slots": "no agent beside the bench", "get_slot": "no agent beside the bench", "get_job_why": "of what waits: nothing does",
-    "get_trial_why": "of what waits: nothing does", "get_experiment_why": "of what waits: nothing does",
-    "get_unknown_checkpoints": "no store beside the bench",
-    "get_group": "no groups beside the bench", "get_roles_of_group": "no groups beside the bench",
-    "get_roles_of_workspace": "no roles beside the bench",
+    "prometheus": "made for one reader every 15 s",
+    **dict.fromkeys(("download_model_def", "download_file", "download_checkpoint", "get_model_def", "get_context_directory", "download_allocation_raw",
+                     "download_allocations_csv", "download_allocation_aggregated"), "a download"),
+    "replay_search": "plays a search again, on a worker thread",
+    "get_searcher_events": "waits for events", "rendezvous": "waits for other hosts", "preemption_signal": "waits for a signal",
+    "get_searcher_operation": "what a trial asks of its own run",
 }
+AGENTS, SLOTS = 16, 8  # of the cluster beside the rows, each agent's
 # Parameters that change neither what is looked for nor its order: asked with the rest, or not at all.
 PAGING = {"offset", "limit", "maxDatapoints", "maxTrials", "periodSeconds"}
 FOLLOWING = {"follow"}  # waits for what comes: not a look at what is there
@@ -38,6 +32,7 @@ class World:
         self.experiments, self.per, self.big = experiments, per, big
         self.trials = (experiments - 1) * per + big
         self.big_experiment, self.long_trial = experiments, self.trials
+        self.waiting = {"experiment": 1, "trials": [1], "job": "none"}  # what bench/api.py lets wait in a queue
 
     def experiment(self):
         return random.randint(1, self.experiments - 1)
@@ -98,6 +93,9 @@ VALUES = {
     "resourcePool": lambda w: "default", "resourcePools": lambda w: "default", "labels.name": lambda w: "gpu_util", "labels.agentId": lambda w: "agent-0",
     "labels.gpuUuid": lambda w: "", "trialIds": lambda w: [w.trial() for _ in range(10)], "ids": lambda w: [w.experiment() for _ in range(10)],
     "get_audit.username": lambda w: f"user-{random.randint(1, 20)}", "operation": lambda w: "delete_experiment", "since": lambda w: "2026-01-01T00:05:00Z",
+    **{f"resource_allocation_raw.timestamp{end}": lambda w, at=at: f"2026-01-04T{at}:00:00Z" for end, at in (("After", "08"), ("Before", "09"))},
+    "startDate": lambda w: "2026-01-01", "endDate": lambda w: "2026-01-08", "place": lambda w: "/tmp", "get_roles_of_workspace.name": lambda w: "user-1",
+    "save_experiment_best": lambda w: 1, "save_trial_best": lambda w: 0, "save_trial_latest": lambda w: 0,
     "before": lambda w: "1.5", "get_tokens.username": lambda w: "admin", "showInactive": lambda w: "true",
 }
 PATH = {
@@ -107,20 +105,28 @@ PATH = {
     "checkpointUuid": lambda w: w.uuid(w.trial()), "taskId": lambda w: w.task(w.trial()), "allocationId": lambda w: w.task(w.trial()) + ".1",
     "get_workspace.id": lambda w: random.randint(1001, 1004), "get_workspace_projects.id": lambda w: random.randint(1001, 1004),
     "get_project.id": lambda w: random.randint(1001, 1012), "get_experiment_checkpoints.id": lambda w: w.experiment(),
-    "get_trial_checkpoints.id": lambda w: w.trial(), "get_trial_timeline.id": lambda w: w.trial(),
+    "get_trial_checkpoints.id": lambda w: w.trial(), "get_trial_timeline.id": lambda w: w.trial(), "preview_gc.id": lambda w: w.experiment(),
+    "get_trial_why.id": lambda w: w.trial(), "get_experiment_why.id": lambda w: w.experiment(), "jobId": lambda w: w.waiting["job"],
+    "agentId": lambda w: f"herd-{random.randrange(AGENTS)}", "slotId": lambda w: random.randrange(SLOTS), "groupId": lambda w: random.randint(1001, 1020),
+    "get_roles_of_workspace.workspaceId": lambda w: random.randint(1001, 1004),
 }
 # What a route cannot be asked without.
 ALWAYS = {
     "compare_trials": {"trialIds": lambda w: w.trial(), "metricNames": lambda w: "loss", "metricType": lambda w: "METRIC_TYPE_TRAINING"},
     "group_experiments": {"by": lambda w: "hp.lr"}, "exp_metric_names": {"ids": lambda w: w.experiment()}, "get_metrics": {"trialIds": lambda w: w.trial()},
     "get_training_metrics": {"trialIds": lambda w: w.trial()}, "get_validation_metrics": {"trialIds": lambda w: w.trial()},
+    "resource_allocation_raw": {f"timestamp{end}": VALUES[f"resource_allocation_raw.timestamp{end}"] for end in ("After", "Before")},
+    "resource_allocation_aggregated": {"startDate": VALUES["startDate"], "endDate": VALUES["endDate"], "period": "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"},
+    "get_unknown_checkpoints": {"place": VALUES["place"]},
     **{op: {"metricName": lambda w: "loss", "metricType": lambda w: "METRIC_TYPE_TRAINING"}
        for op in ("exp_metric_batches", "exp_trials_snapshot", "exp_trials_sample")},
 }
+# What goes with a choice.
+WITH = {"period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY": {"startDate": "2026-01", "endDate": "2026-02"}}
 # An order goes with what it turns around; a sort by a metric is by nothing else.
 WITHOUT = {"group": ["metricType"], "metricIds": ["metricNames", "metricType"], "sortByMetric": ["sortByAttr"]}
 EXPERIMENT_OPS = {"get_experiment", "get_experiment_trials", "get_experiment_checkpoints", "get_validation_history",
-                  "get_best_searcher_validation_metric", "exp_metric_names", "exp_metric_batches", "exp_trials_snapshot", "exp_trials_sample"}
+                  "get_best_searcher_validation_metric", "preview_gc", "get_experiment_why", "exp_metric_names", "exp_metric_batches", "exp_trials_snapshot", "exp_trials_sample"}
 
 
 def contract():
@@ -191,6 +197,7 @@ def variants(doc, op, params):
             if name == "enableRegex":
                 query["searchText"] = "batch [0-9]*7"
             shown = f"{name}={value}" if values else name
+            query.update(WITH.get(shown, {}))
             if name.startswith("sort") and "orderBy" in names:
                 for order in ("ORDER_BY_ASC", "ORDER_BY_DESC"):
                     yield f"{shown} {order[9:].lower()}", {**query, "orderBy": order}
@@ -227,6 +234,8 @@ def cases(w, doc=None):
                     {"trialIds": w.long_trial, "metricNames": "loss", "group": "long"}, {}))
     out.append(Case(w, "get_trial", by_op["get_trial"], "get_trial of 1,000,000 reports", {}, long))
     out.append(Case(w, "get_trial_workloads", by_op["get_trial_workloads"], "get_trial_workloads of 1,000,000 reports", {"limit": 20}, long))
+    for op, waits in (("get_trial_why", lambda w: random.choice(w.waiting["trials"])), ("get_experiment_why", lambda w: w.waiting["experiment"])):
+        out.append(Case(w, op, by_op[op], f"{op} of what waits", {}, {"id": waits}))
     out.append(Case(w, "get_experiments", by_op["get_experiments"], "get_experiments: det experiment list",
                     {"limit": 200, "offset": 0, "archived": "false", "users": VALUES["users"]}, {}))
     return out

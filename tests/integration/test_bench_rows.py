@@ -33,6 +33,10 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
                           "chunk_made(trial_id, grp, after_steps, last_steps) r WHERE level = 1"),
     "label_counts": ("SELECT label, sum(n) FROM label_counts GROUP BY 1",
                      "SELECT label, count(*)::numeric FROM experiments, jsonb_array_elements_text(labels) l(label) GROUP BY 1"),
+    "slot_use_days": ("SELECT day, user_id, workspace_id, labels, round(slot_seconds) FROM slot_use_days",
+                      "SELECT (start_time AT TIME ZONE 'UTC')::date, user_id, workspace_id, labels, round(sum(slots * extract(epoch FROM end_time - start_time))) "
+                      "FROM slot_uses GROUP BY 1, 2, 3, 4"),
+    "slot_uses": ("SELECT allocation_id, slots, start_time, end_time FROM slot_uses", "SELECT id, slots, placed_time, end_time FROM allocations"),
     "closed": ("SELECT trial_id, grp, closed FROM metric_heads WHERE closed > 0",
                "SELECT trial_id, grp, count(*)::integer FROM metric_chunks WHERE level = 1 GROUP BY 1, 2"),
 }
@@ -50,8 +54,9 @@ def main():
             assert not differ, f"{what} is not as the master makes it:\n{differ[:600]}"
         reports = api.Reports(c, w)
         try:
-            for case in libapi.cases(w):
-                api.ask(c, [case.make() for _ in range(4)], clients=2, seconds=0)
+            with api.Queue(c, w):
+                for case in libapi.cases(w):
+                    api.ask(c, [case.make() for _ in range(4)], clients=2, seconds=0)
         finally:
             reports.stop()
 
