@@ -66,8 +66,16 @@ bool db_timed_out(const struct db_result *r);       /* the statement took longer
 bool db_is_away(const struct db_result *r);
 int db_rows(const struct db_result *r);             /* rows returned */
 int64_t db_affected(const struct db_result *r);     /* rows written */
-/* The database will never take it, however often it is asked: its data, not the time, is why. */
-bool db_is_refused(const struct db_result *r);
+/* Whose fault a failure is, as far as its SQLSTATE tells. */
+enum db_blame {
+    DB_BLAME_NOBODY, /* it is none */
+    DB_BLAME_SERVER, /* not reached, ending, full, out of memory, read-only: whatever is asked */
+    DB_BLAME_LEADER, /* another one leads */
+    DB_BLAME_DATA,   /* however often it is asked, the database will never take it */
+    DB_BLAME_MOMENT, /* a lock, a time limit, a deadlock: as a rule it passes */
+    DB_BLAME_UNKNOWN /* the data's, or the schema's */
+};
+enum db_blame db_blame(const struct db_result *r);
 /* Of a unit: which statement this is the result of, from 0; of a failure, which failed. SIZE_MAX:
  * none of them. */
 size_t db_stmt_index(const struct db_result *r);

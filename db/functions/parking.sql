@@ -23,7 +23,7 @@ BEGIN
         WHERE p_trial = 0 AND id = p_exp AND state <> parked_state(state, p_has_ended);
 END $$;
 
--- A trigger may be what refuses: then without those of the three tables. Nobody else writes meanwhile, who reads may
+-- A trigger may be what refuses, or takes longer than a statement may: then without those of the three tables. Nobody else writes meanwhile, who reads may
 -- go on.
 CREATE OR REPLACE FUNCTION park(p_exp integer, p_trial integer, p_has_ended boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -32,7 +32,7 @@ DECLARE
     cmd text;
 BEGIN
     PERFORM set_parked(p_exp, p_trial, p_has_ended);
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN query_canceled OR OTHERS THEN
     RAISE WARNING 'experiment %, trial % end in ERROR without their triggers: %', p_exp, p_trial, SQLERRM;
     FOR t IN SELECT tgrelid::regclass AS rel, tgname FROM pg_trigger
             WHERE tgrelid IN ('trials'::regclass, 'experiments'::regclass, 'allocations'::regclass)

@@ -181,14 +181,28 @@ const char *db_sqlstate(const struct db_result *r)
     return r->sqlstate;
 }
 
-bool db_is_refused(const struct db_result *r)
+enum db_blame db_blame(const struct db_result *r)
 {
-    /* cardinality, data, integrity, functions, views, limits, RAISE */
-    static const char *const classes[] = {"21", "22", "23", "38", "39", "44", "54", "P0"};
-    for (size_t i = 0; r->rc < 0 && i < DET_ARRAY_LEN(classes); i++)
-        if (!strncmp(r->sqlstate, classes[i], 2))
-            return true;
-    return false;
+    static const struct {
+        const char *prefix;
+        enum db_blame blame;
+    } classes[] = {
+        {"DE001", DB_BLAME_LEADER}, {"DE006", DB_BLAME_LEADER},
+        {"21", DB_BLAME_DATA},      {"22", DB_BLAME_DATA},      {"23", DB_BLAME_DATA},
+        {"38", DB_BLAME_DATA},      {"39", DB_BLAME_DATA},      {"44", DB_BLAME_DATA},
+        {"54", DB_BLAME_DATA},      {"P0", DB_BLAME_DATA},      {"08", DB_BLAME_SERVER},
+        {"25006", DB_BLAME_SERVER}, {"53", DB_BLAME_SERVER},    {"57014", DB_BLAME_MOMENT},
+        {"57", DB_BLAME_SERVER},    {"58", DB_BLAME_SERVER},    {"40", DB_BLAME_MOMENT},
+        {"55P03", DB_BLAME_MOMENT},
+    };
+    if (r->rc >= 0)
+        return DB_BLAME_NOBODY;
+    if (!r->sqlstate[0])
+        return DB_BLAME_SERVER;
+    for (size_t i = 0; i < DET_ARRAY_LEN(classes); i++)
+        if (!strncmp(r->sqlstate, classes[i].prefix, strlen(classes[i].prefix)))
+            return classes[i].blame;
+    return DB_BLAME_UNKNOWN;
 }
 
 size_t db_stmt_index(const struct db_result *r)

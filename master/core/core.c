@@ -379,19 +379,19 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     return rc == DET_EINVAL ? rc : 0;
 }
 
-bool core_refused(struct core *c, struct core_effects *batch, size_t i, const char *words,
+bool core_refused(struct core *c, struct core_effects *batch, const struct core_refusal *r,
                   int64_t now_ms, int64_t now_us)
 {
     int64_t exp_id = 0, trial_id = 0;
-    if (batch->v[i].kind == CORE_SAVE_PARKED)
+    if (batch->v[r->row].kind == CORE_SAVE_PARKED)
         return false;
-    bool owned = park_owner(&batch->v[i], &exp_id, &trial_id);
+    bool owned = park_owner(&batch->v[r->row], &exp_id, &trial_id);
     if (!owned) {
-        park_leave_out(batch, i, words);
+        park_leave_out(batch, r->row, r->words);
         return true;
     }
     begin(c, now_ms, now_us, batch);
-    park(c, exp_id, trial_id, words);
+    park(c, exp_id, r->whole ? 0 : trial_id, r->words);
     finish(c, false);
     return true;
 }

@@ -430,9 +430,14 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
  * experiment with its trials when it is a row of the experiment or a trial's first, ends in ERROR
  * with the words in its log. None of its rows is written any more, now or later, but the one that
  * says so (CORE_SAVE_PARKED); its requests in `batch` are refused with the words. A row of neither
- * (a log line, a mark of the timeline, an agent's or store's setting) is left out. False: the row
- * cannot be missed, parked ones' own. */
-bool core_refused(struct core *c, struct core_effects *batch, size_t i, const char *words,
+ * (a log line, a mark of the timeline, an agent's or store's setting) is left out. whole: the
+ * experiment is parked in any case. False: the row cannot be missed, parked ones' own. */
+struct core_refusal {
+    size_t row;
+    bool whole;
+    const char *words;
+};
+bool core_refused(struct core *c, struct core_effects *batch, const struct core_refusal *r,
                   int64_t now_ms, int64_t now_us);
 /* When the next CORE_EV_TICK is wanted, INT64_MAX if not at all. */
 int64_t core_deadline_ms(const struct core *c);

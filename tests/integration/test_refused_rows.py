@@ -58,14 +58,14 @@ def ended(c, exp, trial):
 
 
 REFUSE = """CREATE FUNCTION refuse_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF {when} THEN RAISE EXCEPTION 'no {name} like this'; END IF;
+    IF {when} THEN RAISE EXCEPTION 'no {name} like this' USING ERRCODE = '{code}'; END IF;
     RETURN NEW;
 END $$;
 CREATE TRIGGER refuse_{name} BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_{name}()"""
 
 
-def refuse(c, name, table, when):
-    c.sql(REFUSE.format(name=name, table=table, when=when))
+def refuse(c, name, table, when, code="P0001"):
+    c.sql(REFUSE.format(name=name, table=table, when=when, code=code))
 
 
 def stays(c, exp, trial, pid):
@@ -85,6 +85,17 @@ def row_of_a_trial(c, user, pid, other):
     assert "no trial like this" in c.logs(trial)
     assert [t["state"] for t in c.trials(exp)] == ["STATE_ERROR"]
     assert c.sql("SELECT tgenabled FROM pg_trigger WHERE tgname = 'refuse_trial'") == "O"
+    stays(c, *other, pid)
+
+
+def doubted(c, pid, other):
+    """What no SQLSTATE blames on the data: a value of over 1 GB is XX000, and 0A000 is asked for again as a rule."""
+    exps = {code: running(c) for code in ("XX000", "0A000")}
+    for code, (exp, trial, run) in exps.items():
+        refuse(c, f"likely_{code}", "trials", f"NEW.id = {trial}", code)
+        c.api("POST", f"/experiments/{exp}/pause")
+        c.wait(exp, "STATE_ERROR", 60)
+        assert f"no likely_{code} like this" in c.logs(trial)
     stays(c, *other, pid)
 
 
@@ -113,7 +124,7 @@ def at_a_start(c, other):
     """What the next master has to write first is refused: no restart meets it again."""
     exp, trial, run = running(c)
     c.stop("master", signal.SIGKILL)
-    refuse(c, "return", "allocations", f"NEW.trial_id = {trial}")
+    refuse(c, "return", "allocations", f"NEW.trial_id = {trial}", "XX000")
     c.stop("agent-0", signal.SIGKILL)
     c.end_tasks()
     c.start_master()
@@ -153,6 +164,7 @@ def core_rows():
         other = running(c)[:2]
         row_of_a_trial(c, user, pid, other)
         row_of_an_experiment(c, user, pid, other)
+        doubted(c, pid, other)
         first_row(c, pid, other)
         at_a_start(c, other)
         unreadable(c, other)

@@ -48,7 +48,7 @@ static bool has(const char *json, const char *what)
 }
 
 /* I9: a run is given up for its agent's silence only after a whole lease of it, counted while this
- * master served. */
+ * master served. An agent may have come and gone again later in the same batch. */
 static void check_given_up(struct sim *m, const struct master *s, const struct row_allocation *r)
 {
     if (!has(r->core, "\"unconfirmed\":true") || map_put(m->given_up, r->id, m))
@@ -59,7 +59,8 @@ static void check_given_up(struct sim *m, const struct master *s, const struct r
     for (size_t i = 0; i < json_array_size(all); i++) {
         const struct sim_host *h =
             &m->hosts[hosts_find(m, json_str(json_array_get(all, i), "agent", ""))];
-        int64_t from = h->lost_ms > s->boot_ms ? h->lost_ms : s->boot_ms;
+        int64_t lost = h->lost_ms < m->now_ms ? h->lost_ms : h->lost_before_ms;
+        int64_t from = lost > s->boot_ms ? lost : s->boot_ms;
         if (m->now_ms - from > longest)
             longest = m->now_ms - from;
     }

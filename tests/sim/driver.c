@@ -68,6 +68,16 @@ static size_t find_ending_row(const struct core_effects *f)
 }
 
 enum { REFUSED_PER_MILLE = 2, ENDING_REFUSED_PER_MILLE = 30, STOPPED_PER_MILLE = 100 };
+enum { LOCKED_MAX_MS = 20000 };
+
+/* How it refuses that row: for ever, and whether it says so; or for a while, as it is locked. */
+static void choose_how(struct sim *m, struct master *s)
+{
+    static const enum bad_row_kind kinds[] = {BAD_DATA, BAD_DATA, BAD_UNKNOWN, BAD_LOCKED};
+    s->bad_kind = kinds[sim_random(m, DET_ARRAY_LEN(kinds))];
+    s->bad_until =
+        s->bad_kind == BAD_LOCKED ? m->now_ms + (int64_t)sim_random(m, LOCKED_MAX_MS) : INT64_MAX;
+}
 
 static size_t choose_bad_row(struct sim *m, const struct core_effects *f)
 {
@@ -79,10 +89,13 @@ static size_t choose_bad_row(struct sim *m, const struct core_effects *f)
 
 static void commit(struct sim *m, struct master *s)
 {
-    if (s->batch.is_overdue)
+    if (s->batch.is_overdue) {
         m->got.again++;
-    else if (!s->batch.is_singly)
+    } else if (!s->batch.is_singly) {
         s->bad_row = choose_bad_row(m, &s->batch.effects);
+        if (s->bad_row != SIZE_MAX)
+            choose_how(m, s);
+    }
     bool slow = m->now_ms < m->store.slow_until;
     s->sent_ms = m->now_ms;
     later(m, s, M_APPLY, (int64_t)sim_random(m, slow ? 3000 : 3));
@@ -140,8 +153,21 @@ static void lose_answer(struct sim *m, struct master *s)
     tell(m, s, (struct batch_told){.answer = BATCH_AWAY});
 }
 
+static void refuse_row(struct sim *m, struct master *s)
+{
+    size_t row = s->batch.is_singly ? s->bad_row : s->batch.effects.n;
+    sim_trace(m, "store     refuses row %zu of master %d", s->bad_row, s->index);
+    tell(m, s,
+         (struct batch_told){.answer = s->bad_kind == BAD_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
+                             .row = row,
+                             .words = "no such rows here",
+                             .may_pass = s->bad_kind == BAD_LOCKED});
+}
+
 void driver_apply(struct sim *m, struct master *s)
 {
+    if (s->bad_row != SIZE_MAX && m->now_ms >= s->bad_until)
+        s->bad_row = SIZE_MAX;
     if (m->now_ms < m->store.hung_until && sim_chance(m, 300)) { /* it dies while it waits */
         master_crash(m, s);
     } else if (m->now_ms < m->store.down_until) {
@@ -152,10 +178,7 @@ void driver_apply(struct sim *m, struct master *s)
         arm_turn(m, s);
         later(m, s, M_APPLY, m->store.hung_until - m->now_ms);
     } else if (s->bad_row != SIZE_MAX && s->epoch == m->store.epoch) {
-        size_t row = s->batch.is_singly ? s->bad_row : s->batch.effects.n;
-        sim_trace(m, "store     refuses row %zu of master %d", s->bad_row, s->index);
-        s->bad_row = s->batch.is_singly ? SIZE_MAX : s->bad_row;
-        tell(m, s, (struct batch_told){BATCH_REFUSED, row, "no such rows here"});
+        refuse_row(m, s);
     } else {
         tell(m, s,
              (struct batch_told){.answer = apply(m, s->epoch, number_of(s), &s->batch.effects)});
@@ -293,8 +316,10 @@ static void note_lost(struct sim *m, const struct master *s, const struct core_e
         bool is_late = m->now_ms - from > m->o.agent_reconnect_wait_ms + LATE_MS;
         if (is_known && a.connected
                 ? ev->kind == CORE_EV_AGENT_LOST && strcmp(ev->agent_id, h->id) == 0
-                : is_late)
+                : is_late) {
+            h->lost_before_ms = from;
             h->lost_ms = m->now_ms;
+        }
     }
 }
 
@@ -413,9 +438,16 @@ void driver_stop(struct sim *m, struct master *s)
 
 void driver_hear(struct sim *m, struct master *s)
 {
-    bool is_known = s->told.answer == BATCH_REFUSED && s->batch.is_singly;
+    bool is_refused = s->told.answer == BATCH_REFUSED || s->told.answer == BATCH_DOUBTED;
+    bool is_known = is_refused && s->batch.is_singly;
     batch_tell(&s->batch, &s->told, clock_of(m, s), master_wall_us(m));
-    m->got.parked += is_known && !s->batch.is_broken;
+    if (is_known && s->batch.state == BATCH_SENDING) {
+        if (s->bad_kind == BAD_LOCKED)
+            sim_fail(m, "a row is left out though it was only locked");
+        s->bad_row = SIZE_MAX;
+        m->got.parked++;
+        m->got.doubted += s->bad_kind == BAD_UNKNOWN;
+    }
     driver_do_all(m, s);
     if (s->core && s->batch.state == BATCH_HELD && sim_chance(m, STOPPED_PER_MILLE))
         master_stop(m, s); /* by who sees that nothing goes on */

@@ -89,11 +89,11 @@ static bool run_apart(const struct sim_options *o, struct sim_result *ret)
 static void show(const char *what, const struct sim_result *r)
 {
     printf("%s: %lld events, %lld experiments, %lld trials, %lld runs, %lld crashes, %lld "
-           "takeovers, %lld other faults, %lld refused writes, %lld parked, "
+           "takeovers, %lld other faults, %lld refused writes, %lld parked (%lld doubted), "
            "%lld batches sent again, %lld requests put off, %lld virtual h; trace %016llx\n",
            what, (long long)r->events, (long long)r->exps, (long long)r->trials, (long long)r->runs,
            (long long)r->crashes, (long long)r->takeovers, (long long)r->faults,
-           (long long)r->refused, (long long)r->parked, (long long)r->again,
+           (long long)r->refused, (long long)r->parked, (long long)r->doubted, (long long)r->again,
            (long long)r->unavailable, (long long)r->hours, (unsigned long long)r->trace);
 }
 
@@ -109,6 +109,7 @@ static void add(struct sim_result *all, const struct sim_result *r)
     all->hours += r->hours;
     all->refused += r->refused;
     all->parked += r->parked;
+    all->doubted += r->doubted;
     all->again += r->again;
     all->unavailable += r->unavailable;
     all->calm_ms = r->calm_ms > all->calm_ms ? r->calm_ms : all->calm_ms;

@@ -18,10 +18,10 @@
  * has taken over, and wakes. PostgreSQL is away, slow, or hangs: it answers nobody, and what it has
  * in its hands it does afterwards, also for a master that died. Where it goes away with a batch in
  * its hands, that is done or not, and sent again; what harnesses and agents ask meanwhile is
- * refused. It refuses a row: what that belongs to is parked (core_refused), and no row of it may
- * come again.
- * A link breaks; a host is cut off one way or both ways, for less or for longer than its lease,
- * while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; what a
+ * refused. It refuses a row, and says that its data are why or does not: what that belongs to is
+ * parked (core_refused), and no row of it may come again; not so where the row is locked for a
+ * while. A link breaks; a host is cut off one way or both ways, for less or for longer than its
+ * lease, while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; what a
  * host's tasks were is found by its next agent, or lost with its disk; a host
  * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
  * all, and mounted again. A slot is not usable for a while. The wall clock jumps.
@@ -68,7 +68,8 @@ struct sim_options {
 };
 struct sim_result {
     int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked,
-        again, unavailable; /* batches sent again; requests refused for PostgreSQL is away */
+        doubted, again,
+        unavailable; /* batches sent again; requests refused for PostgreSQL is away */
     uint64_t trace;
     unsigned moved[MACHINE_COUNT][MACHINE_STATES_MAX]; /* from each state, bits of where to */
 };
@@ -194,12 +195,14 @@ struct master {
     uint64_t life;
     int64_t epoch, offset_ms; /* its monotonic clock is the simulator's plus this */
     int64_t boot_ms, frozen_until, tick_at;
-    int64_t turn_at;        /* when it takes its next turn; 0: when something comes */
-    struct batch batch;     /* the real rules */
-    size_t checked;         /* of its effects */
-    bool is_promised;       /* that another event follows the last one */
-    int64_t sent_ms;        /* its transaction */
-    size_t bad_row;         /* which the store will refuse; SIZE_MAX: none */
+    int64_t turn_at;    /* when it takes its next turn; 0: when something comes */
+    struct batch batch; /* the real rules */
+    size_t checked;     /* of its effects */
+    bool is_promised;   /* that another event follows the last one */
+    int64_t sent_ms;    /* its transaction */
+    size_t bad_row;     /* which the store will refuse; SIZE_MAX: none */
+    enum bad_row_kind { BAD_DATA, BAD_UNKNOWN, BAD_LOCKED } bad_kind;
+    int64_t bad_until;
     struct batch_told told; /* on its way from the store */
     struct imap *waiters;   /* token -> struct waiter */
     struct sim_link *links; /* one for each host */
@@ -252,6 +255,7 @@ struct sim_host {
     bool is_performing; /* what the agent's core asks for */
     struct sim_dial dial;
     int64_t lost_ms;          /* when the master last counted it as lost */
+    int64_t lost_before_ms;   /* and since when it was counted before that */
     int64_t order_ms;         /* when the last order on its way arrives */
     int64_t broken_until;     /* it can start nothing */
     int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */

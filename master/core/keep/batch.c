@@ -1,8 +1,12 @@
 #include "batch.h"
 
 #include "edges.h"
+#include "park.h"
 
-enum { RETRY_MS = 200 };
+#include <limits.h>
+
+enum { RETRY_MS = 200, DOUBT_TRIES = 2 };
+enum { DOUBT_MS = 2000, MOMENT_MS = 60000, PATIENCE_MAX_MS = 30 * 60000 };
 
 static void move(struct batch *b, enum batch_state to)
 {
@@ -102,7 +106,7 @@ void batch_turn(struct batch *b, int64_t now_ms)
 {
     if (is_blocked(b))
         refuse_asked(b);
-    if (b->state == BATCH_HELD && b->is_up) {
+    if (b->state == BATCH_HELD && b->is_up && b->retry_ms <= now_ms) {
         move(b, BATCH_SENDING);
     } else if (b->state == BATCH_HELD && b->retry_ms <= now_ms) {
         b->retry_ms = INT64_MAX;
@@ -140,35 +144,107 @@ static void end_broken(struct batch *b)
     end(b);
 }
 
-/* Once more, each row by itself, to learn which it is; then without it, until all is taken. */
+static void hold(struct batch *b, int64_t now_ms)
+{
+    b->is_overdue = true;
+    b->retry_ms = now_ms + RETRY_MS;
+    move(b, BATCH_HELD);
+}
+
+/* Once more without the row, until all is taken. */
+static void take_out(struct batch *b, const struct core_refusal *r, int64_t now_ms, int64_t now_us)
+{
+    b->suspect.tries = 0;
+    b->is_overdue = false; /* it is another batch by now */
+    if (core_refused(b->core, &b->effects, r, now_ms, now_us))
+        move(b, BATCH_SENDING);
+    else
+        end_broken(b);
+}
+
+/* Once more, each row by itself, to learn which it is. */
 static void on_refused(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
 {
-    bool is_known = b->is_singly && t->row < b->effects.n;
-    if (b->is_singly &&
-        (!is_known || !core_refused(b->core, &b->effects, t->row, t->words, now_ms, now_us))) {
+    if (!b->is_singly) {
+        b->is_singly = true;
+        move(b, BATCH_SENDING);
+    } else if (t->row < b->effects.n) {
+        take_out(b, &(struct core_refusal){t->row, false, t->words}, now_ms, now_us);
+    } else {
         end_broken(b);
-        return;
     }
+}
+
+static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
+{
+    int64_t ms = t->may_pass ? MOMENT_MS : DOUBT_MS;
+    for (int i = 0; i < b->doubted[b->effects.v[t->row].kind] && ms < PATIENCE_MAX_MS; i++)
+        ms *= 2;
+    return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
+}
+
+/* Counts this failure. */
+static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_ms)
+{
+    if (b->suspect.tries == 0 || b->suspect.row != t->row) {
+        b->suspect.row = t->row;
+        b->suspect.since_ms = now_ms;
+        b->suspect.tries = 0;
+    }
+    b->suspect.tries++;
+    return b->suspect.tries >= DOUBT_TRIES && now_ms - b->suspect.since_ms >= patience_ms(b, t);
+}
+
+/* Of an experiment of many trials, all of which may be as bad, the second ends it. */
+static void blame(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
+{
+    const struct core_effect *f = &b->effects.v[t->row];
+    int64_t exp_id = 0, trial_id = 0;
+    bool whole = park_owner(f, &exp_id, &trial_id) && exp_id == b->doubted_exp;
+    b->doubted_exp = exp_id ? exp_id : b->doubted_exp;
+    b->doubted[f->kind] += b->doubted[f->kind] < UCHAR_MAX;
+    take_out(b, &(struct core_refusal){t->row, whole, t->words}, now_ms, now_us);
+}
+
+static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
+{
+    bool is_row = t->row < b->effects.n && b->effects.v[t->row].kind != CORE_SAVE_PARKED;
+    bool was_singly = b->is_singly;
     b->is_singly = true;
-    move(b, BATCH_SENDING);
+    if (was_singly && !is_row && !t->may_pass) {
+        end_broken(b);
+    } else if (was_singly && is_row && is_culprit(b, t, now_ms)) {
+        blame(b, t, now_ms, now_us);
+    } else {
+        hold(b, now_ms);
+    }
+}
+
+static void on_committed(struct batch *b)
+{
+    b->number += b->is_numbered;
+    b->is_overdue = false;
+    b->suspect.tries = 0;
+    for (size_t i = 0; i < b->effects.n; i++)
+        b->doubted[b->effects.v[i].kind] = 0;
+    b->done = 0;
+    move(b, BATCH_PERFORMING);
 }
 
 void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
 {
     if (t->answer == BATCH_COMMITTED) {
-        b->number += b->is_numbered;
-        b->is_overdue = false;
-        b->done = 0;
-        move(b, BATCH_PERFORMING);
+        on_committed(b);
     } else if (b->is_stopping || t->answer == BATCH_CANCELED) {
         b->is_stopping = true;
         move(b, BATCH_OVER); /* never performed: the rows tell the next start what is owed */
     } else if (t->answer == BATCH_AWAY) {
-        b->is_overdue = true;
-        b->retry_ms = now_ms + RETRY_MS;
-        move(b, BATCH_HELD);
+        b->suspect.tries = 0;
+        hold(b, now_ms);
     } else if (t->answer == BATCH_REFUSED) {
         on_refused(b, t, now_ms, now_us);
+    } else if (t->answer == BATCH_DOUBTED) {
+        on_doubted(b, t, now_ms, now_us);
     } else {
         end_broken(b);
     }

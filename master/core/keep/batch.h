@@ -5,7 +5,7 @@
  *
  *     REBUILDING --> SENDING --> IN_FLIGHT --committed--> PERFORMING --> IDLE
  *                       ^           |  |                      ^           | turn
- *                       |  refused  |  | away                 | no effect v
+ *                       |  refused  |  | away, doubted        | no effect v
  *                       +-----------+  v                      +------ GATHERING
  *                       +<---turn---- HELD                               |
  *                       +<-----------------------------------------------+
@@ -18,6 +18,20 @@
  * known. Nothing of a batch is performed before its rows are durable, then each effect once, in
  * order. Meanwhile what comes waits. While PostgreSQL is away, what somebody asks is refused, also
  * when it waits already, and is not stepped; what nobody waits for is kept.
+ *
+ * A row that the database refuses for what is in it is looked for by sending each row by itself, in
+ * the same transaction, and the batch goes on without it: core_refused(). Of other failures of a
+ * statement nobody can say whether the row, the moment (a lock, a time limit) or the schema is at
+ * fault. A row is taken for the culprit when it alone fails, twice and for some time, while the
+ * server is there, writes the batch's number and has none of the tables locked: 2 s, or a minute
+ * where the moment is the likelier. The time doubles with each row of one kind that was taken out
+ * so without one of that kind going through between, up to half an hour, and the second of an
+ * experiment ends all of it. So one bad row holds up
+ * all others for that long and no longer; and where all rows fail, because the schema is broken,
+ * the master waits for somebody to mend it, and ten rows of a kind are lost in half an hour, not
+ * all of them in a minute. It does not end, since the next master would begin to count anew. Where
+ * the batch's number cannot be written, or who is parked, it ends as for what is broken: a start
+ * lays the functions again.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -41,16 +55,23 @@ struct batch {
     enum batch_state state;
     struct batch_event *head, **tail; /* not yet stepped */
     struct batch_event *refused;      /* taken from there */
-    size_t queued, asked; /* of what is queued somebody waits for so many */
+    size_t queued, asked;             /* of what is queued somebody waits for so many */
     size_t most;
     struct core_effects effects; /* of the batch in hand */
     size_t done;                 /* events stepped, then effects performed */
     int64_t number;              /* of the last that is durable */
     int64_t retry_ms;            /* HELD: when it is sent again, INT64_MAX: when PostgreSQL is up */
-    bool is_numbered;            /* the one in hand has rows */
-    bool is_singly;              /* each row in a statement of its own, to find the refused one */
-    bool is_overdue;             /* a commit failed and is tried again: held, or in flight */
-    bool is_up;                  /* PostgreSQL, as far as is known */
+    struct {
+        size_t row;
+        int64_t since_ms;
+        unsigned tries; /* 0: no row is in doubt */
+    } suspect;
+    int64_t doubted_exp; /* whose row was taken out last, as the culprit; 0: none's */
+    unsigned char doubted[CORE_EFFECT_KIND_COUNT]; /* since one of the kind went through */
+    bool is_numbered;                              /* the one in hand has rows */
+    bool is_singly;  /* each row in a statement of its own, to find the refused one */
+    bool is_overdue; /* a commit failed and is tried again: held, or in flight */
+    bool is_up;      /* PostgreSQL, as far as is known */
     bool is_stopping;
     bool is_owing;  /* OVER: BATCH_DO_FORGET or _DIE is not yet said */
     bool is_broken; /* the database refuses what no data explains */
@@ -76,14 +97,16 @@ enum batch_answer {
     BATCH_AWAY,      /* whether it was committed is not known */
     BATCH_CANCELED,  /* by whoever ends */
     BATCH_REFUSED,   /* a row, by what the data are */
-    BATCH_BROKEN     /* whatever else, as by another leader */
+    BATCH_DOUBTED,   /* a statement, by who knows what; may_pass: by the moment as a rule */
+    BATCH_BROKEN     /* by another leader */
 };
-/* Of the transaction in flight. row: of BATCH_REFUSED, when is_singly, the effect that the row is
- * of, effects.n: none; words: the database's. */
+/* Of the transaction in flight. row: of BATCH_REFUSED and _DOUBTED, when is_singly, the effect that
+ * the row is of, effects.n: none; words: the database's. */
 struct batch_told {
     enum batch_answer answer;
     size_t row;
     const char *words;
+    bool may_pass;
 };
 void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us);
 

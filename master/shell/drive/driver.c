@@ -245,12 +245,15 @@ static struct batch_told told(const struct driver *d, const struct db_result *r)
         return (struct batch_told){.answer = BATCH_COMMITTED};
     if (rc == DET_ECANCELED)
         return (struct batch_told){.answer = BATCH_CANCELED};
-    if (rc == DET_EUNAVAIL)
+    enum db_blame blame = db_blame(r);
+    if (blame == DB_BLAME_SERVER)
         return (struct batch_told){.answer = BATCH_AWAY};
-    if (!db_is_refused(r))
+    if (blame == DB_BLAME_LEADER)
         return (struct batch_told){.answer = BATCH_BROKEN};
     size_t row = driver_rows_find(&d->rows, db_stmt_index(r));
-    return (struct batch_told){BATCH_REFUSED, row < d->rows.n ? row : d->batch.effects.n, NULL};
+    return (struct batch_told){.answer = blame == DB_BLAME_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
+                               .row = row < d->rows.n ? row : d->batch.effects.n,
+                               .may_pass = blame == DB_BLAME_MOMENT};
 }
 
 static void log_told(const struct driver *d, const struct batch *was, const char *words)
@@ -286,6 +289,8 @@ static void commit(struct driver *d)
     driver_rows_finish(&d->rows);
     if (d->batch.is_numbered) {
         db_begin_batch(tx, db_epoch(d->sh->db), d->batch.number + 1);
+        if (d->batch.is_singly)
+            db_try_tables(tx);
         driver_rows_save(tx, &d->batch.effects, d->batch.is_singly ? &d->rows : NULL);
         assert(db_tx_size(tx) > 1);
     } else {

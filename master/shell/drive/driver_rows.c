@@ -193,6 +193,7 @@ static void save(struct rows *r, const struct core_effect *f)
 /* Each kept back as little as can be: what is written after effect i, before the next, is its. */
 static void save_singly(struct rows *r, const struct core_effects *f, struct driver_rows *ret)
 {
+    ret->first = db_tx_size(r->tx);
     ret->effects = det_reallocarray(NULL, f->n, sizeof *ret->effects);
     for (size_t i = 0; i < f->n; i++) {
         save(r, &f->v[i]);
@@ -216,7 +217,7 @@ void driver_rows_save(struct db_tx *tx, const struct core_effects *f, struct dri
 
 size_t driver_rows_find(const struct driver_rows *r, size_t stmt)
 {
-    size_t i = 0;
+    size_t i = stmt < r->first ? r->n : 0;
     while (i < r->n && r->effects[i] <= stmt)
         i++;
     return i;

@@ -12,7 +12,7 @@ struct db_tx;
 /* Which statements belong to which effect. */
 struct driver_rows {
     size_t *effects; /* [i]: how many there are after effect i */
-    size_t n;
+    size_t n, first; /* first: those before any effect's */
 };
 /* Log lines too: who reads "killed because" finds the state it tells of. singly, zeroed: every row
  * in a statement of its own, each state of it, in order; NULL: as few as may be. */

@@ -146,6 +146,136 @@ static void test_broken(void **state)
     assert_true(b.is_stopping);
 }
 
+/* An experiment's kill is in hand, and sent: the row of its trial, or of another kind. */
+static size_t begin_kill(int64_t id, enum core_effect_kind kind)
+{
+    batch_post(&b, &(struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = id}, &asker);
+    batch_turn(&b, w.now_ms);
+    EXPECT(BATCH_DO_STEP, BATCH_DO_COMMIT);
+    size_t i = 0;
+    while (i < b.effects.n && b.effects.v[i].kind != kind)
+        i++;
+    assert_true(i < b.effects.n);
+    return i;
+}
+
+static void doubt(size_t row, bool may_pass)
+{
+    const struct batch_told t = {BATCH_DOUBTED, b.is_singly ? row : b.effects.n, "odd", may_pass};
+    batch_tell(&b, &t, w.now_ms, 1);
+}
+
+/* So long until it is sent without the row; 0: it is not, but ends. */
+static int64_t doubted_for(size_t row, bool may_pass)
+{
+    int64_t from = w.now_ms;
+    for (doubt(row, may_pass); b.state == BATCH_HELD; doubt(row, may_pass)) {
+        assert_true(b.effects.v[row].kind != CORE_NOTHING);
+        w.now_ms = batch_turn_ms(&b);
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+        assert_true(b.is_singly);
+    }
+    if (b.state == BATCH_OVER)
+        return 0;
+    assert_int_equal(b.effects.v[row].kind, CORE_NOTHING);
+    assert_false(b.is_overdue); /* deadlines follow from what is sent now */
+    EXPECT(BATCH_DO_COMMIT);
+    return w.now_ms - from;
+}
+
+static void commit(void)
+{
+    tell(BATCH_COMMITTED);
+    while (next() != BATCH_DO_NOTHING)
+        ;
+    assert_int_equal(b.state, BATCH_IDLE);
+}
+
+static int64_t new_run(void)
+{
+    int64_t id = world_create(&w, "{}");
+    world_run(&w, id);
+    return id;
+}
+
+/* What alone fails for a while is parked, the sooner the less it may pass; each next one without
+ * another of its kind between costs twice the time. */
+static void test_doubted(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    int64_t ids[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = new_run();
+    int64_t first = doubted_for(begin_kill(ids[0], CORE_SAVE_TRIAL), false);
+    assert_true(first > 0);
+    assert_int_equal(world_trial(&w, ids[0]).state, TRIAL_STOPPING_ERROR);
+    commit();
+    assert_true(doubted_for(begin_kill(ids[1], CORE_SAVE_TRIAL), false) >= 2 * first - 200);
+    commit();
+    begin_kill(ids[2], CORE_SAVE_TRIAL);
+    commit();
+    assert_true(doubted_for(begin_kill(ids[3], CORE_SAVE_TRIAL), true) > 10 * first);
+    commit();
+}
+
+/* All trials of an experiment may be bad. */
+static void test_doubted_twice(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    int64_t id = world_create(&w, "{\"searcher\": {\"name\": \"random\", \"max_trials\": 4, "
+                                  "\"max_concurrent_trials\": 4}}");
+    for (int i = 1; i <= 4; i++)
+        world_run(&w, i);
+    assert_true(doubted_for(begin_kill(id, CORE_SAVE_TRIAL), false) > 0);
+    assert_int_equal(b.effects.v[b.effects.n - 1].kind, CORE_SAVE_PARKED);
+    size_t second = 0;
+    while (b.effects.v[second].kind != CORE_SAVE_TRIAL)
+        second++;
+    assert_true(doubted_for(second, false) > 0);
+    for (size_t i = 0; i < b.effects.n; i++)
+        assert_true(b.effects.v[i].kind != CORE_SAVE_TRIAL);
+    commit();
+}
+
+/* The server's state is nobody's fault, however long it lasts; nor is what another row's failure,
+ * or none, comes between. */
+static void test_not_doubted(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
+    for (int i = 0; i < 30; i++) {
+        if (i % 3 < 2)
+            doubt(i % 2 ? row : row + 1, true);
+        else
+            tell(BATCH_AWAY);
+        assert_int_equal(b.state, BATCH_HELD);
+        w.now_ms += 300000;
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+    }
+    commit();
+}
+
+/* Without the batch's number, or where a trial cannot even be parked, nothing can be written. */
+static void test_doubted_for_all(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
+    for (int i = 0; i < 30; i++) {
+        doubt(b.effects.n, true);
+        assert_int_equal(b.state, BATCH_HELD);
+        w.now_ms += 300000;
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+    }
+    assert_true(doubted_for(row, false) > 0);
+    for (row = 0; b.effects.v[row].kind != CORE_SAVE_PARKED; row++)
+        ;
+    assert_int_equal(doubted_for(row, false), 0);
+    EXPECT(BATCH_DO_DIE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +285,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stop_in_flight, setup, teardown),
         cmocka_unit_test_setup_teardown(test_canceled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_doubted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_doubted_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_doubted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_doubted_for_all, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

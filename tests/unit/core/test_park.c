@@ -31,7 +31,8 @@ static size_t row(enum core_effect_kind kind)
 
 static bool refuse(enum core_effect_kind kind)
 {
-    bool go_on = core_refused(w.core, &w.fx, row(kind), "value too odd", w.now_ms, 1);
+    bool go_on = core_refused(
+        w.core, &w.fx, &(struct core_refusal){row(kind), false, "value too odd"}, w.now_ms, 1);
     core_check(w.core);
     return go_on;
 }
