@@ -68,21 +68,28 @@ void db_user_list(struct db *db, const struct db_user_filter *f, const struct db
 #define USE_NAMES                                                                                  \
     "LEFT JOIN users u ON u.id = x.user_id LEFT JOIN workspaces w ON w.id = x.workspace_id "
 
-/* What is alike is summed first: rows are many, and the rest is done with few. */
+/* clang-format off */
+#define SUMS_BY(kind, key) "SELECT day, '" kind "', " key ", sum(seconds) FROM d GROUP BY 1, 3 UNION ALL "
+/* What is alike is summed first: rows are many, and the rest is done with few. Sets of labels are
+ * fewer still. */
 static const char sums[] =
-    "WITH d AS MATERIALIZED (SELECT day, user_id, workspace_id, labels, resource_pool, "
+    "WITH d AS MATERIALIZED (SELECT day, username, resource_pool, " WORKSPACE " AS workspace, "
+    "labels, seconds FROM (SELECT day, user_id, workspace_id, labels, resource_pool, "
     "sum(seconds) AS seconds FROM ("
     "SELECT day, user_id, workspace_id, labels, resource_pool, slot_seconds AS seconds "
     "FROM slot_use_days WHERE day >= $1::date AND day < $2::date "
     "UNION ALL SELECT d.day, user_id, workspace_id, labels, resource_pool, d.seconds * slots "
-    "FROM slots_in_use, use_by_day(start_time, end_time, $1::date, $2::date) d) u "
-    "GROUP BY 1, 2, 3, 4, 5) "
-    "SELECT to_char(x.day, $3) AS period, k.kind, k.key, sum(x.seconds) FROM d x " USE_NAMES
-    ", LATERAL (VALUES ('total', ''), ('username', u.username), "
-    "('resource_pool', x.resource_pool), ('workspace', " WORKSPACE ") UNION ALL "
-    "SELECT DISTINCT 'experiment_label', l FROM jsonb_array_elements_text(x.labels) l) k(kind, "
-    "key) "
+    "FROM slots_in_use, use_by_day(start_time, end_time, $1::date, $2::date) d) a "
+    "GROUP BY 1, 2, 3, 4, 5) x " USE_NAMES "), "
+    "l AS (SELECT s.labels, e.label FROM (SELECT DISTINCT labels FROM d) s, "
+    "LATERAL (SELECT DISTINCT jsonb_array_elements_text(s.labels) AS label) e), "
+    "k (day, kind, key, seconds) AS (" SUMS_BY("total", "''") SUMS_BY("username", "username")
+    SUMS_BY("resource_pool", "resource_pool") SUMS_BY("workspace", "workspace")
+    "SELECT d.day, 'experiment_label', l.label, sum(d.seconds) "
+    "FROM d JOIN l ON l.labels = d.labels GROUP BY 1, 3) "
+    "SELECT to_char(day, $3) AS period, kind, key, sum(seconds) FROM k "
     "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $4::bigint";
+/* clang-format on */
 
 void db_use_sums(struct db *db, const char *from, const char *until, bool by_month, int64_t max,
                  db_cb *cb, void *arg)
@@ -91,6 +98,11 @@ void db_use_sums(struct db *db, const char *from, const char *until, bool by_mon
     db_str_arg(a, by_month ? "YYYY-MM" : "YYYY-MM-DD");
     db_query_chart(db, sums, db_i64_arg(a, max), cb, arg);
 }
+
+/* As the index slot_uses_span has it: a clock that was set back may have ended a run too early.
+ * That of the ends is of no use beside it (+ '0'): of most runs the end is later than what is asked
+ * for. */
+#define SPAN "tstzrange(least(start_time, end_time), greatest(start_time, end_time), '[]')"
 
 void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max, db_cb *cb,
                  void *arg)
@@ -101,9 +113,10 @@ void db_use_runs(struct db *db, int64_t after_us, int64_t before_us, int64_t max
         "experiment_id AS \"experimentId\", u.username, x.user_id AS \"userId\", labels, "
         "greatest(0, extract(epoch FROM end_time - start_time)::float8) AS seconds, slots, "
         "allocation_id AS \"allocationId\", resource_pool AS \"resourcePool\", " WORKSPACE
-        " AS \"workspaceName\" FROM (SELECT *, false AS runs FROM slot_uses "
+        " AS \"workspaceName\" FROM (SELECT *, false AS runs FROM slot_uses WHERE " SPAN
+        " && tstzrange($1::timestamptz, $2::timestamptz, '[]') "
         "UNION ALL SELECT * FROM slots_in_use) x " USE_NAMES
-        "WHERE end_time > $1::timestamptz AND start_time < $2::timestamptz "
+        "WHERE end_time + interval '0' > $1::timestamptz AND start_time < $2::timestamptz "
         "ORDER BY start_time, allocation_id LIMIT $3::bigint";
     db_query_chart(db, sql, db_i64_arg(db_time_arg(db_time_arg(DB_ARGS, after_us), before_us), max),
                    cb, arg);

@@ -78,7 +78,7 @@ static void on_exp(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
     if (!api_missing(c, "experiment", r))
-        reply_ended(c->req, "experimentId", c->id, db_text(r, 0, EXP_STATE));
+        reply_ended(c->req, "experimentId", c->id, db_text(r, 0, 1));
 }
 
 void api_get_experiment_why(struct shell *sh, struct http_req *req)
@@ -90,7 +90,7 @@ void api_get_experiment_why(struct shell *sh, struct http_req *req)
     if (j)
         api_reply_json(req, j);
     else
-        db_exp_read(sh->db, c->id, on_exp, c);
+        db_exp_searcher(sh->db, c->id, on_exp, c); /* its name, and the state */
 }
 
 void api_get_job_why(struct shell *sh, struct http_req *req)
