@@ -133,7 +133,7 @@ static bool may_repeat(struct client *c, const struct client_req *req, CURLcode 
     *ret_after_ms = after > 60 ? RETRY_AFTER_MAX_MS : (int64_t)after * 1000;
     if (x->stop != 0)
         return false;
-    switch (code) {
+    switch ((int)code) { /* curl has a hundred */
     case CURLE_OK:
         return !req->once &&
                (x->resp->status == 502 || x->resp->status == 503 || x->resp->status == 504);

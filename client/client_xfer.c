@@ -218,7 +218,7 @@ void client_xfer_finish(struct client_xfer *x)
 static int curl_failure(const struct client_xfer *x, CURLcode code, struct det_err *err)
 {
     const char *text = x->curl_text[0] ? x->curl_text : curl_easy_strerror(code);
-    switch (code) {
+    switch ((int)code) { /* curl has a hundred */
     case CURLE_OPERATION_TIMEDOUT:
         return det_fail(err, DET_ETIMEOUT, "%s", text);
     case CURLE_PEER_FAILED_VERIFICATION:

@@ -214,9 +214,12 @@ static int decode_one(json_t *j, const char *where, const struct wire_field *f, 
         return wire_f64(j, where, to, err);
     case WIRE_ENUM:
         return wire_enum(j, where, f->names, to, err);
-    default:
-        return decode_json(j, where, f->type, to, err);
+    case WIRE_OBJECT:
+    case WIRE_ARRAY:
+    case WIRE_ANY:
+        break;
     }
+    return decode_json(j, where, f->type, to, err);
 }
 
 int wire_decode(const json_t *obj, const char *where, const struct wire_field *fields, size_t n,

@@ -127,8 +127,15 @@ static void write_value(struct buf *out, const json_t *j, bool pretty, int depth
     case JSON_REAL:
         json_write_finite(out, json_real_value(j));
         break;
-    default:
-        buf_add_str(out, json_is_true(j) ? "true" : json_is_false(j) ? "false" : "null");
+    case JSON_TRUE:
+        buf_add_str(out, "true");
+        break;
+    case JSON_FALSE:
+        buf_add_str(out, "false");
+        break;
+    case JSON_NULL:
+        buf_add_str(out, "null");
+        break;
     }
 }
 

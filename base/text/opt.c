@@ -116,10 +116,13 @@ static int set_value(const struct opt *o, const char *value, struct det_err *err
     case OPT_STR:
         *(const char **)o->target = value;
         return 0;
-    default:
+    case OPT_STR_LIST:
         list_push(o->target, value);
         return 0;
+    case OPT_ABSENT: /* it was refused before */
+        break;
     }
+    return 0;
 }
 
 static int fail_absent(const struct opt *o, struct det_err *err)

@@ -38,9 +38,15 @@ static bool holds(const struct machine *m, enum pattern_do what, size_t at)
         return at == m->len;
     case PATTERN_EDGE:
         return is_edge(m, at);
-    default:
+    case PATTERN_INSIDE:
         return !is_edge(m, at);
+    case PATTERN_SET: /* these ask nothing of a place */
+    case PATTERN_SPLIT:
+    case PATTERN_JUMP:
+    case PATTERN_FOUND:
+        break;
     }
+    return false;
 }
 
 /* Adds pc, and all that is reached from it without a byte, to the threads at a place. True: found.

@@ -234,7 +234,7 @@ static int conn_ready(struct db_conn *c)
 
 static void on_connecting(struct db_conn *c)
 {
-    switch (PQconnectPoll(c->pg)) {
+    switch ((int)PQconnectPoll(c->pg)) {
     case PGRES_POLLING_READING:
         poll_for(c, UV_READABLE);
         return;

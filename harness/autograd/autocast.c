@@ -239,9 +239,12 @@ static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call
     case OP_AMP_FIRST:
     case OP_AMP_LOSS:
         return c->in[0] && det__same_shape(c->in[i], c->in[0]) ? c->in[0]->dtype : DET_F32;
-    default:
-        return DET_F32;
+    case OP_AMP_FULL:
+    case OP_AMP_AS_IS: /* these two are not cast */
+    case OP_AMP_MIXED:
+        break;
     }
+    return DET_F32;
 }
 
 int autocast_inputs(struct det_engine *e, struct op_call *c)

@@ -9,32 +9,26 @@
 #include "mem.h"
 
 /* The kernels that backend.h says take any dtype. */
-static bool any_dtype(enum det_kernel k)
-{
-    switch (k) {
-    case DET_KERNEL_FILL:
-    case DET_KERNEL_COPY:
-    case DET_KERNEL_ADD:
-    case DET_KERNEL_SUB:
-    case DET_KERNEL_MUL:
-    case DET_KERNEL_UNARY:
-    case DET_KERNEL_UNARY_BWD:
-    case DET_KERNEL_BINARY:
-    case DET_KERNEL_BINARY_BWD:
-    case DET_KERNEL_COMPARE:
-    case DET_KERNEL_WHERE:
-    case DET_KERNEL_SUM_TO:
-    case DET_KERNEL_AFFINE:
-    case DET_KERNEL_CLAMP:
-    case DET_KERNEL_RELU:
-    case DET_KERNEL_RELU_BWD:
-    case DET_KERNEL_TRIANGLE:
-    case DET_KERNEL_EQ_COUNT:
-        return true;
-    default:
-        return false;
-    }
-}
+static const bool any_dtype[DET_KERNEL_COUNT] = {
+    [DET_KERNEL_FILL] = true,
+    [DET_KERNEL_COPY] = true,
+    [DET_KERNEL_ADD] = true,
+    [DET_KERNEL_SUB] = true,
+    [DET_KERNEL_MUL] = true,
+    [DET_KERNEL_UNARY] = true,
+    [DET_KERNEL_UNARY_BWD] = true,
+    [DET_KERNEL_BINARY] = true,
+    [DET_KERNEL_BINARY_BWD] = true,
+    [DET_KERNEL_COMPARE] = true,
+    [DET_KERNEL_WHERE] = true,
+    [DET_KERNEL_SUM_TO] = true,
+    [DET_KERNEL_AFFINE] = true,
+    [DET_KERNEL_CLAMP] = true,
+    [DET_KERNEL_RELU] = true,
+    [DET_KERNEL_RELU_BWD] = true,
+    [DET_KERNEL_TRIANGLE] = true,
+    [DET_KERNEL_EQ_COUNT] = true,
+};
 
 /* Tensor i of the call, inputs first. */
 static struct det_tensor *tensor(const struct det_call *c, int i)
@@ -61,7 +55,7 @@ bool run_is_f64(const struct det_call *c)
 bool run_needs_cast(struct det_engine *e, const struct det_call *c, enum det_dtype *ret)
 {
     const struct det_tensor *first = NULL;
-    if (any_dtype(c->kernel))
+    if (any_dtype[c->kernel])
         return false;
     *ret = run_is_f64(c) ? DET_F64 : DET_F32;
     for (int i = 0; i < TENSORS && !first; i++)

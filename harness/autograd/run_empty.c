@@ -2,29 +2,29 @@
  * libraries below refuse such batches. */
 #include "run_empty.h"
 
+/* Whose input 0 is a batch. */
+static const bool of_batch[DET_KERNEL_COUNT] = {
+    [DET_KERNEL_CONV2D] = true,
+    [DET_KERNEL_CONV2D_BWD_DATA] = true,
+    [DET_KERNEL_CONV2D_BWD_WEIGHT] = true,
+    [DET_KERNEL_BATCH_NORM_TRAIN] = true,
+    [DET_KERNEL_BATCH_NORM_EVAL] = true,
+    [DET_KERNEL_BATCH_NORM_BWD] = true,
+    [DET_KERNEL_MAX_POOL2D] = true,
+    [DET_KERNEL_MAX_POOL2D_BWD] = true,
+    [DET_KERNEL_AVG_POOL2D] = true,
+    [DET_KERNEL_AVG_POOL2D_BWD] = true,
+    [DET_KERNEL_UPSAMPLE] = true,
+    [DET_KERNEL_UPSAMPLE_BWD] = true,
+    [DET_KERNEL_LSTM] = true,
+    [DET_KERNEL_LSTM_BWD] = true,
+    [DET_KERNEL_GRU] = true,
+    [DET_KERNEL_GRU_BWD] = true,
+};
+
 bool run_is_of_nothing(const struct det_call *c)
 {
-    switch (c->kernel) {
-    case DET_KERNEL_CONV2D:
-    case DET_KERNEL_CONV2D_BWD_DATA:
-    case DET_KERNEL_CONV2D_BWD_WEIGHT:
-    case DET_KERNEL_BATCH_NORM_TRAIN:
-    case DET_KERNEL_BATCH_NORM_EVAL:
-    case DET_KERNEL_BATCH_NORM_BWD:
-    case DET_KERNEL_MAX_POOL2D:
-    case DET_KERNEL_MAX_POOL2D_BWD:
-    case DET_KERNEL_AVG_POOL2D:
-    case DET_KERNEL_AVG_POOL2D_BWD:
-    case DET_KERNEL_UPSAMPLE:
-    case DET_KERNEL_UPSAMPLE_BWD:
-    case DET_KERNEL_LSTM:
-    case DET_KERNEL_LSTM_BWD:
-    case DET_KERNEL_GRU:
-    case DET_KERNEL_GRU_BWD:
-        return c->in[0]->numel == 0;
-    default:
-        return false;
-    }
+    return of_batch[c->kernel] && c->in[0]->numel == 0;
 }
 
 static bool is_input(const struct det_call *c, const struct det_tensor *t)

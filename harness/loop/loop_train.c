@@ -341,7 +341,9 @@ static int handle(struct loop *l, enum boundary which, bool *progressed, struct 
     switch (which) {
     case B_VALIDATE: return loop_val_current(l) ? 0 : loop_validate(l, err);
     case B_CHECKPOINT: return loop_ckpt_current(l) ? 0 : loop_checkpoint(l, false, err);
-    default: break;
+    case B_TRAIN:
+    case B_REPORT:
+    case B_COUNT: break;
     }
     if (!l->chief || *progressed || l->op.completed)
         return 0;

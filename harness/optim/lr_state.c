@@ -67,7 +67,14 @@ static struct det_value value_of(struct det_lr *lr, const struct lr_field *f)
     case DET_VALUE_BOOL: v.i = *(const bool *)at; break;
     case DET_VALUE_FLOAT: v.f = *(const double *)(const void *)at; break;
     case DET_VALUE_STR: v.str = *(const char *const *)(const void *)at; break;
-    default: v.floats = *(double *const *)(const void *)at; break;
+    case DET_VALUE_FLOATS:
+    case DET_VALUE_INTS:
+    case DET_VALUE_COUNTS: v.floats = *(double *const *)(const void *)at; break;
+    case DET_VALUE_NONE: /* a scheduler has none of these */
+    case DET_VALUE_PAIR:
+    case DET_VALUE_TENSOR:
+    case DET_VALUE_NONES:
+    case DET_VALUE_DICTS: break;
     }
     if (f->kind == DET_VALUE_INTS || f->kind == DET_VALUE_COUNTS)
         v.n = lr->milestones_n;
@@ -193,8 +200,16 @@ static int load_one(struct det_lr *lr, const struct det_value *v, struct det_err
     case DET_VALUE_FLOATS: return load_floats(lr, v, *list, lr->n, err);
     case DET_VALUE_INTS:
     case DET_VALUE_COUNTS: return load_floats(lr, v, *list, lr->milestones_n, err);
-    default: return load_number(lr, f, v, err);
+    case DET_VALUE_NONE:
+    case DET_VALUE_BOOL:
+    case DET_VALUE_INT:
+    case DET_VALUE_FLOAT:
+    case DET_VALUE_PAIR:
+    case DET_VALUE_TENSOR:
+    case DET_VALUE_STR:
+    case DET_VALUE_NONES: break;
     }
+    return load_number(lr, f, v, err);
 }
 
 int det_lr_load_state(struct det_lr *lr, const struct det_value *values, size_t n,

@@ -102,7 +102,14 @@ static int as_number(const struct det_value *v, double *ret, struct det_err *err
             break;
         *ret = det__load_f64(v->tensor->dtype, &number);
         return 0;
-    default:
+    case DET_VALUE_NONE:
+    case DET_VALUE_PAIR:
+    case DET_VALUE_FLOATS:
+    case DET_VALUE_STR:
+    case DET_VALUE_INTS:
+    case DET_VALUE_NONES:
+    case DET_VALUE_COUNTS:
+    case DET_VALUE_DICTS:
         break;
     }
     return det_fail(err, DET_EINVAL, "%s must be a number", v->name);

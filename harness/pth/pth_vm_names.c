@@ -261,8 +261,10 @@ int pth_vm_reduce(struct pth_vm *vm)
     case PTH_G_NP_DTYPE:
     case PTH_G_NP_SCALAR:
     case PTH_G_ENCODE: return pth_vm_push(vm, pth_new(vm->doc, PTH_OPAQUE));
-    default: return pth_vm_bad(vm, "a call of a type that cannot be made here");
+    case PTH_G_STORAGE:
+    case PTH_G_NP_NDARRAY: break;
     }
+    return pth_vm_bad(vm, "a call of a type that cannot be made here");
 }
 
 int pth_vm_build(struct pth_vm *vm)

@@ -45,9 +45,16 @@ double det__load_f64(enum det_dtype dtype, const void *p)
         return det__bf16_to_f32(LOAD(uint16_t));
     case DET_F16:
         return det__f16_to_f32(LOAD(uint16_t));
-    default:
-        return (double)det__load_i64(dtype, p);
+    case DET_I64:
+    case DET_I32:
+    case DET_I16:
+    case DET_I8:
+    case DET_U8:
+    case DET_BOOL:
+    case DET_DTYPE_COUNT:
+        break;
     }
+    return (double)det__load_i64(dtype, p);
 }
 
 int64_t det__load_i64(enum det_dtype dtype, const void *p)
@@ -65,9 +72,21 @@ int64_t det__load_i64(enum det_dtype dtype, const void *p)
         return LOAD(uint8_t);
     case DET_BOOL:
         return LOAD(uint8_t) != 0;
-    default:
-        return det__whole(det__load_f64(dtype, p), -0x1p63, 0x1p63);
+    case DET_F32:
+    case DET_F64:
+    case DET_BF16:
+    case DET_F16:
+    case DET_DTYPE_COUNT:
+        break;
     }
+    return det__whole(det__load_f64(dtype, p), -0x1p63, 0x1p63);
+}
+
+/* To the nearest that the dtype has. */
+static void store_whole(enum det_dtype dtype, void *p, double v)
+{
+    double most = (double)(UINT64_C(1) << (8 * det_dtype_size(dtype) - 1));
+    det__store_i64(dtype, p, det__whole(v, -most, most < 0x1p63 ? most - 1 : most));
 }
 
 void det__store_f64(enum det_dtype dtype, void *p, double v)
@@ -91,10 +110,14 @@ void det__store_f64(enum det_dtype dtype, void *p, double v)
     case DET_U8:
         STORE(uint8_t, det__whole(v, 0, 255));
         break;
-    default: {
-        double most = (double)(UINT64_C(1) << (8 * det_dtype_size(dtype) - 1));
-        det__store_i64(dtype, p, det__whole(v, -most, most < 0x1p63 ? most - 1 : most));
-    }
+    case DET_I64:
+    case DET_I32:
+    case DET_I16:
+    case DET_I8:
+        store_whole(dtype, p, v);
+        break;
+    case DET_DTYPE_COUNT:
+        break;
     }
 }
 
@@ -120,8 +143,17 @@ void det__store_i64(enum det_dtype dtype, void *p, int64_t v)
     case DET_BOOL:
         STORE(uint8_t, v != 0);
         break;
-    default:
-        det__store_f64(dtype, p, dtype == DET_F64 ? (double)v : (double)(float)v);
+    case DET_F64:
+        STORE(double, (double)v);
+        break;
+    case DET_BF16:
+        STORE(uint16_t, det__f32_to_bf16((float)v));
+        break;
+    case DET_F16:
+        STORE(uint16_t, det__f32_to_f16((float)v));
+        break;
+    case DET_DTYPE_COUNT:
+        break;
     }
 }
 

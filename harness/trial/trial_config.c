@@ -17,8 +17,9 @@ static const char *type_name(const json_t *v)
     case JSON_REAL: return "a number";
     case JSON_TRUE:
     case JSON_FALSE: return "a bool";
-    default: return "null";
+    case JSON_NULL: break;
     }
+    return "null";
 }
 
 static void wrong_type(struct det_trial_context *ctx, const char *section, const char *name,

@@ -44,18 +44,14 @@ json_t *report_cut(const struct buf *body, size_t path, struct json_span *ret_ba
 static json_t *read_body(const struct reading *r, struct large *l, struct det_err *err)
 {
     const struct buf *body = &r->req->body;
-    switch (r->route) {
-    case ROUTE_post_metrics:
+    enum route_id route = r->route;
+    if (route == ROUTE_post_metrics)
         return report_cut(body, 3, &l->batches, err);
-    case ROUTE_post_training_metrics:
-    case ROUTE_post_validation_metrics:
+    if (route == ROUTE_post_training_metrics || route == ROUTE_post_validation_metrics)
         return report_cut(body, 2, &l->batches, err);
-    case ROUTE_post_task_logs:
-    case ROUTE_post_task_logs_plain:
+    if (route == ROUTE_post_task_logs || route == ROUTE_post_task_logs_plain)
         return json_parse_nul(body->p, body->len, err);
-    default:
-        return json_parse(body->p, body->len, err);
-    }
+    return json_parse(body->p, body->len, err);
 }
 
 static void work(struct slow_job *j)

@@ -1,6 +1,7 @@
 #include "agent.h"
 #include "alloc.h"
 #include "avoid.h"
+#include "dispatch.h"
 #include "effects.h"
 #include "exp.h"
 #include "park.h"
@@ -12,7 +13,6 @@
 #include "scheduler.h"
 #include "store.h"
 #include "trial.h"
-#include "why_eta.h"
 #include <assert.h>
 #include <string.h>
 
@@ -152,198 +152,40 @@ static void finish(struct core *c, bool more)
     c->out = NULL;
 }
 
+static void on_timer(struct core *c, struct timer *t)
+{
+    switch (t->kind) {
+    case TIMER_ALLOC:
+        alloc_on_timer(c, container_of(t, struct alloc, timer));
+        break;
+    case TIMER_EXP:
+        exp_make_more(c, container_of(t, struct exp, more));
+        break;
+    case TIMER_LEASE:
+        reconcile_lease(c, container_of(t, struct agent, lease));
+        break;
+    case TIMER_POOL:
+        pool_on_timer(c, container_of(t, struct pool, timer));
+        break;
+    case TIMER_SETTLED:
+        trial_on_settled(c);
+        break;
+    case TIMER_WAITS:
+        queue_save_waits(c);
+        break;
+    case TIMER_STORE:
+        store_on_timer(c, container_of(t, struct store, timer));
+        break;
+    case TIMER_LIFTS:
+        avoid_on_timer(c);
+        break;
+    }
+}
+
 static void on_timers(struct core *c)
 {
-    for (struct timer *t; (t = timers_first(&c->timers)) && t->at_ms <= c->now_ms;) {
-        if (t->kind == TIMER_POOL)
-            pool_on_timer(c, container_of(t, struct pool, timer));
-        else if (t->kind == TIMER_LEASE)
-            reconcile_lease(c, container_of(t, struct agent, lease));
-        else if (t->kind == TIMER_EXP)
-            exp_make_more(c, container_of(t, struct exp, more));
-        else if (t->kind == TIMER_SETTLED)
-            trial_on_settled(c);
-        else if (t->kind == TIMER_STORE)
-            store_on_timer(c, container_of(t, struct store, timer));
-        else if (t->kind == TIMER_WAITS)
-            queue_save_waits(c);
-        else if (t->kind == TIMER_LIFTS)
-            avoid_on_timer(c);
-        else
-            alloc_on_timer(c, container_of(t, struct alloc, timer));
-    }
-}
-
-static int on_experiment(struct core *c, const struct core_event *ev, struct core_reply *reply,
-                         struct det_err *err)
-{
-    struct exp *e = exp_find(c, ev->exp_id);
-    if (!e)
-        return det_fail(err, DET_ENOENT,
-                        "experiment %lld not found among those that are not finished",
-                        (long long)ev->exp_id);
-    if (e->parked)
-        return det_fail(err, DET_ESTATE,
-                        "experiment %lld is ending in ERROR: the database refused a row of it",
-                        (long long)e->id);
-    switch (ev->kind) {
-    case CORE_EV_EXP_ACTIVATE:
-        return exp_activate(c, e, err);
-    case CORE_EV_EXP_PAUSE:
-        return exp_pause(c, e, err);
-    case CORE_EV_EXP_CANCEL:
-        return exp_cancel(c, e, err);
-    case CORE_EV_EXP_KILL:
-        return exp_kill(c, e, err);
-    case CORE_EV_SEARCH_EVENTS:
-        return exp_search_events(c, e, &reply->data, err);
-    case CORE_EV_SEARCH_OPS:
-        return exp_search_ops(c, e, ev->search.ack, ev->search.operations, err);
-    case CORE_EV_EXP_PATCH:
-        return exp_patch(c, e, ev, err);
-    default:
-        abort(); /* dispatch() sends no other */
-    }
-}
-
-static int on_trial(struct core *c, const struct core_event *ev, struct core_reply *reply,
-                    struct det_err *err)
-{
-    struct trial *t = trial_find(c, ev->trial_id);
-    if (!t)
-        return det_fail(err, DET_ENOENT, "trial %lld not found among those that are not finished",
-                        (long long)ev->trial_id);
-    bool is_judged = ev->kind == CORE_EV_CHECKPOINT; /* by the statement that wrote its row */
-    if (ev->run_id && ev->run_id != t->run_id && !is_judged)
-        return det_fail(err, DET_ESTALE, "run %lld of trial %lld was replaced by run %lld",
-                        (long long)ev->run_id, (long long)t->id, (long long)t->run_id);
-    if (t->parked && ev->kind == CORE_EV_OP_COMPLETED) /* it could not be kept */
-        return det_fail(err, DET_ESTATE,
-                        "trial %lld is ending in ERROR: the database refused a row of it",
-                        (long long)t->id);
-    switch (ev->kind) {
-    case CORE_EV_TRIAL_KILL:
-        trial_set(c, t, TRIAL_STOPPING_KILLED, "the trial was killed");
-        break;
-    case CORE_EV_OP_COMPLETED:
-        return trial_on_op_completed(c, t, ev->op.length, ev->op.metric, err);
-    case CORE_EV_PROGRESS:
-        exp_on_progress(c, t->exp, t, ev->units);
-        eta_on_progress(t, ev->units, c->now_ms);
-        avoid_on_progress(c, t);
-        reply->progress = t->exp->progress;
-        break;
-    case CORE_EV_EARLY_EXIT:
-        trial_on_early_exit(c, t, ev->exit_reason);
-        break;
-    case CORE_EV_LOG_POLICY:
-        trial_on_log_policy(c, t, &ev->policy, ev->agent_id);
-        break;
-    case CORE_EV_CHECKPOINT:
-        trial_on_checkpoint(c, t, ev->checkpoint.uuid, ev->checkpoint.steps);
-        break;
-    default:
-        abort();
-    }
-    return 0;
-}
-
-static int on_alloc(struct core *c, const struct core_event *ev, struct det_err *err)
-{
-    struct alloc *a = alloc_find(c, ev->alloc_id);
-    if (!a)
-        return det_fail(err, DET_ENOENT, "allocation %s not found among those that live",
-                        ev->alloc_id ? ev->alloc_id : "");
-    switch (ev->kind) {
-    case CORE_EV_ACK_PREEMPTION:
-        alloc_on_ack(c, a);
-        break;
-    case CORE_EV_RENDEZVOUS:
-        return alloc_on_rendezvous(c, a, ev->container, err);
-    case CORE_EV_READY:
-        alloc_on_ready(c, a);
-        break;
-    case CORE_EV_WAITING:
-        if (a->state == ALLOC_RUNNING)
-            alloc_goto(c, a, ALLOC_WAITING);
-        break;
-    case CORE_EV_DAEMON:
-        return alloc_on_daemon(c, a, ev->container, err);
-    default:
-        abort();
-    }
-    return 0;
-}
-
-static void skip_ids(struct core *c, int64_t exp_id, int64_t trial_id)
-{
-    c->last_exp = exp_id > c->last_exp ? exp_id : c->last_exp;
-    c->last_trial = trial_id > c->last_trial ? trial_id : c->last_trial;
-}
-
-static int dispatch(struct core *c, const struct core_event *ev, struct core_reply *reply,
-                    struct det_err *err)
-{
-    switch (ev->kind) {
-    case CORE_EV_TICK:
-        return 0;
-    case CORE_EV_EXP_CREATE:
-        return exp_create(c, &ev->create, &reply->id, &reply->slots_exceeded, err);
-    case CORE_EV_EXP_CONTINUE:
-        reply->id = ev->cont->row.id;
-        return exp_continue(c, ev->cont, &reply->slots_exceeded, err);
-    case CORE_EV_EXP_EDIT:
-        exp_edit(c, ev->exp_id, ev->edit_begins);
-        return 0;
-    case CORE_EV_EXP_DELETE:
-        return gc_delete(c, &ev->gc, err);
-    case CORE_EV_EXP_GC:
-        return gc_collect(c, &ev->gc, err);
-    case CORE_EV_AGENT_SET:
-        return agent_set(c, &ev->agent_set, err);
-    case CORE_EV_STORE_ADOPT:
-        return store_adopt(c, &ev->adopt, err);
-    case CORE_EV_IDS_SEEN:
-        skip_ids(c, ev->exp_id, ev->trial_id);
-        return 0;
-    case CORE_EV_EXP_ID:
-        reply->id = ++c->last_exp;
-        return 0;
-    case CORE_EV_TRIAL_ID:
-        reply->id = ++c->last_trial;
-        return 0;
-    case CORE_EV_AGENT_HELLO:
-    case CORE_EV_AGENT_STATE:
-    case CORE_EV_AGENT_EXIT:
-    case CORE_EV_AGENT_STORE:
-    case CORE_EV_AGENT_SLOT:
-    case CORE_EV_AGENT_LOST:
-        return reconcile_event(c, ev, err);
-    case CORE_EV_EXP_ACTIVATE:
-    case CORE_EV_EXP_PAUSE:
-    case CORE_EV_EXP_CANCEL:
-    case CORE_EV_EXP_KILL:
-    case CORE_EV_EXP_PATCH:
-    case CORE_EV_SEARCH_EVENTS:
-    case CORE_EV_SEARCH_OPS:
-        return on_experiment(c, ev, reply, err);
-    case CORE_EV_TRIAL_KILL:
-    case CORE_EV_OP_COMPLETED:
-    case CORE_EV_PROGRESS:
-    case CORE_EV_EARLY_EXIT:
-    case CORE_EV_CHECKPOINT:
-    case CORE_EV_LOG_POLICY:
-        return on_trial(c, ev, reply, err);
-    case CORE_EV_ACK_PREEMPTION:
-    case CORE_EV_RENDEZVOUS:
-    case CORE_EV_READY:
-    case CORE_EV_WAITING:
-    case CORE_EV_DAEMON:
-        return on_alloc(c, ev, err);
-    case CORE_EVENT_KIND_COUNT:
-        break;
-    }
-    return det_fail(err, DET_EINVAL, "event of unknown kind %d", (int)ev->kind);
+    for (struct timer *t; (t = timers_first(&c->timers)) && t->at_ms <= c->now_ms;)
+        on_timer(c, t);
 }
 
 /* Before what has ended is dropped. */
@@ -365,7 +207,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     struct det_err err = {0};
     begin(c, ev->now_ms, ev->now_us, out);
     on_timers(c);
-    int rc = dispatch(c, ev, &reply, &err);
+    int rc = dispatch_event(c, ev, &reply, &err);
     fx_reply(out, ev->request, rc, "%s", err.text);
     if (ev->request) {
         struct core_reply *r = &out->v[out->n - 1].reply;

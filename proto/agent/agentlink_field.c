@@ -78,9 +78,12 @@ static int put(json_t *v, const struct link_field *f, void *at, struct det_err *
         return put_int(v, f, at, err);
     case LINK_F_NAME:
         return put_name(v, f, at, err);
-    default:
-        return put_json(v, f, at, err);
+    case LINK_F_OBJ:
+    case LINK_F_ARR:
+    case LINK_F_ANY:
+        break;
     }
+    return put_json(v, f, at, err);
 }
 
 int link_fields(const json_t *obj, const struct link_field *rows, void *out, struct det_err *err)

@@ -170,9 +170,11 @@ static bool type_is_right(const struct expconf_key *key, const json_t *v)
     case EXPCONF_PYTHON:
         return json_is_object(v) || all_strings(v) ||
                (json_is_string(v) && *json_string_value(v));
-    default:
-        return false; /* EXPCONF_NULL: null was passed over before */
+    case EXPCONF_NULL: /* null was passed over before */
+    case EXPCONF_TYPE_COUNT:
+        break;
     }
+    return false;
 }
 
 static void add_range(struct buf *out, const struct expconf_key *key, const json_t *v)

@@ -102,9 +102,22 @@ static json_t *full_form(const struct expconf_key *key, const json_t *v)
         return json_is_object(v) ? NULL : normalise_python(v);
     case EXPCONF_HPARAMS:
         return json_is_object(v) ? hparam_normalise(v) : NULL;
-    default:
-        return NULL;
+    case EXPCONF_STR: /* these are whole as they are written */
+    case EXPCONF_NUM:
+    case EXPCONF_BOOL:
+    case EXPCONF_ENUM:
+    case EXPCONF_OBJECT:
+    case EXPCONF_FREE:
+    case EXPCONF_ANY:
+    case EXPCONF_NULL:
+    case EXPCONF_STRS:
+    case EXPCONF_PATTERN:
+    case EXPCONF_OBJECTS:
+    case EXPCONF_ENTRYPOINT:
+    case EXPCONF_TYPE_COUNT:
+        break;
     }
+    return NULL;
 }
 
 static void normalise_key(struct expconf_walk *w, const struct expconf_key *key, json_t *obj,

@@ -85,7 +85,12 @@ void mistakes_describe(struct buf *out, const json_t *j)
         mistakes_quote(out, json_string_value(j), 40);
         buf_add_ch(out, '"');
         break;
-    default:
+    case JSON_INTEGER:
+    case JSON_REAL:
+    case JSON_TRUE:
+    case JSON_FALSE:
+    case JSON_NULL:
         json_write(out, j);
+        break;
     }
 }

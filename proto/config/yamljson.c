@@ -276,7 +276,7 @@ static int read_node(struct reader *r, const yaml_event_t *e, int depth, json_t 
         return rc;
     if (depth >= YAMLJSON_DEPTH_MAX)
         return fail_at(r, DET_ETOOBIG, &e->start_mark, "nested too deeply", NULL);
-    switch (e->type) {
+    switch ((int)e->type) {
     case YAML_ALIAS_EVENT:
         return read_alias(r, e, ret);
     case YAML_SCALAR_EVENT:

@@ -49,7 +49,7 @@ static double at(const struct matrix *v, long long i, long long j)
 
 static enum det_dtype dtype_of(cudaDataType t)
 {
-    switch (t) {
+    switch ((int)t) {
     case CUDA_R_64F:
         return DET_F64;
     case CUDA_R_16F:

@@ -36,7 +36,7 @@ static int64_t number(const struct descriptor *d, int name, int i)
 
 static size_t size_of(cudnnBackendAttributeType_t type)
 {
-    switch (type) {
+    switch ((int)type) {
     case CUDNN_TYPE_FLOAT:
         return sizeof(float);
     case CUDNN_TYPE_INT64:

@@ -107,7 +107,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *v, size_t bytes)
 {
-    switch (attribute) {
+    switch ((int)attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
         return set(&pref->work, sizeof pref->work, v, bytes);
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:

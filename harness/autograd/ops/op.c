@@ -82,9 +82,10 @@ static enum det_layout wanted(const struct det_engine *e, const struct op_call *
         return dense(c->in[0]);
     case OP_IMAGES:
         return i == 0 || (c->op == OP_BATCH_NORM && i == 5) ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
-    default:
-        return DET_LAYOUT_PLAIN;
+    case OP_PLAIN:
+        break;
     }
+    return DET_LAYOUT_PLAIN;
 }
 
 static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct det_tensor **own,
@@ -128,9 +129,11 @@ static enum det_layout out_layout(const struct op_call *c)
         return c->op == OP_LAYOUT ? c->layout : as_inputs(c);
     case OP_ANY:
         return c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout : DET_LAYOUT_PLAIN;
-    default:
-        return DET_LAYOUT_PLAIN;
+    case OP_PLAIN:
+    case OP_ROWS:
+        break;
     }
+    return DET_LAYOUT_PLAIN;
 }
 
 /* How far apart the rows of output 0 are to lie; 0: dense. */

@@ -52,21 +52,22 @@ static bool has_bf16(enum det_dtype dtype)
     return dtype == DET_BF16 && dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
 }
 
+/* The products that oneDNN has of low dtypes; of the second kind only those whose result is one. */
+static const enum { PRODUCT = 1, PRODUCT_OF_ITS_DTYPE } products[DET_KERNEL_COUNT] = {
+    [DET_KERNEL_LINEAR] = PRODUCT,
+    [DET_KERNEL_LINEAR_BWD_DATA] = PRODUCT_OF_ITS_DTYPE,
+    [DET_KERNEL_LINEAR_BWD_WEIGHT] = PRODUCT_OF_ITS_DTYPE,
+    [DET_KERNEL_CONV2D] = PRODUCT,
+    [DET_KERNEL_CONV2D_BWD_DATA] = PRODUCT,
+    [DET_KERNEL_CONV2D_BWD_WEIGHT] = PRODUCT,
+};
+
 static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d;
-    switch (c->kernel) {
-    case DET_KERNEL_LINEAR_BWD_DATA:
-    case DET_KERNEL_LINEAR_BWD_WEIGHT:
-        return c->out[0]->dtype == dtype && has_bf16(dtype);
-    case DET_KERNEL_LINEAR:
-    case DET_KERNEL_CONV2D:
-    case DET_KERNEL_CONV2D_BWD_DATA:
-    case DET_KERNEL_CONV2D_BWD_WEIGHT:
-        return has_bf16(dtype);
-    default:
+    if (!products[c->kernel] || !has_bf16(dtype))
         return false;
-    }
+    return products[c->kernel] == PRODUCT || c->out[0]->dtype == dtype;
 }
 
 const struct det_backend det_backend_cpu = {

@@ -40,7 +40,7 @@ static void set_label(int index)
  */
 static const char *blame(cudaError_t rc)
 {
-    switch (rc) {
+    switch ((int)rc) { /* CUDA has over a hundred */
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure:
@@ -322,46 +322,45 @@ static bool is_wide(const struct det_tensor *t)
 
 /* The products are cuBLAS's and cuDNN's, which know all three; the others go by packs
  * (cuda_pack.cuh), of any dtype where they differ. */
+static const bool low[DET_KERNEL_COUNT] = {
+    [DET_KERNEL_LINEAR] = true,
+    [DET_KERNEL_LINEAR_BWD_DATA] = true,
+    [DET_KERNEL_LINEAR_BWD_WEIGHT] = true,
+    [DET_KERNEL_CONV2D] = true,
+    [DET_KERNEL_CONV2D_BWD_DATA] = true,
+    [DET_KERNEL_CONV2D_BWD_WEIGHT] = true,
+    [DET_KERNEL_MATMUL] = true,
+    [DET_KERNEL_LAYER_NORM] = true,
+    [DET_KERNEL_LAYER_NORM_BWD] = true,
+    [DET_KERNEL_SOFTMAX] = true,
+    [DET_KERNEL_SOFTMAX_BWD] = true,
+    [DET_KERNEL_LOG_SOFTMAX] = true,
+    [DET_KERNEL_LOG_SOFTMAX_BWD] = true,
+    [DET_KERNEL_BATCH_NORM_TRAIN] = true,
+    [DET_KERNEL_BATCH_NORM_EVAL] = true,
+    [DET_KERNEL_MAX_POOL2D] = true,
+    [DET_KERNEL_MAX_POOL2D_BWD] = true,
+    [DET_KERNEL_AVG_POOL2D] = true,
+    [DET_KERNEL_AVG_POOL2D_BWD] = true,
+    [DET_KERNEL_DROPOUT] = true,
+    [DET_KERNEL_DROPOUT_BWD] = true,
+    [DET_KERNEL_SUM] = true,
+    [DET_KERNEL_SQNORM] = true,
+    [DET_KERNEL_ABSMAX] = true,
+    [DET_KERNEL_MSE] = true,
+    [DET_KERNEL_CROSS_ENTROPY] = true,
+    [DET_KERNEL_CROSS_ENTROPY_BWD] = true,
+};
+
 static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d, (void)dtype;
-    switch (c->kernel) {
-    case DET_KERNEL_ATTENTION:
-    case DET_KERNEL_ATTENTION_BWD:
+    if (c->kernel == DET_KERNEL_ATTENTION || c->kernel == DET_KERNEL_ATTENTION_BWD)
         return cuda_flash_takes(c);
-    case DET_KERNEL_BATCH_NORM_BWD: /* x's gradient is made of the sums that are stored */
+    /* x's gradient is made of the sums that are stored */
+    if (c->kernel == DET_KERNEL_BATCH_NORM_BWD)
         return is_wide(c->out[1]) && is_wide(c->out[2]);
-    case DET_KERNEL_LINEAR:
-    case DET_KERNEL_LINEAR_BWD_DATA:
-    case DET_KERNEL_LINEAR_BWD_WEIGHT:
-    case DET_KERNEL_CONV2D:
-    case DET_KERNEL_CONV2D_BWD_DATA:
-    case DET_KERNEL_CONV2D_BWD_WEIGHT:
-    case DET_KERNEL_MATMUL:
-    case DET_KERNEL_LAYER_NORM:
-    case DET_KERNEL_LAYER_NORM_BWD:
-    case DET_KERNEL_SOFTMAX:
-    case DET_KERNEL_SOFTMAX_BWD:
-    case DET_KERNEL_LOG_SOFTMAX:
-    case DET_KERNEL_LOG_SOFTMAX_BWD:
-    case DET_KERNEL_BATCH_NORM_TRAIN:
-    case DET_KERNEL_BATCH_NORM_EVAL:
-    case DET_KERNEL_MAX_POOL2D:
-    case DET_KERNEL_MAX_POOL2D_BWD:
-    case DET_KERNEL_AVG_POOL2D:
-    case DET_KERNEL_AVG_POOL2D_BWD:
-    case DET_KERNEL_DROPOUT:
-    case DET_KERNEL_DROPOUT_BWD:
-    case DET_KERNEL_SUM:
-    case DET_KERNEL_SQNORM:
-    case DET_KERNEL_ABSMAX:
-    case DET_KERNEL_MSE:
-    case DET_KERNEL_CROSS_ENTROPY:
-    case DET_KERNEL_CROSS_ENTROPY_BWD:
-        return true;
-    default:
-        return false;
-    }
+    return low[c->kernel];
 }
 
 static const struct det_backend backend = {

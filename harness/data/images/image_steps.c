@@ -293,9 +293,12 @@ static int run_step(struct under_way *u, const struct det_image_step *s, const c
         if ((rc = need_pixels(u, w, err)) == 0)
             image_jitter(&u->im, s, d);
         return rc;
-    default:
-        return 0; /* DET_NORMALIZE is in the table */
+    case DET_NORMALIZE: /* it is in the table */
+    case DET_IMAGE_END:
+    case DET_IMAGE_OP_COUNT:
+        break;
     }
+    return 0;
 }
 
 /* Planes of f32 from pixels, each through its colour's table. */

@@ -35,10 +35,11 @@ static int64_t token(const struct tokens *t, int64_t i)
     case DET_TOKENS_U32:
         memcpy(&u32, p, sizeof u32);
         return u32;
-    default:
-        memcpy(&i64, p, sizeof i64);
-        return i64;
+    case DET_TOKENS_I64:
+        break;
     }
+    memcpy(&i64, p, sizeof i64);
+    return i64;
 }
 
 static int get(void *self, int64_t index, void *const *out, struct det_err *err)

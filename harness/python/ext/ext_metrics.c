@@ -45,8 +45,9 @@ PyObject *ext_from_json(const json_t *j)
                                                          (Py_ssize_t)json_string_length(j));
     case JSON_ARRAY: return array_from(j);
     case JSON_OBJECT: return object_from(j);
-    default: Py_RETURN_NONE;
+    case JSON_NULL: break;
     }
+    Py_RETURN_NONE;
 }
 
 /* Python's own json module is the judge of what can be written; the text is parsed here. */
@@ -160,8 +161,10 @@ static PyObject *value_of(const struct loop_metric *x)
         for (size_t i = 0; list && i < x->n; i++)
             PyList_SetItem(list, (Py_ssize_t)i, PyFloat_FromDouble(x->array[i]));
         return list;
-    default: Py_RETURN_NONE;
+    case LOOP_METRIC_NONE:
+    case LOOP_METRIC_LATER: break;
     }
+    Py_RETURN_NONE;
 }
 
 PyObject *ext_metrics_dict(const struct loop_metrics *m)

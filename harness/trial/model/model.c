@@ -91,8 +91,9 @@ static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,
                         "python3 -m determined.exec.local %s:%s --config FILE",
                         path, e->module, e->class[0] ? e->class : "Class");
     case MODEL_SO: *ret_so = det_take(path); return 0;
-    default: return model_compile(path, quiet, ret_so, err);
+    case MODEL_C: break;
     }
+    return model_compile(path, quiet, ret_so, err);
 }
 
 /* The only trial of the module, where none was named. */

@@ -28,8 +28,9 @@ static int64_t total_batches(const struct loop *l)
     switch (c->test_mode ? LOOP_LEN_BATCHES : c->length_unit) {
     case LOOP_LEN_RECORDS: return c->max_length / c->global_batch_size;
     case LOOP_LEN_EPOCHS: return c->max_length * loop_epoch_len(l);
-    default: return c->test_mode ? 1 : c->max_length;
+    case LOOP_LEN_BATCHES: break;
     }
+    return c->test_mode ? 1 : c->max_length;
 }
 
 static void add_bar(struct buf *b, int64_t done, int64_t total)

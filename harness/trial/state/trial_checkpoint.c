@@ -31,8 +31,9 @@ static struct pth_value *from_json(struct pth_doc *doc, const json_t *j)
     case JSON_REAL: return pth_float(doc, json_real_value(j));
     case JSON_TRUE:
     case JSON_FALSE: return pth_bool(doc, json_is_true(j));
-    default: return pth_none(doc);
+    case JSON_NULL: break;
     }
+    return pth_none(doc);
 }
 
 static json_t *to_json(const struct pth_value *v);
@@ -74,8 +75,13 @@ static json_t *to_json(const struct pth_value *v)
     case PTH_LIST:
     case PTH_TUPLE: return seq_to_json(v);
     case PTH_DICT: return dict_to_json(v);
-    default: return json_null();
+    case PTH_NONE:
+    case PTH_BYTES: /* these have no form in JSON */
+    case PTH_TENSOR:
+    case PTH_OPAQUE:
+    case PTH_KIND_COUNT: break;
     }
+    return json_null();
 }
 
 /* ---- the dictionary ---- */

@@ -70,8 +70,9 @@ static struct pth_value *value_of(struct state_writer *w, const struct det_value
     case DET_VALUE_NONES: return nones_of(w->doc, v->n);
     case DET_VALUE_COUNTS: return counts_of(w->doc, v);
     case DET_VALUE_DICTS: return dicts_of(w, v);
-    default: return pth_none(w->doc);
+    case DET_VALUE_NONE: break;
     }
+    return pth_none(w->doc);
 }
 
 bool state_put_values(struct state_writer *w, struct pth_value *dict, const struct det_value *v,
@@ -167,9 +168,11 @@ static int load_value(struct loaded *l, const char *name, const struct pth_value
         l->v.tensor = state_tensor(x, dtype_of(x), err);
         l->v.kind = l->v.tensor ? DET_VALUE_TENSOR : DET_VALUE_NONE;
         return l->v.tensor ? 0 : DET_EINVAL;
-    default:
-        return det_fail(err, DET_EINVAL, "a %s is not understood", pth_kind_name(pth_kind(x)));
+    case PTH_BYTES:
+    case PTH_OPAQUE:
+    case PTH_KIND_COUNT: break;
     }
+    return det_fail(err, DET_EINVAL, "a %s is not understood", pth_kind_name(pth_kind(x)));
 }
 
 int state_load_value(struct loaded *l, const char *name, const struct pth_value *x,

@@ -31,9 +31,12 @@ static const char *container_state(enum alloc_state s)
         return "STATE_RUNNING";
     case ALLOC_TERMINATED:
         return "STATE_TERMINATED";
-    default:
-        return "STATE_ASSIGNED";
+    case ALLOC_PENDING:
+    case ALLOC_ASSIGNED:
+    case ALLOC_STATE_COUNT:
+        break;
     }
+    return "STATE_ASSIGNED";
 }
 
 /* Whose it is, and since when. */

@@ -42,9 +42,10 @@ static const char *scheduler_type(const struct core_pool_options *o)
     case CORE_ROUND_ROBIN:
     case CORE_FIFO: /* the nearest that clients know */
         return "SCHEDULER_TYPE_ROUND_ROBIN";
-    default:
-        return "SCHEDULER_TYPE_FAIR_SHARE";
+    case CORE_FAIR_SHARE:
+        break;
     }
+    return "SCHEDULER_TYPE_FAIR_SHARE";
 }
 
 static json_t *details_json(const struct core_pool_options *o)

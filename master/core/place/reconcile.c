@@ -90,7 +90,7 @@ static void on_hello(struct core *c, struct agent *a, const struct core_hello *h
     vec_free(&mine);
 }
 
-static int on_store(struct core *c, struct agent *a, const struct core_store_in *in,
+int reconcile_store(struct core *c, struct agent *a, const struct core_store_in *in,
                     struct det_err *err)
 {
     bool has_id = in->kind != CORE_STORE_PRESENT || (in->id && uuid_is_valid(in->id));
@@ -121,35 +121,30 @@ static int check_hello(const struct core_event *ev, struct det_err *err)
     return 0;
 }
 
-int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err)
+int reconcile_hello(struct core *c, const struct core_event *ev, struct det_err *err)
 {
-    if (ev->kind == CORE_EV_AGENT_HELLO) {
-        int rc = check_hello(ev, err);
-        if (rc == 0)
-            on_hello(c, agent_get(c, ev->agent_id), &ev->hello);
-        return rc;
-    }
-    struct agent *a = agent_find(c, ev->agent_id);
-    if (!a || a->state == AGENT_ABSENT)
-        return det_fail(err, DET_ENOENT, "agent %s not found; it must say hello",
-                        ev->agent_id ? ev->agent_id : "");
-    if (ev->kind == CORE_EV_AGENT_LOST) {
-        if (a->state == AGENT_UP)
-            agent_goto(c, a, AGENT_LOST);
-        return 0;
-    }
-    if (ev->kind == CORE_EV_AGENT_STORE)
-        return on_store(c, a, &ev->store, err);
-    if (ev->kind == CORE_EV_AGENT_SLOT)
-        return slots_on_sight(c, a, &ev->sight, err);
-    struct container *k = find(c, a, &ev->task);
-    if (k)
-        on_marks(c, k, &ev->task);
-    if (k && ev->kind == CORE_EV_AGENT_EXIT)
-        alloc_on_exit(c, k, &ev->task.exit);
-    else if (k)
-        on_state(c, k, &ev->task);
-    return 0;
+    int rc = check_hello(ev, err);
+    if (rc == 0)
+        on_hello(c, agent_get(c, ev->agent_id), &ev->hello);
+    return rc;
+}
+
+void reconcile_state(struct core *c, struct agent *a, const struct core_task_in *task)
+{
+    struct container *k = find(c, a, task);
+    if (!k)
+        return;
+    on_marks(c, k, task);
+    on_state(c, k, task);
+}
+
+void reconcile_exit(struct core *c, struct agent *a, const struct core_task_in *task)
+{
+    struct container *k = find(c, a, task);
+    if (!k)
+        return;
+    on_marks(c, k, task);
+    alloc_on_exit(c, k, &task->exit);
 }
 
 void reconcile_lease(struct core *c, struct agent *a)

@@ -5,8 +5,12 @@
 
 #include "model.h"
 
-/* The four kinds of agent events. */
-DET_MUST int reconcile_event(struct core *c, const struct core_event *ev, struct det_err *err);
+DET_MUST int reconcile_hello(struct core *c, const struct core_event *ev, struct det_err *err);
+/* What a known agent says of a task, or sees at a store's place. */
+void reconcile_state(struct core *c, struct agent *a, const struct core_task_in *task);
+void reconcile_exit(struct core *c, struct agent *a, const struct core_task_in *task);
+DET_MUST int reconcile_store(struct core *c, struct agent *a, const struct core_store_in *in,
+                             struct det_err *err);
 /* A lost agent's time is up: what it ran is lost. */
 void reconcile_lease(struct core *c, struct agent *a);
 void restore_finish(struct core *c);

@@ -2,6 +2,7 @@
  * A linear layer and its gradients in bf16 by oneDNN's matmul, which sums in f32: y = a b, where a
  * and b are the call's tensors, one of them read transposed.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "dnnl_prim.h"
@@ -17,14 +18,12 @@ struct product {
 static struct product product_of(const struct prim_key *k)
 {
     int64_t m = k->x[0], in = k->x[1], out = k->w[0];
-    switch ((enum det_kernel)k->kernel) {
-    case DET_KERNEL_LINEAR: /* x w^T */
+    if (k->kernel == DET_KERNEL_LINEAR) /* x w^T */
         return (struct product){m, in, out, false, true};
-    case DET_KERNEL_LINEAR_BWD_DATA: /* dy w */
+    if (k->kernel == DET_KERNEL_LINEAR_BWD_DATA) /* dy w */
         return (struct product){m, out, in, false, false};
-    default: /* dy^T x */
-        return (struct product){out, m, in, true, false};
-    }
+    assert(k->kernel == DET_KERNEL_LINEAR_BWD_WEIGHT); /* dy^T x */
+    return (struct product){out, m, in, true, false};
 }
 
 static void pd_destroy(dnnl_primitive_desc_t *pd)

@@ -44,7 +44,7 @@ struct prim_cache {
 
 int prim_check(dnnl_status_t status, const char *what, struct det_err *err)
 {
-    switch (status) {
+    switch ((int)status) {
     case dnnl_success:
         return 0;
     case dnnl_out_of_memory:

@@ -91,14 +91,11 @@ int cuda_flash_forward(struct det_stream *s, const struct det_call *c, struct de
     struct cuda_flash_operands o = cuda_flash_operands_of(c);
     struct cuda_flash f;
     flash_of(c, &o, &f);
-    switch (o.q->dtype) {
-    case DET_BF16:
+    if (o.q->dtype == DET_BF16)
         return cuda_flash_bf16(s, c, &f, err);
-    case DET_F16:
+    if (o.q->dtype == DET_F16)
         return cuda_flash_f16(s, c, &f, err);
-    default:
-        return cuda_flash_f32(s, c, &f, err);
-    }
+    return cuda_flash_f32(s, c, &f, err);
 }
 
 int cuda_flash_backward(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -112,12 +109,9 @@ int cuda_flash_backward(struct det_stream *s, const struct det_call *c, struct d
     if (rc < 0)
         return rc;
     f.sums = work;
-    switch (o.q->dtype) {
-    case DET_BF16:
+    if (o.q->dtype == DET_BF16)
         return cuda_flash_bwd_bf16(s, c, &f, err);
-    case DET_F16:
+    if (o.q->dtype == DET_F16)
         return cuda_flash_bwd_f16(s, c, &f, err);
-    default:
-        return cuda_flash_bwd_f32(s, c, &f, err);
-    }
+    return cuda_flash_bwd_f32(s, c, &f, err);
 }
