@@ -144,7 +144,7 @@ struct core_create {
     json_t *config; /* complete and valid (expconf_parse); a reference is taken, never changed */
     bool activate;           /* else it stays PAUSED */
     const char *warm_start;  /* checkpoint every trial starts from (searcher.source_*), or NULL */
-    void *payload;           /* opaque: handed back in the new row */
+    struct exp_submission *submission; /* borrowed, handed back in the new row (rows.h) */
 };
 struct core_patch {
     bool has_priority, has_weight, has_max_slots;

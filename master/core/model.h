@@ -273,7 +273,7 @@ struct exp {
     json_t *config;              /* conf_trim() of config_text */
     char *config_text;
     struct conf conf;
-    void *payload;
+    struct exp_submission *submission; /* borrowed until its first row is made */
     int64_t start_us, end_us;
     double progress;
     int64_t waited_ms;           /* for room, as its row has it */

@@ -70,16 +70,19 @@ bool alloc_state_parse(const char *text, enum alloc_state *ret);
 bool exp_state_is_terminal(enum exp_state s);
 bool trial_state_is_terminal(enum trial_state s);
 
+/* What its user sent and only its row holds: the text of the configuration, the model definition.
+ * The core hands it on unseen; drive/driver.h has its members. */
+struct exp_submission;
+
 struct row_experiment {
     bool is_new;
     int64_t id;
-    /* Set when new. payload is the create event's, untouched: original text, model definition, ...
-     */
+    /* Set when new. submission is the create event's, untouched. */
     const char *job_id;         /* always set */
     int64_t owner_id;           /* always set */
     int64_t project_id, parent_id; /* parent 0: null */
     const char *config;         /* JSON; null unless new or changed, always set when restoring */
-    void *payload;
+    struct exp_submission *submission;
     int64_t start_us;
     /* Updated. */
     enum exp_state state;

@@ -257,9 +257,9 @@ static void on_created(void *arg, const struct core_reply *r)
         db_exp_read_kept(c->sh->db, c->id, on_stored, c);
 }
 
-static struct driver_payload *create_payload(struct create *c)
+static struct exp_submission *create_submission(struct create *c)
 {
-    struct driver_payload *p = det_zalloc(sizeof *p);
+    struct exp_submission *p = det_zalloc(sizeof *p);
     p->original_config = det_strdup(c->b.config);
     p->parent_model_def = c->b.parent_id > 0;
     if (!p->parent_model_def) {
@@ -308,7 +308,7 @@ static void create_post(struct create *c)
                                      .config = c->config,
                                      .activate = c->b.activate == 1,
                                      .warm_start = c->warm_start,
-                                     .payload = create_payload(c)};
+                                     .submission = create_submission(c)};
     driver_post(c->sh->driver, &ev, on_created, c);
 }
 

@@ -14,7 +14,7 @@ struct batch_event {
     void *arrays[3];
     json_t *json[3];
 };
-/* What create.payload and cont point to stays the caller's; configurations are counted. */
+/* What create.submission and cont point to stays the caller's; configurations are counted. */
 struct batch_event *batch_event_copy(const struct core_event *ev, void *whose);
 void batch_event_free(struct batch_event *e);
 

@@ -37,7 +37,7 @@ static void save_exp(struct core *c, struct exp *e)
                                .config = e->is_new || e->config_changed
                                              ? fx_str(c->out, e->config_text)
                                              : NULL,
-                               .payload = e->payload,
+                               .submission = e->submission,
                                .start_us = e->start_us,
                                .state = e->state,
                                .end_us = e->end_us,
@@ -50,7 +50,7 @@ static void save_exp(struct core *c, struct exp *e)
                                .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
     e->is_new = e->config_changed = false;
-    e->payload = NULL;
+    e->submission = NULL;
 }
 
 static void save_trial(struct core *c, struct trial *t)

@@ -149,7 +149,7 @@ static void fill(struct core *c, struct exp *e, const struct core_create *in)
     e->parent_id = in->parent_id;
     e->config = json_incref(in->config);
     e->config_text = json_text(in->config);
-    e->payload = in->payload;
+    e->submission = in->submission;
     e->warm_start = det_strdup(in->warm_start);
     e->state = in->activate ? EXP_ACTIVE : EXP_PAUSED;
     e->start_us = c->now_us;

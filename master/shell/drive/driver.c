@@ -32,8 +32,8 @@ struct driver {
     struct batch batch;    /* decides what is done when; what follows here does it */
     struct imap *requests; /* token -> struct waiting */
     uint64_t next_request;
-    struct driver_payload **payloads; /* of the batch, freed when it is done */
-    size_t payloads_n, payloads_cap;
+    struct exp_submission **submissions; /* of the batch, freed when it is done */
+    size_t submissions_n, submissions_cap;
     struct driver_rows rows; /* singly: the statements in flight */
     struct driver_stats stats;
     uv_timer_t kick, deadline;
@@ -114,12 +114,12 @@ static void refuse(struct waiting *w, const char *text)
 static void refuse_event(struct batch_event *e, const char *text)
 {
     if (e->ev.kind == CORE_EV_EXP_CREATE)
-        driver_payload_free(e->ev.create.payload);
+        exp_submission_free(e->ev.create.submission);
     refuse(e->whose, text);
     batch_event_free(e);
 }
 
-void driver_payload_free(struct driver_payload *p)
+void exp_submission_free(struct exp_submission *p)
 {
     if (!p)
         return;
@@ -201,18 +201,18 @@ static void perform(struct driver *d, const struct core_effect *f)
     }
 }
 
-static void forget_payloads(struct driver *d)
+static void forget_submissions(struct driver *d)
 {
-    for (size_t i = 0; i < d->payloads_n; i++)
-        driver_payload_free(d->payloads[i]);
-    d->payloads_n = 0;
+    for (size_t i = 0; i < d->submissions_n; i++)
+        exp_submission_free(d->submissions[i]);
+    d->submissions_n = 0;
 }
 
 static void end_batch(struct driver *d)
 {
     agents_read_rows(d->sh->agents);
     FAILPOINT("driver.after_perform");
-    forget_payloads(d);
+    forget_submissions(d);
     driver_rows_finish(&d->rows);
     if (d->batch.effects.n > TRIM_EFFECTS)
         trim_soon(d->sh->trim); /* its orders took memory, too */
@@ -302,13 +302,13 @@ static void commit(struct driver *d)
 
 /* Stepping. */
 
-static void payload_keep(struct driver *d, struct driver_payload *p)
+static void keep_submission(struct driver *d, struct exp_submission *p)
 {
-    if (d->payloads_n == d->payloads_cap) {
-        d->payloads_cap = d->payloads_cap ? d->payloads_cap * 2 : 4;
-        d->payloads = det_reallocarray(d->payloads, d->payloads_cap, sizeof(void *));
+    if (d->submissions_n == d->submissions_cap) {
+        d->submissions_cap = d->submissions_cap ? d->submissions_cap * 2 : 4;
+        d->submissions = det_reallocarray(d->submissions, d->submissions_cap, sizeof(void *));
     }
-    d->payloads[d->payloads_n++] = p;
+    d->submissions[d->submissions_n++] = p;
 }
 
 int64_t driver_batch(const struct driver *d)
@@ -324,8 +324,8 @@ static void step(struct driver *d, struct batch_event *e)
     if (e->whose)
         imap_put(d->requests, e->ev.request, e->whose);
     d->stats.events++;
-    if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.payload)
-        payload_keep(d, e->ev.create.payload);
+    if (e->ev.kind == CORE_EV_EXP_CREATE && e->ev.create.submission)
+        keep_submission(d, e->ev.create.submission);
     if (core_step(d->core, &e->ev, &d->batch.effects) < 0 && !e->whose) /* else it is told */
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
     if (DET_CHECKS && !e->ev.more)
@@ -428,8 +428,8 @@ void driver_destroy(struct driver *d)
     forget_requests(d);
     imap_destroy(d->requests);
     batch_finish(&d->batch);
-    forget_payloads(d);
-    free(d->payloads);
+    forget_submissions(d);
+    free(d->submissions);
     driver_rows_finish(&d->rows);
     core_destroy(d->core);
     uv_close((uv_handle_t *)&d->kick, on_timer_closed);

@@ -50,15 +50,15 @@ void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, v
 /* cb runs after everything posted so far is committed. */
 void driver_barrier(struct driver *d, driver_cb *cb, void *arg);
 
-/* .create.payload: what a new experiment's row holds beside its configuration. Made by the caller,
- * taken by driver_post, which frees it (also on failure). */
-struct driver_payload {
+/* .create.submission, which the core hands on unseen. Made by the caller, taken by driver_post,
+ * which frees it (also on failure). */
+struct exp_submission {
     char *original_config; /* the YAML as it was sent; malloc'd */
     void *model_def;       /* tar.gz, malloc'd; NULL with parent_model_def */
     size_t model_def_len;
     bool parent_model_def; /* take create.parent_id's */
 };
-void driver_payload_free(struct driver_payload *p); /* NULL ok */
+void exp_submission_free(struct exp_submission *p); /* NULL ok */
 
 /* The pool's state changed. */
 void driver_on_db(struct driver *d, bool up);

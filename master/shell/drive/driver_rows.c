@@ -74,7 +74,7 @@ static void flush(struct rows *r)
 
 static void experiment(struct rows *r, const struct row_experiment *e)
 {
-    const struct driver_payload *p = e->payload;
+    const struct exp_submission *p = e->submission;
     struct db_experiment_extra x = {0};
     if (p)
         x = (struct db_experiment_extra){p->original_config, p->model_def, p->model_def_len,
