@@ -162,16 +162,25 @@ static void tell_idle(const json_t *a)
                     json_str(json_obj(slot, "container"), "parent", "nobody"));
 }
 
-static int list(struct cli *c, struct det_err *err)
+enum { TABLE_WANTED = -1 };
+
+/* The agents, where they are not wanted as JSON: then they were printed. */
+static int get_agents(struct cli *c, json_t **ret, struct det_err *err)
+{
+    if (cli_get(c, ret, err, "/agents") < 0)
+        return CLI_FAILED;
+    return cli_print_json(c, json_object_get(*ret, "agents")) ? 0 : TABLE_WANTED;
+}
+
+static int list_agents(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
                                         ">TASKS", "POOL",    "ENABLED", "ADDRESS", "STORES",
                                         "CERTIFICATE"};
     JSON_OWN answer = NULL;
-    if (cli_get(c, &answer, err, "/agents") < 0)
-        return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "agents")))
-        return 0;
+    int rc = get_agents(c, &answer, err);
+    if (rc != TABLE_WANTED)
+        return rc;
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     size_t i;
     json_t *a;
@@ -318,10 +327,9 @@ static int list_slots(struct cli *c, struct det_err *err)
     static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER",
                                         "USE", "STATE"};
     JSON_OWN answer = NULL;
-    if (cli_get(c, &answer, err, "/agents") < 0)
-        return CLI_FAILED;
-    if (cli_print_json(c, json_object_get(answer, "agents")))
-        return 0;
+    int rc = get_agents(c, &answer, err);
+    if (rc != TABLE_WANTED)
+        return rc;
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     size_t i;
     json_t *a, *slot;
@@ -352,7 +360,7 @@ static const struct opt join_token_opts[] = {
     {0},
 };
 static const struct verb agent_verbs[] = {
-    {"list", "ls", "", "agents with their slots", NULL, list},
+    {"list", "ls", "", "agents with their slots", NULL, list_agents},
     {"enable", NULL, "[AGENT]", "use it again", enable_opts, enable},
     {"disable", NULL, "[AGENT]", "give it no more work and end what runs there", disable_opts,
      disable},

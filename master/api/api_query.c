@@ -102,7 +102,12 @@ bool api_query_strings(struct http_req *req, const char *name, const char **ret)
     return as_text(req, list, ret);
 }
 
-bool api_query_ints(struct http_req *req, const char *name, const char **ret)
+/* Appends what the text of one value means. */
+typedef int add_fn(json_t *list, const char *text, const char *name, const void *arg,
+                   struct det_err *err);
+
+static bool query_list(struct http_req *req, const char *name, add_fn *add, const void *arg,
+                       const char **ret)
 {
     const char *v[VALUES_MAX];
     struct det_err err;
@@ -110,16 +115,29 @@ bool api_query_ints(struct http_req *req, const char *name, const char **ret)
     if (!values(req, name, v, &n))
         return false;
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        JSON_OWN text = json_lossy(v[i], strlen(v[i]));
-        int64_t number;
-        if (wire_i64(text, name, &number, &err) < 0) {
+    for (size_t i = 0; i < n; i++)
+        if (add(list, v[i], name, arg, &err) < 0) {
             json_decref(list);
             return bad(req, &err);
         }
-        json_array_append_new(list, json_integer(number));
-    }
     return as_text(req, list, ret);
+}
+
+static int add_int(json_t *list, const char *text, const char *name, const void *arg,
+                   struct det_err *err)
+{
+    (void)arg;
+    JSON_OWN j = json_lossy(text, strlen(text));
+    int64_t number;
+    int rc = wire_i64(j, name, &number, err);
+    if (rc == 0)
+        json_array_append_new(list, json_integer(number));
+    return rc;
+}
+
+bool api_query_ints(struct http_req *req, const char *name, const char **ret)
+{
+    return query_list(req, name, add_int, NULL, ret);
 }
 
 /* Filters look at what is stored: what an ACTIVE one is shown as counts as ACTIVE. */
@@ -132,24 +150,28 @@ static const char *stored(const char *state)
     return state;
 }
 
+struct enums {
+    const struct wire_name *names;
+    size_t prefix_len;
+};
+
+static int add_enum(json_t *list, const char *text, const char *name, const void *arg,
+                    struct det_err *err)
+{
+    const struct enums *e = arg;
+    int number;
+    int rc = wire_enum_text(text, name, e->names, &number, err);
+    if (rc < 0)
+        return rc;
+    json_array_append_new(
+        list, e->prefix_len ? json_string(stored(wire_name_of(e->names, number) + e->prefix_len))
+                            : json_integer(number));
+    return 0;
+}
+
 bool api_query_enums(struct http_req *req, const char *name, const struct wire_name *names,
                      size_t prefix_len, const char **ret)
 {
-    const char *v[VALUES_MAX];
-    struct det_err err;
-    size_t n;
-    if (!values(req, name, v, &n))
-        return false;
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        int number;
-        if (wire_enum_text(v[i], name, names, &number, &err) < 0) {
-            json_decref(list);
-            return bad(req, &err);
-        }
-        json_array_append_new(
-            list, prefix_len ? json_string(stored(wire_name_of(names, number) + prefix_len))
-                             : json_integer(number));
-    }
-    return as_text(req, list, ret);
+    struct enums e = {names, prefix_len};
+    return query_list(req, name, add_enum, &e, ret);
 }

@@ -40,18 +40,30 @@ static inline __attribute__((always_inline)) void max_pixel(const struct det_cal
         }
 }
 
+struct pooling {
+    struct ref_image image, pooled;
+    struct window_line rows, columns;
+};
+
+static inline __attribute__((always_inline)) struct pooling
+pooling_of(const struct det_attrs *a, const struct det_tensor *image,
+           const struct det_tensor *pooled)
+{
+    return (struct pooling){ref_image(image), ref_image(pooled), window_rows(a, image, pooled),
+                            window_columns(a, image, pooled)};
+}
+
 /* The loops over output rows: row r is row r % y.h of image r / y.h. */
 CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
-    struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
-    struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
-    struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
+    struct pooling p = pooling_of(&c->a, c->in[0], c->out[0]);
+    struct ref_image x = p.image, y = p.pooled;
     for (int64_t row = from; row < to; row++) {
         const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
-        struct window h = window_at(rows, row % y.h);
+        struct window h = window_at(p.rows, row % y.h);
         for (int64_t w = 0; w < y.w; w++)
-            max_pixel(c, x, image, h, window_at(columns, w), (row * y.w + w) * y.c);
+            max_pixel(c, x, image, h, window_at(p.columns, w), (row * y.w + w) * y.c);
     }
 }
 
@@ -82,9 +94,8 @@ static bool tiled(const struct det_attrs *a, struct ref_image x, struct ref_imag
 CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
-    struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
-    struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
-    struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
+    struct pooling p = pooling_of(&c->a, c->out[0], c->in[0]);
+    struct ref_image x = p.image, y = p.pooled;
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
     real *dx = out_real(c, 0);
     int64_t image = x.h * x.w * x.c;
@@ -92,9 +103,9 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
     if (add)
         memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {
-        struct window h = window_at(rows, row % y.h);
+        struct window h = window_at(p.rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct window w = window_at(columns, at);
+            struct window w = window_at(p.columns, at);
             int64_t out = (row * y.w + at) * y.c;
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
@@ -124,14 +135,13 @@ add_scaled(int64_t n, real scale, const real *restrict x, real *restrict y)
 CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
-    struct ref_image x = ref_image(c->in[0]), y = ref_image(c->out[0]);
-    struct window_line rows = window_rows(&c->a, c->in[0], c->out[0]);
-    struct window_line columns = window_columns(&c->a, c->in[0], c->out[0]);
+    struct pooling p = pooling_of(&c->a, c->in[0], c->out[0]);
+    struct ref_image x = p.image, y = p.pooled;
     for (int64_t row = from; row < to; row++) {
         const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
-        struct window h = window_at(rows, row % y.h);
+        struct window h = window_at(p.rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct window w = window_at(columns, at);
+            struct window w = window_at(p.columns, at);
             real *out = out_real(c, 0) + (row * y.w + at) * y.c;
             real scale = 1 / (real)(h.size * w.size);
             memset(out, 0, (size_t)y.c * sizeof *out);
@@ -153,16 +163,15 @@ int CPU(avg_pool2d)(struct det_stream *s, const struct det_call *c, struct det_e
 CPU_CLONES static void avg_back_images(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
-    struct ref_image x = ref_image(c->out[0]), y = ref_image(c->in[0]);
-    struct window_line rows = window_rows(&c->a, c->out[0], c->in[0]);
-    struct window_line columns = window_columns(&c->a, c->out[0], c->in[0]);
+    struct pooling p = pooling_of(&c->a, c->out[0], c->in[0]);
+    struct ref_image x = p.image, y = p.pooled;
     real *dx = out_real(c, 0);
     int64_t image = x.h * x.w * x.c;
     memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {
-        struct window h = window_at(rows, row % y.h);
+        struct window h = window_at(p.rows, row % y.h);
         for (int64_t at = 0; at < y.w; at++) {
-            struct window w = window_at(columns, at);
+            struct window w = window_at(p.columns, at);
             const real *dy = in_real(c, 0) + (row * y.w + at) * y.c;
             real scale = 1 / (real)(h.size * w.size);
             for (int64_t i = h.from; i < h.to; i++)
