@@ -2,6 +2,20 @@
  * det-task: one allocation on one host, from an empty directory to nothing left running. What
  * follows from what is decided by its life, which is pure (agent/life/tasklife.h); here is what it
  * is told and what it asks for. One thread, one loop.
+ *
+ * The files of this folder:
+ *   main.c: the program
+ *   serve.c: one warm process that forks the others
+ *   ctl.c: the socket of the agent
+ *   task.c: what its life asks for and is told
+ *   task_start.c: from an empty directory to running ranks
+ *   task_python.c: environments, hook, interpreter
+ *   task_drain.c: output and reports on their way
+ *   task_reap.c: how processes ended
+ *   task_end.c: to nothing left running
+ *   task_trace.c and task_stacks.c: what ranks are doing
+ *   endtask.c: --end from outside
+ *   tasklook.c: files as the task sees them
  */
 #ifndef TASK_H
 #define TASK_H

@@ -4,6 +4,19 @@
  * Ranks stay in step by one rule: whatever only the chief (rank 0) can know, or only it does, is
  * followed by loop_agree(), which carries its outcome to all; so all ranks take the same branch,
  * always.
+ *
+ * The files of this folder:
+ *   loop.c: the life of a run
+ *   loop_train.c: operations, batches, boundaries
+ *   loop_step.c: where gradients meet ranks
+ *   loop_validate.c: validation
+ *   loop_reduce.c: metric reducers
+ *   loop_agree.c: what ranks agree on
+ *   loop_invalid.c: hyperparameters that cannot work
+ *   loop_math.c: arithmetic
+ *   sampler.c: which batch comes next
+ *   loop_env.c: the configuration of a task
+ *   loop_local.c: that of a run without a cluster
  */
 #ifndef LOOP_IMPL_H
 #define LOOP_IMPL_H

@@ -1,6 +1,21 @@
 /*
  * The context of a C trial from inside: what det/trial.h's functions work on, and what the loop's
  * hooks (trial_loop.c) keep between calls. One per run; it lives from create to destroy.
+ *
+ * The files of this folder:
+ *   main.c: det-harness
+ *   trainer.c: the functions of det/trial.h that make and run
+ *   trial_context.c: facts
+ *   trial_config.c: hyperparameters
+ *   trial_wrap.c: models, optimizers, backward, step
+ *   trial_scaler.c: mixed precision
+ *   trial_loader.c: loaders
+ *   trial_metrics.c and trial_late.c: metrics, those still on the device
+ *   trial_callback.c: callbacks
+ *   trial_collective.c and trial_broadcast.c: ranks among each other
+ *   trial_device.c: gradients by NCCL
+ *   trial_fail.c: how a trial fails
+ *   trial_profile.c and trial_tensorboard.c: what it writes about itself
  */
 #ifndef TRIAL_CONTEXT_H
 #define TRIAL_CONTEXT_H

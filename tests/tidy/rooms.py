@@ -60,6 +60,10 @@ LARGER = {  # a folder of more files, and why it is one room all the same
     "web/test/unit": "one file a file of web/src",
     "web/test/journeys": "one file a journey",
 }
+INDEXES = (  # headers whose first comment says which file of their folder holds what
+    "master/shell/http/http.h", "master/shell/people/auth.h", "master/shell/settings/settings.h", "master/shell/drive/driver.h", "master/shell/hosts/agents.h",
+    "agent/shell/agent.h", "agent/task/task.h", "harness/loop/loop_impl.h", "harness/trial/trial_context.h", "harness/trial/state/trial_state_impl.h",
+)
 NO_CODE = ("meson.build", ".md", ".yaml")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -94,8 +98,18 @@ def check_sizes(top):
             yield folder, 1, f"holds {folders[folder]} files: it needs no reason in tests/tidy/rooms.py any more"
 
 
+def check_indexes(top, files):
+    for header in INDEXES:
+        told = open(os.path.join(top, header)).read().split("*/")[0]
+        named = set(re.findall(r"\b\w+\.c\b", told.split("The files of this folder:")[-1]))
+        there = {os.path.basename(f) for f in files if os.path.dirname(f) == os.path.dirname(header) and f.endswith(".c")}
+        for name in sorted(there ^ named):
+            yield header, 1, f"says {'nothing of' if name in there else 'something of'} {name}, which is {'in' if name in there else 'not in'} its folder"
+
+
 def check_rooms(top, files):
-    bad = [b for floor, rooms in ROOMS.items() for b in check_sees(top, floor, rooms, files)]
+    bad = list(check_indexes(top, files))
+    bad += [b for floor, rooms in ROOMS.items() for b in check_sees(top, floor, rooms, files)]
     for f in files:
         folder = os.path.dirname(f)
         inside = [floor for floor in ROOMS if folder == floor or folder.startswith(floor + "/")]

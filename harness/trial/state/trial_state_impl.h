@@ -1,4 +1,16 @@
-/* The state of one model, optimizer or scheduler as PyTorch's state_dict, and back. */
+/*
+ * The state of one model, optimizer or scheduler as PyTorch's state_dict, and back.
+ *
+ * The files of this folder:
+ *   trial_state.c: the files of a checkpoint
+ *   trial_state_model.c, trial_state_optim.c, trial_state_grads.c, trial_state_rng.c: what
+ *     is in them
+ *   trial_state_value.c: single values
+ *   trial_state_copy.c and trial_state_staging.c: a snapshot's copies and their memory
+ *   trial_checkpoint.c: its dictionary and metadata for callbacks
+ *   trainer_load.c: a trial from one, for inference
+ *   weights.c: a module's state alone
+ */
 #ifndef TRIAL_STATE_IMPL_H
 #define TRIAL_STATE_IMPL_H
 

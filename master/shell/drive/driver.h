@@ -4,6 +4,13 @@
  * other effects performed, in order. While a commit is in flight the next batch gathers. While
  * PostgreSQL is away the batch in hand is kept and committed again later; nothing of it was
  * performed or answered.
+ *
+ * The files of this folder:
+ *   driver.c: the queue, batches, effects
+ *   driver_rows.c: a batch's rows
+ *   hub.c: followers of logs
+ *   waits.c: long polls of tasks
+ *   waits_search.c: those of a custom search's client
  */
 #ifndef SHELL_DRIVER_H
 #define SHELL_DRIVER_H

@@ -6,6 +6,14 @@
  * An order waits in its agent's queue until it is complete (a start needs its owner's account and
  * the model definition, which are read from PostgreSQL) and a stream is there; orders leave in
  * order.
+ *
+ * The files of this folder:
+ *   agents.c: links and orders
+ *   agents_event.c: an agent's event as the core's
+ *   agents_join.c: routes of certificates
+ *   joins.c: which agents have one
+ *   lives.c: which life of the cluster this is
+ *   strays.c: what tasks of another life send
  */
 #ifndef SHELL_AGENTS_H
 #define SHELL_AGENTS_H

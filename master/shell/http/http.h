@@ -9,6 +9,22 @@
  * {"error":{"code":5,"reason":"NotFound","error":"..."}}; on non-API paths {"message":"..."}.
  *
  * Thread: the loop's. All strings handed out are borrowed and live as long as the request.
+ *
+ * The files of this folder:
+ *   authority.c: the cluster's own certificate authority
+ *   browser.c: what other pages may not send
+ *   guard.c: how often somebody may be wrong
+ *   http.c: listening, connections, requests
+ *   http_drain.c: bodies of refused requests
+ *   http_head.c: heads that are too long
+ *   http_late.c: answers in the place of handlers that wait too long
+ *   http_peer.c: how long a connection may keep the server waiting
+ *   http_query.c: what a handler reads of its request
+ *   http_reply.c: answers and errors
+ *   http_route.c: the table of routes
+ *   http_stats.c: counts for /metrics
+ *   http_stream.c: streamed answers
+ *   http_tls.c: the certificate that is shown
  */
 #ifndef SHELL_HTTP_H
 #define SHELL_HTTP_H
@@ -79,16 +95,17 @@ struct http_req {
  */
 const char *http_param(const struct http_req *req, const char *name);
 /* The same as an integer; DET_EINVAL names it. */
-int http_param_i64(const struct http_req *req, const char *name, int64_t *ret, struct det_err *err);
+DET_MUST int http_param_i64(const struct http_req *req, const char *name, int64_t *ret,
+                            struct det_err *err);
 /* First value of a query parameter, or NULL; camelCase also finds its snake_case form. */
 const char *http_query(const struct http_req *req, const char *name);
 /* All values of a repeated one, in order: at most max; returns how many were stored. */
 size_t http_query_all(const struct http_req *req, const char *name, const char **ret, size_t max);
 /* DET_EINVAL names the parameter. Absent or empty: fallback. */
-int http_query_i64(const struct http_req *req, const char *name, int64_t fallback, int64_t *ret,
-                   struct det_err *err);
-int http_query_bool(const struct http_req *req, const char *name, bool fallback, bool *ret,
-                    struct det_err *err);
+DET_MUST int http_query_i64(const struct http_req *req, const char *name, int64_t fallback,
+                            int64_t *ret, struct det_err *err);
+DET_MUST int http_query_bool(const struct http_req *req, const char *name, bool fallback, bool *ret,
+                             struct det_err *err);
 const char *http_header(const struct http_req *req, const char *name); /* NULL if absent */
 /* The client's, without its port; of IPv6 its network (64 bits), since a host has all of that. */
 #define HTTP_ADDRESS_MAX 64
@@ -194,18 +211,19 @@ struct http_options {
     struct shell *sh;
     const char *web_hosts; /* browser.h: names, copied */
 };
-int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
-                struct det_err *err);
+DET_MUST int http_create(uv_loop_t *loop, const struct http_options *o, struct http **ret,
+                         struct det_err *err);
 /* Adds a const table (api.h: api_routes, api_routes_n; agents.h: agents_routes); DET_EINVAL when a
  * pattern is malformed or twice there. Before the loop runs. */
-int http_add_routes(struct http *h, const struct http_route *table, size_t n, struct det_err *err);
+DET_MUST int http_add_routes(struct http *h, const struct http_route *table, size_t n,
+                             struct det_err *err);
 /* GETs that no pattern fits and covers() takes go to this route, which is a browser's page. */
 void http_add_rest(struct http *h, bool (*covers)(const char *path),
                    const struct http_route *route);
 bool http_is_tls(const struct http *h);
 /* Another one (borrowed) from the next handshake on; connections that there are stay. DET_EINVAL:
  * it is none, and nothing changes. */
-int http_set_certificate(struct http *h, const struct pem_pair *tls, struct det_err *err);
+DET_MUST int http_set_certificate(struct http *h, const struct pem_pair *tls, struct det_err *err);
 uint16_t http_port(const struct http *h);
 /* Another master leads (NULL: none does any more, serve): every request is answered 503 with its
  * address; GET /healthz alone is 200. */

@@ -6,6 +6,12 @@
  * nobody out. An allocation's token is a claim signed with the cluster's key (HMAC-SHA256): checked
  * without the database. Passwords are stored as argon2id over what the client sends
  * (docs/contract/trial.md 5); hashing runs in threads of its own, one at a time.
+ *
+ * The files of this folder:
+ *   auth.c: sessions, tokens, who calls
+ *   auth_login.c: log-in
+ *   auth_password.c: argon2id
+ *   origins.c: where new experiments belong, remembered
  */
 #ifndef SHELL_AUTH_H
 #define SHELL_AUTH_H
@@ -66,8 +72,8 @@ typedef void auth_hash_cb(void *arg, const char *text);
 void auth_hash(struct shell *sh, const char *password, bool is_hashed, auth_hash_cb *cb, void *arg);
 /* The same, blocking: for the first start. */
 #define AUTH_HASH_MAX 160
-int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX],
-                  struct det_err *err);
+DET_MUST int auth_hash_now(const char *password, bool is_hashed, char out[AUTH_HASH_MAX],
+                           struct det_err *err);
 
 /* Forgets remembered sessions: after a user, a password or a session changed. */
 void auth_forget_user(struct auth *a, int64_t user_id);

@@ -6,6 +6,16 @@
  *
  * A path is dotted; "list[].key" is a key of every member of a list of maps. A map that some path
  * goes through may hold only what the table names.
+ *
+ * The files of this folder:
+ *   settings.c: reading the table's sources
+ *   settings_table.c: the table
+ *   settings_value.c: one value: checked, described, kept
+ *   settings_example.c: --print-example
+ *   masterconf.c: the settings as the master uses them
+ *   masterpools.c: pools and quotas as the core takes them
+ *   transport.c: TLS
+ *   doctor.c: `det-master doctor`
  */
 #ifndef SHELL_SETTINGS_H
 #define SHELL_SETTINGS_H
