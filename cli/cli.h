@@ -50,7 +50,8 @@ extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_stor
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);
 /* Argument i as a positive id; DET_EINVAL names it. */
-int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err);
+DET_MUST int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret,
+                        struct det_err *err);
 /* The whole text as a number, whole or any finite one; NULL: it is none. The caller owns it. */
 json_t *cli_whole(const char *text);
 json_t *cli_number(const char *text);
@@ -60,24 +61,26 @@ char *cli_escaped(const char *text);
 
 /* One API call. path begins below /api/v1 ("/experiments/1"); body is borrowed, NULL for none;
  * *ret_answer (may be NULL) is a new reference. Logs in first when needed. */
-int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
-             json_t **ret_answer, struct det_err *err);
+DET_MUST int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
+                      json_t **ret_answer, struct det_err *err);
 int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Streams NDJSON answers: fn gets each "result". fn's non-zero result ends the stream. */
-int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result), void *arg,
-               struct det_err *err);
+DET_MUST int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result),
+                        void *arg, struct det_err *err);
 /* GET of a path below the master's root: an answer of the type `accept` and max bytes at most; what
  * out holds is freed. */
-int cli_download(struct cli *c, const char *path, const char *accept, size_t max, struct buf *out,
-                 struct det_err *err);
+DET_MUST int cli_download(struct cli *c, const char *path, const char *accept, size_t max,
+                          struct buf *out, struct det_err *err);
 /* GET of a path below the master's root, without a token: /info. */
-int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err);
+DET_MUST int cli_get_open(struct cli *c, const char *path, json_t **ret_answer,
+                          struct det_err *err);
 
 /* Finds the master and makes sure of it (people/trust.h). Every call does so first. */
-int session_open(struct cli *c, struct det_err *err);
-int session_login(struct cli *c, const char *user, const char *password, struct det_err *err);
-int session_logout(struct cli *c, struct det_err *err);
+DET_MUST int session_open(struct cli *c, struct det_err *err);
+DET_MUST int session_login(struct cli *c, const char *user, const char *password,
+                           struct det_err *err);
+DET_MUST int session_logout(struct cli *c, struct det_err *err);
 void session_destroy(struct session *s);
 /* "sha512(salt + password)" in hex as clients send it; "" stays "". out holds HASH_HEX_MAX. */
 void session_hash_password(const char *password, char *out);

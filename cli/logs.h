@@ -5,12 +5,12 @@
 
 /* The log at `path` ("/tasks/ID/logs"), or of a trial, as experiment_logs_opts ask for it; CLI exit
  * code. */
-int logs_print(struct cli *c, const char *path, struct det_err *err);
-int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err);
+DET_MUST int logs_print(struct cli *c, const char *path, struct det_err *err);
+DET_MUST int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 /* The last n entries of a trial's log, the oldest first; NULL: they cannot be had. New
  * reference. */
 json_t *logs_last(struct cli *c, int64_t trial_id, int64_t n);
 /* The last n lines of a trial's log, whatever the options ask for; CLI exit code. */
-int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *err);
+DET_MUST int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *err);
 
 #endif

@@ -24,7 +24,8 @@ struct client_conf {
 };
 /* An exchange with addrs[addr] found no master that serves: from now on the next one is dialled. */
 void client_conf_failed(struct client_conf *c, size_t addr, int rc);
-int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err);
+DET_MUST int client_conf_init(struct client_conf *c, const struct client_options *o,
+                              struct det_err *err);
 void client_conf_finish(struct client_conf *c);
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token);
 void client_conf_set_certificate(struct client_conf *c, const char *cert, const char *key);
@@ -32,7 +33,7 @@ void client_conf_set_certificate(struct client_conf *c, const char *cert, const 
 /* What CURLOPT_CERTINFO has gathered. */
 void client_add_certs(CURL *easy, struct buf *out);
 /* client_peer_chain() */
-int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_err *err);
+DET_MUST int client_conf_chain(const struct client_conf *c, struct buf *out, struct det_err *err);
 
 typedef int client_line_fn(void *arg, const char *line, size_t len, struct det_err *err);
 
@@ -60,8 +61,8 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
                        const struct client_req *req, struct client_resp *resp);
 void client_xfer_finish(struct client_xfer *x);
 /* The outcome: fills resp->status; 0 or a code with "METHOD path: ..." in *err. */
-int client_xfer_result(struct client_xfer *x, CURLcode code, const struct client_req *req,
-                       struct det_err *err);
+DET_MUST int client_xfer_result(struct client_xfer *x, CURLcode code, const struct client_req *req,
+                                struct det_err *err);
 const char *client_req_method(const struct client_req *req);
 
 #endif

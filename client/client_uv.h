@@ -18,8 +18,8 @@ struct client_uv_call;
 /* What the first client_uv_create() would do once in a process; children of fork() share it. */
 void client_uv_warm_up(void);
 /* loop is borrowed; token, TLS and timeouts are the options'. */
-int client_uv_create(uv_loop_t *loop, const struct client_options *o, struct client_uv **ret,
-                     struct det_err *err);
+DET_MUST int client_uv_create(uv_loop_t *loop, const struct client_options *o,
+                              struct client_uv **ret, struct det_err *err);
 /* The client's own certificate (client_options) of exchanges that begin from now on; copied. */
 void client_uv_set_certificate(struct client_uv *u, const char *cert, const char *key);
 /* Cancels what is under way; memory goes when the loop has closed the handles. NULL ok. */

@@ -29,7 +29,7 @@ struct agentopts {
 };
 /* Strings are borrowed from argv and the environment; master and ca_file are made full, as tasks
  * run in other directories. DET_EINVAL names the option. */
-int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err);
+DET_MUST int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err *err);
 void agentopts_finish(struct agentopts *o);
 void agentopts_print_help(void);
 

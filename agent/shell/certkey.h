@@ -6,10 +6,11 @@
 #include "join.h"
 
 /* A new key, and the request for a certificate of it. */
-int certkey_make(struct buf *key, struct buf *request, struct det_err *err);
+DET_MUST int certkey_make(struct buf *key, struct buf *request, struct det_err *err);
 /* The request of a key that is there already. */
-int certkey_request(const char *key, struct buf *request, struct det_err *err);
+DET_MUST int certkey_request(const char *key, struct buf *request, struct det_err *err);
 /* From when until when. DET_ECORRUPT: it is no certificate, or of another key. */
-int certkey_dates(const char *cert, const char *key, struct cert_dates *ret, struct det_err *err);
+DET_MUST int certkey_dates(const char *cert, const char *key, struct cert_dates *ret,
+                           struct det_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 /* Joins, if o has a token by which id has not joined yet. Blocking. The master is known by o's
  * ca_file, else by the authority that the token names, which is then kept. Under a service manager
  * that restarts us (notify.h) it does not fail, but is tried again until it succeeds. */
-int enrol(struct identity *id, const struct agentopts *o, struct det_err *err);
+DET_MUST int enrol(struct identity *id, const struct agentopts *o, struct det_err *err);
 
 struct renewal;
 /* http and id are borrowed, and are given what is new. NULL: id has no certificate. */

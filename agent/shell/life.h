@@ -12,14 +12,15 @@
 struct life;
 
 /* DET_ECORRUPT names the file. *ret is the caller's to close. */
-int life_open(const char *work_dir, struct life **ret, struct det_err *err);
+DET_MUST int life_open(const char *work_dir, struct life **ret, struct det_err *err);
 /* Writes what is new since, and frees. NULL ok. */
 void life_close(struct life *l);
 /* For host_set_seen(); NULL: none yet. A new reference. */
 json_t *life_seen(const struct life *l);
 /* What an answer says. A leadership that is new here is on disk when this returns 0. DET_ESTATE: it
  * is not to be served; the text says why, and what to do. */
-int life_take(struct life *l, const struct link_ack *a, bool has_tasks, struct det_err *err);
+DET_MUST int life_take(struct life *l, const struct link_ack *a, bool has_tasks,
+                       struct det_err *err);
 /* Now and then: the numbers that rise. */
 void life_sync(struct life *l);
 

@@ -5,6 +5,6 @@
 #include "cli.h"
 
 extern const struct opt master_audit_opts[];
-int master_audit(struct cli *c, struct det_err *err);
+DET_MUST int master_audit(struct cli *c, struct det_err *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "cli.h"
 
 extern const struct opt master_strays_opts[];
-int master_lives(struct cli *c, struct det_err *err);
-int master_strays(struct cli *c, struct det_err *err);
+DET_MUST int master_lives(struct cli *c, struct det_err *err);
+DET_MUST int master_strays(struct cli *c, struct det_err *err);
 
 #endif

@@ -4,6 +4,6 @@
 #include "cli.h"
 
 extern const struct opt master_logs_opts[];
-int master_logs(struct cli *c, struct det_err *err);
+DET_MUST int master_logs(struct cli *c, struct det_err *err);
 
 #endif

@@ -4,6 +4,6 @@
 #include "cli.h"
 
 extern const struct opt master_retention_opts[];
-int master_retention(struct cli *c, struct det_err *err);
+DET_MUST int master_retention(struct cli *c, struct det_err *err);
 
 #endif

@@ -11,8 +11,8 @@ struct curves {
 };
 /* One line a trial and group. group "": training and validation. The master keeps the highest and
  * lowest of each stretch where there are more than `most` points. */
-int curves_get(struct cli *c, const int64_t *trials, size_t n, const char *metric,
-               const char *group, int most, struct curves *ret, struct det_err *err);
+DET_MUST int curves_get(struct cli *c, const int64_t *trials, size_t n, const char *metric,
+                        const char *group, int most, struct curves *ret, struct det_err *err);
 void curves_finish(struct curves *k);
 /* Whether this terminal has no characters beyond ASCII, or is none. */
 bool curves_are_plain(void);
@@ -20,6 +20,6 @@ bool curves_are_plain(void);
 char *curves_metric(struct cli *c, int64_t trial, struct det_err *err);
 
 extern const struct opt trial_plot_opts[];
-int trial_plot(struct cli *c, struct det_err *err);
+DET_MUST int trial_plot(struct cli *c, struct det_err *err);
 
 #endif

@@ -25,7 +25,7 @@ const char *trials_mark(const json_t *trial);
 void trials_print_metrics(const json_t *trials);
 
 extern const struct opt experiment_trials_opts[];
-int experiment_trials(struct cli *c, struct det_err *err);
+DET_MUST int experiment_trials(struct cli *c, struct det_err *err);
 /* As `det experiment describe` has them. */
 void experiment_print_trials(json_t *trials, const json_t *experiment);
 

@@ -5,35 +5,37 @@
 #include "cli.h"
 
 /* *ret_experiment: new reference to the experiment object. */
-int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err);
+DET_MUST int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment,
+                            struct det_err *err);
 
 /* As a table, or as JSON when that was asked for. */
 void experiment_print_list(const struct cli *c, const json_t *experiments);
 
 extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
-int experiment_create(struct cli *c, struct det_err *err);
+DET_MUST int experiment_create(struct cli *c, struct det_err *err);
 /* What `create` and `continue` share: a file ("-": stdin), the first trial's log and the end, the
  * warnings of an answer. */
-int experiment_read_config(const char *path, struct buf *text, struct det_err *err);
+DET_MUST int experiment_read_config(const char *path, struct buf *text, struct det_err *err);
 /* --config KEY=VALUE, each; the error names the one that is wrong. */
-int experiment_override(json_t *config, const struct opt_list *changes, struct det_err *err);
-int experiment_follow(struct cli *c, int64_t id, struct det_err *err);
+DET_MUST int experiment_override(json_t *config, const struct opt_list *changes,
+                                 struct det_err *err);
+DET_MUST int experiment_follow(struct cli *c, int64_t id, struct det_err *err);
 void experiment_warn(const json_t *answer);
 
 extern const struct opt experiment_continue_opts[];
-int experiment_continue(struct cli *c, struct det_err *err);
-int experiment_replay(struct cli *c, struct det_err *err);
-int experiment_wait(struct cli *c, struct det_err *err);
-int experiment_logs(struct cli *c, struct det_err *err);
+DET_MUST int experiment_continue(struct cli *c, struct det_err *err);
+DET_MUST int experiment_replay(struct cli *c, struct det_err *err);
+DET_MUST int experiment_wait(struct cli *c, struct det_err *err);
+DET_MUST int experiment_logs(struct cli *c, struct det_err *err);
 
 extern const struct opt experiment_rungs_opts[];
-int experiment_rungs(struct cli *c, struct det_err *err);
+DET_MUST int experiment_rungs(struct cli *c, struct det_err *err);
 extern const struct opt experiment_set_opts[];
-int experiment_set(struct cli *c, struct det_err *err);
-int experiment_label(struct cli *c, struct det_err *err);
+DET_MUST int experiment_set(struct cli *c, struct det_err *err);
+DET_MUST int experiment_label(struct cli *c, struct det_err *err);
 
 /* The options of a log query, shared with `det trial logs`. */
-int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
+DET_MUST int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */
 /* The length asked of a trial in batches, 0 where that cannot be known from here; how much of it
  * is done, 0 to 1. */
@@ -43,8 +45,8 @@ double trial_fraction(const json_t *trial, const json_t *experiment);
  * held; NULL: that is not known, or it is neither. Caller frees. */
 char *experiment_reason(struct cli *c, const json_t *experiment);
 /* What a command that waited for it ends with: CLI exit code, *err says how it ended. */
-int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *err);
+DET_MUST int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *err);
 /* Prints bars until the experiment ended; CLI exit code. */
-int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
+DET_MUST int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err);
 
 #endif

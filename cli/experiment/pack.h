@@ -13,6 +13,6 @@
 #define PACK_BYTES_MAX ((size_t)95 << 20) /* of content; the API's limit is 96 MiB of request */
 
 /* *ret_files: new reference to an array of {path, type, content, mtime, mode, uid, gid}. */
-int pack_dir(const char *dir, json_t **ret_files, struct det_err *err);
+DET_MUST int pack_dir(const char *dir, json_t **ret_files, struct det_err *err);
 
 #endif

@@ -23,8 +23,8 @@ void watch_line(const json_t *trial, const json_t *experiment, struct buf *out);
 /* Is standard output a terminal that can show a screen? */
 bool watch_has_screen(void);
 /* Shows an experiment until it ends; CLI exit code. */
-int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err);
-int experiment_watch(struct cli *c, struct det_err *err);
-int trial_watch(struct cli *c, struct det_err *err);
+DET_MUST int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err);
+DET_MUST int experiment_watch(struct cli *c, struct det_err *err);
+DET_MUST int trial_watch(struct cli *c, struct det_err *err);
 
 #endif

@@ -11,6 +11,7 @@ char *authfile_directory(void);
 char *authfile_active_user(const char *master);           /* NULL: none; caller frees */
 char *authfile_get(const char *master, const char *user); /* NULL: none; caller frees */
 /* Keeps the token and makes the user the active one; token NULL forgets the user's. */
-int authfile_put(const char *master, const char *user, const char *token, struct det_err *err);
+DET_MUST int authfile_put(const char *master, const char *user, const char *token,
+                          struct det_err *err);
 
 #endif

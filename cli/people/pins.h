@@ -8,8 +8,8 @@
 
 /* The certificate kept for this master; *ret NULL: none. DET_ECORRUPT names the file. Caller
  * frees. */
-int pins_get(const char *master, char **ret, struct det_err *err);
-int pins_put(const char *master, const char *pem, struct det_err *err);
+DET_MUST int pins_get(const char *master, char **ret, struct det_err *err);
+DET_MUST int pins_put(const char *master, const char *pem, struct det_err *err);
 /* Where it is kept, for people; NULL without a home. Caller frees. */
 char *pins_path(void);
 

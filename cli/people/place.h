@@ -5,11 +5,11 @@
 #include "cli.h"
 
 /* Whatever the case: names differ by more than that. New references. DET_ENOENT names it. */
-int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err);
-int place_project(struct cli *c, const char *workspace, const char *name, json_t **ret,
-                  struct det_err *err);
+DET_MUST int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err);
+DET_MUST int place_project(struct cli *c, const char *workspace, const char *name, json_t **ret,
+                           struct det_err *err);
 /* POST /KIND/ID/VERB, and says that it is done. */
-int place_switch(struct cli *c, const char *kind, const json_t *place, bool archive,
-                 struct det_err *err);
+DET_MUST int place_switch(struct cli *c, const char *kind, const json_t *place, bool archive,
+                          struct det_err *err);
 
 #endif

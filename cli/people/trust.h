@@ -14,7 +14,7 @@
  * them but GET /healthz, and that over a checked connection only. fingerprint: trust the authority
  * that has it, without asking, in place of one that was kept; NULL: not said. On failure *ret may
  * be a client all the same, or NULL; the caller destroys it. */
-int trust_open(const struct client_options *o, const char *fingerprint, struct client **ret,
-               struct det_err *err);
+DET_MUST int trust_open(const struct client_options *o, const char *fingerprint,
+                        struct client **ret, struct det_err *err);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 
-int trial_stacks(struct cli *c, struct det_err *err);
-int trial_profile(struct cli *c, struct det_err *err);
+DET_MUST int trial_stacks(struct cli *c, struct det_err *err);
+DET_MUST int trial_profile(struct cli *c, struct det_err *err);
 
 #endif

@@ -201,8 +201,8 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     size_t n = 0;
     int rc = DET_EPEER;
     if (s->fd >= 0) {
-        /* If this fails, rank 0's last words may be here already. */
-        send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL);
+        det_ignore(send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL),
+                   "if it fails, rank 0's last words may be here already");
         rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
     }
     if (rc < 0) {
@@ -220,7 +220,8 @@ int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struc
     size_t n = 0;
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
-    send_frame(s, COMM_STORE_GONE, "", NULL, 0, NULL); /* if this fails, so does the answer */
+    det_ignore(send_frame(s, COMM_STORE_GONE, "", NULL, 0, NULL),
+               "if it fails, so does the answer");
     int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, &text, &n, err);
     if (rc < 0)
         return broken(s, rc);
@@ -236,8 +237,8 @@ static int ask_reason(struct comm_store *s, enum comm_store_op op, const char *w
     size_t n = 0;
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
-    send_frame(s, op, "", why, strlen(why), NULL); /* if this fails, it may have been told
-                                                    * already */
+    det_ignore(send_frame(s, op, "", why, strlen(why), NULL),
+               "if it fails, it may have been told already");
     int rc = recv_answer(s, COMM_STORE_REASON, clk_mono_ms() + REASON_MS, &text, &n, err);
     return rc < 0 ? broken(s, rc) : 0;
 }
@@ -255,7 +256,8 @@ bool comm_store_stirs(const struct comm_store *s)
 
 bool comm_store_left(struct comm_store *s, struct buf *out)
 {
-    ask_reason(s, COMM_STORE_LEFT, "", NULL); /* also where it came unasked: rank 0 has heard */
+    /* also where it came unasked: rank 0 has heard */
+    det_ignore(ask_reason(s, COMM_STORE_LEFT, "", NULL), "s->reason says whether one came");
     buf_add_str(out, s->reason ? s->reason : "");
     return s->reason;
 }

@@ -58,7 +58,7 @@ static struct det_tensor *step_tensor(struct slot *s)
     if (!s->step_tensor)
         s->step_tensor = det_host_tensor(DET_F32, 0, NULL, NULL);
     if (s->step_tensor)
-        det_tensor_write(s->step_tensor, &steps, sizeof steps, NULL);
+        det_ignore(det_tensor_write(s->step_tensor, &steps, sizeof steps, NULL), "host memory");
     return s->step_tensor;
 }
 

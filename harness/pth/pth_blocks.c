@@ -204,7 +204,7 @@ void blocks_destroy(struct blocks *b)
     char unused[HASH_HEX_MAX];
     if (!b)
         return;
-    end(b, NULL);
+    det_ignore(end(b, NULL), "what was not finished is thrown away");
     if (b->hash)
         hash_end(b->hash, unused);
     pthread_cond_destroy(&b->moved);

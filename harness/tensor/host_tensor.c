@@ -54,8 +54,8 @@ struct det_tensor *det_host_tensor(enum det_dtype dtype, int ndim, const int64_t
     size_t rounded = ((size_t)bytes + 63) & ~(size_t)63;
     void *data = aligned_alloc(64, rounded ? rounded : 64);
     if (!data) {
-        det_fail(err, DET_ENOMEM, "no memory for %lld bytes", (long long)bytes);
-        wrap(dtype, ndim, dims, DET_ENOMEM, err);
+        int rc = det_fail(err, DET_ENOMEM, "no memory for %lld bytes", (long long)bytes);
+        det_ignore(wrap(dtype, ndim, dims, rc, err), "told by NULL");
         return NULL;
     }
     memset(data, 0, (size_t)bytes);

@@ -17,7 +17,7 @@ double *tb_values(struct det_tensorboard *w, const char *tag, const struct det_t
     if (!raw || !values)
         tb_fail(w, DET_ENOMEM, "TensorBoard, \"%s\": %zu elements", tag, n);
     else
-        det_tensor_read(t, raw, bytes, &w->err);
+        det_ignore(det_tensor_read(t, raw, bytes, &w->err), "w->err is looked at");
     for (size_t i = 0; w->err.code == 0 && i < n; i++)
         values[i] = det__load_f64(det_tensor_dtype(t),
                                   (const char *)raw + i * det_dtype_size(det_tensor_dtype(t)));

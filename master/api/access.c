@@ -296,7 +296,7 @@ void access_enter(struct http_req *req, const struct rule *rule, http_handler *f
                may_anyhow(req, rule)) {
         fn(req->sh, req);
     } else if (rule->subject == SUBJECT_NONE) {
-        judge(req, rule->right, &all, &err);
+        det_ignore(judge(req, rule->right, &all, &err), "may_anyhow() said no: err has why");
         http_fail_err(req, &err);
     } else {
         enter_about(req, rule, fn);

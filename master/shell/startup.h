@@ -9,15 +9,15 @@
 
 /* Blocking. Reads the secrets, sets sh->cluster_id and master_id, gives admin its first password,
  * writes the agents' token. */
-int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *err);
+DET_MUST int startup_identity(struct shell *sh, struct db_cluster *ret, struct det_err *err);
 /* Blocking. Reads which life of the cluster this is. */
-int startup_lives(struct shell *sh, struct det_err *err);
+DET_MUST int startup_lives(struct shell *sh, struct det_err *err);
 /* Blocking. *owed is what the restart repeats, for driver_start(). */
-int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
-                    struct det_err *err);
+DET_MUST int startup_restore(struct shell *sh, struct core **ret, struct core_effects *owed,
+                             struct det_err *err);
 /* Where this master can be reached, as far as it knows: "http://HOST:PORT". After http_create(). */
 void startup_url(const struct shell *sh, char *ret, size_t max);
 /* The ready line, port and ready file. */
-int startup_announce(struct shell *sh, struct det_err *err);
+DET_MUST int startup_announce(struct shell *sh, struct det_err *err);
 
 #endif

@@ -14,7 +14,7 @@ struct apart {
 };
 
 /* Tries what a task would have, by a det-task that only looks. DET_EPERM: no namespaces; why. */
-int apart_probe(struct det_err *err);
+DET_MUST int apart_probe(struct det_err *err);
 /* What the tasks of one person can still do to another's: a sentence in `out`, which is returned;
  * "": nothing that is known. */
 const char *apart_gap(const struct apart *a, char *out, size_t room);

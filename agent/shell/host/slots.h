@@ -11,7 +11,7 @@ struct slots {
 };
 /* what: "auto", or the number of CPU slots (0 too: no slot, only zero-slot tasks). DET_EINVAL;
  * DET_ETIMEOUT: the driver of the GPUs does not answer. */
-int slots_find(const char *what, struct slots *ret, struct det_err *err);
+DET_MUST int slots_find(const char *what, struct slots *ret, struct det_err *err);
 void slots_finish(struct slots *s);
 /* CPU cores that this process may use. */
 int slots_cores(void);

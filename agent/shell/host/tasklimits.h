@@ -18,6 +18,6 @@ void tasklimits_finish(struct tasklimits *l);
  * nothing that is known. */
 const char *tasklimits_gap(const struct tasklimits *l, char *out, size_t room);
 /* DET_ESTATE: a limit that somebody has asked for would not hold. */
-int tasklimits_check(const struct tasklimits *l, struct det_err *err);
+DET_MUST int tasklimits_check(const struct tasklimits *l, struct det_err *err);
 
 #endif

@@ -16,7 +16,7 @@ extern const struct taskuids_files taskuids_of_host;
 
 /* A file that is not there names nobody. DET_EINVAL says which line is in the way. The range's
  * first number may be a group: it is the one that all tasks share. */
-int taskuids_check(const struct account_rule *r, const struct taskuids_files *f,
-                   struct det_err *err);
+DET_MUST int taskuids_check(const struct account_rule *r, const struct taskuids_files *f,
+                            struct det_err *err);
 
 #endif

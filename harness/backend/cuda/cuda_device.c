@@ -142,7 +142,7 @@ static void device_close(struct det_device *d)
 {
     if (!d)
         return;
-    cuda_use(d, NULL);
+    det_ignore(cuda_use(d, NULL), "what follows fails then, and frees what it can");
     cuda_profile_finish();
     cuda_plan_finish(d);
     cuda_lt_finish(d);
@@ -193,7 +193,7 @@ static int mem_alloc(struct det_device *d, size_t bytes, void **ret, struct det_
 static void mem_free(struct det_device *d, void *p, size_t bytes)
 {
     (void)bytes;
-    cuda_use(d, NULL);
+    det_ignore(cuda_use(d, NULL), "cudaFree() fails then, and nobody is there to be told");
     cudaFree(p);
 }
 

@@ -41,18 +41,18 @@ struct det_stream {
 };
 
 /* Makes d the device of this thread: what works on memory, streams and kernels of another fails. */
-int cuda_use(struct det_device *d, struct det_err *err);
+DET_MUST int cuda_use(struct det_device *d, struct det_err *err);
 /* The vendor's text in err; 0 on success. `what` names the call. */
-int cuda_check(cudaError_t rc, const char *what, struct det_err *err);
-int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err);
-int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err);
+DET_MUST int cuda_check(cudaError_t rc, const char *what, struct det_err *err);
+DET_MUST int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err);
+DET_MUST int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err);
 const char *cuda_kernel_name(enum det_kernel k);
 /* What went wrong with the launch just made for this call. */
-int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err);
+DET_MUST int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err);
 /* At least `bytes` of scratch memory, valid until the next call on the device. */
-int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
+DET_MUST int cuda_workspace(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 /* The same, apart from it: what is in the workspace may be summed. */
-int cuda_partials(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
+DET_MUST int cuda_partials(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
 
 /* Row-major C [m, n] = op(A) op(B) + beta C of inner size k; lda and so on are the distances
  * between rows as they lie in memory. count > 1: as many products, *_step elements apart. */
@@ -66,10 +66,10 @@ struct cuda_gemm {
     double beta;
     int64_t count, a_step, b_step, c_step;
 };
-int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err);
+DET_MUST int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *err);
 /* The same, by way of copies in the workspace where its rows would make cuBLAS slow. */
-int cuda_gemm_even(struct det_stream *s, const struct det_call *c, const struct cuda_gemm *g,
-                   struct det_err *err);
+DET_MUST int cuda_gemm_even(struct det_stream *s, const struct det_call *c,
+                            const struct cuda_gemm *g, struct det_err *err);
 
 /* How many elements apart the rows of a matrix lie. */
 static inline int64_t cuda_ld(const struct det_tensor *t)
@@ -80,28 +80,32 @@ static inline int64_t cuda_ld(const struct det_tensor *t)
 int64_t cuda_row_step(const struct det_call *c);
 
 /* y [rows, n] += b [n] where given; then y = max(0, y) where asked. All of y's dtype. */
-int cuda_finish_rows(struct det_stream *s, const struct det_call *c, const struct det_tensor *b,
-                     struct det_tensor *y, int64_t n, struct det_err *err);
+DET_MUST int cuda_finish_rows(struct det_stream *s, const struct det_call *c,
+                              const struct det_tensor *b, struct det_tensor *y, int64_t n,
+                              struct det_err *err);
 /* y [n] = scale times the sums of the columns of x [rows, n], both of any floating dtypes. */
-int cuda_sum_columns(struct det_stream *s, const struct det_call *c, const struct det_tensor *x,
-                     struct det_tensor *y, double scale, struct det_err *err);
+DET_MUST int cuda_sum_columns(struct det_stream *s, const struct det_call *c,
+                              const struct det_tensor *x, struct det_tensor *y, double scale,
+                              struct det_err *err);
 /* Weights (O, I, kH, kW), of f32 or less, into the order (O, kH, kW, I), or back. */
-int cuda_reorder(struct det_stream *s, const struct det_call *c, const struct det_tensor *w,
-                 void *nhwc, bool back, struct det_err *err);
+DET_MUST int cuda_reorder(struct det_stream *s, const struct det_call *c,
+                          const struct det_tensor *w, void *nhwc, bool back, struct det_err *err);
 
 /* backend.h's steps(). */
-int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
+DET_MUST int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n,
+                        struct det_err *err);
 /* Those of them that are COPY. */
-int cuda_casts(struct det_stream *s, const struct det_call *c, size_t n, struct det_err *err);
+DET_MUST int cuda_casts(struct det_stream *s, const struct det_call *c, size_t n,
+                        struct det_err *err);
 
 /* Convolution as products, without the bias: for any floating dtype, none of the tensors empty. */
 det_kernel_fn cuda_rows_conv2d, cuda_rows_conv2d_bwd_data, cuda_rows_conv2d_bwd_weight;
 /* Convolution of f32 by a kernel of our own, with the bias; *ret_done: false where another way is
  * better. */
-int cuda_tiles_conv2d(struct det_stream *s, const struct det_call *c, bool *ret_done,
-                      struct det_err *err);
-int cuda_tiles_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, bool *ret_done,
+DET_MUST int cuda_tiles_conv2d(struct det_stream *s, const struct det_call *c, bool *ret_done,
                                struct det_err *err);
+DET_MUST int cuda_tiles_conv2d_bwd_data(struct det_stream *s, const struct det_call *c,
+                                        bool *ret_done, struct det_err *err);
 
 #define X(NAME, name) det_kernel_fn cuda_##name;
 DET_KERNELS(X)

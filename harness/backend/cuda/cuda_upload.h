@@ -10,8 +10,8 @@
 #include "cuda_impl.h"
 
 /* src may be reused when it returns; the copy itself is in the stream's order. */
-int cuda_upload(struct det_stream *s, void *dst, const void *src, size_t bytes,
-                struct det_err *err);
+DET_MUST int cuda_upload(struct det_stream *s, void *dst, const void *src, size_t bytes,
+                         struct det_err *err);
 /* The ring of a stream that is about to be destroyed, and has been waited for. NULL ok. */
 void cuda_upload_destroy(struct cuda_upload *u);
 

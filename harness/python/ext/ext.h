@@ -79,10 +79,10 @@ struct ext_client {
 
 /* Calls fn with `args` (a tuple, taken; NULL is an exception in flight). 0, with the result in *ret
  * where ret is not NULL; else the exception is kept in c and *err says it in one line. */
-int ext_call(struct ext_client *c, PyObject *fn, PyObject *args, PyObject **ret,
-             struct det_err *err);
+DET_MUST int ext_call(struct ext_client *c, PyObject *fn, PyObject *args, PyObject **ret,
+                      struct det_err *err);
 /* Keeps the exception in flight; its code. */
-int ext_failed(struct ext_client *c, struct det_err *err);
+DET_MUST int ext_failed(struct ext_client *c, struct det_err *err);
 
 /* run(config, client) -> None, or the text of an InvalidHP. */
 PyObject *ext_run(PyObject *module, PyObject *args);

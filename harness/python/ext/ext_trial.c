@@ -5,6 +5,8 @@
 
 /* ---- calling ---- */
 
+#define KEPT "the client keeps the exception, and the run ends with it" /* for det_ignore() */
+
 /* client.method(args), with the GIL held. */
 static int method(struct ext_client *c, const char *name, PyObject *args, PyObject **ret,
                   struct det_err *err)
@@ -193,7 +195,7 @@ static int64_t on_batch_records(void *self, const void *batch)
     PyGILState_STATE gil = PyGILState_Ensure();
     int64_t v = PyLong_AsLongLong(n);
     if (PyErr_Occurred())
-        ext_failed(c, &err);
+        det_ignore(ext_failed(c, &err), KEPT);
     Py_DECREF(n);
     PyGILState_Release(gil);
     return v;
@@ -357,7 +359,7 @@ static bool wants_metrics(struct ext_client *c)
 {
     PyObject *r = NULL;
     struct det_err err = {0};
-    method(c, "wants_metrics", PyTuple_New(0), &r, &err);
+    det_ignore(method(c, "wants_metrics", PyTuple_New(0), &r, &err), KEPT);
     Py_XDECREF(r);
     return r == Py_True;
 }
@@ -369,7 +371,8 @@ static void write_metrics(struct ext_client *c, int64_t steps, const struct loop
     struct det_err err = {0};
     PyObject *avg = ext_metrics_dict(metrics);
     PyObject *list = rows ? ext_metrics_dicts(rows, n) : Py_NewRef(Py_None);
-    method(c, "write_metrics", Py_BuildValue("(LNN)", (long long)steps, avg, list), NULL, &err);
+    PyObject *args = Py_BuildValue("(LNN)", (long long)steps, avg, list);
+    det_ignore(method(c, "write_metrics", args, NULL, &err), KEPT);
 }
 
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
@@ -388,10 +391,10 @@ static const char *on_tensorboard_dir(void *self)
     struct det_err err = {0};
     PyObject *dir = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    method(c, "tensorboard_dir", PyTuple_New(0), &dir, &err);
+    det_ignore(method(c, "tensorboard_dir", PyTuple_New(0), &dir, &err), KEPT);
     const char *s = dir && dir != Py_None ? PyUnicode_AsUTF8AndSize(dir, NULL) : NULL;
     if (PyErr_Occurred())
-        ext_failed(c, &err);
+        det_ignore(ext_failed(c, &err), KEPT);
     Py_XDECREF(c->tensorboard);
     c->tensorboard = dir; /* the text lives in it */
     PyGILState_Release(gil);
@@ -428,7 +431,8 @@ static const struct det_loop_trial_type hooks = {
 static void reported(struct ext_client *c, const char *what, int64_t steps, PyObject *value)
 {
     struct det_err err = {0};
-    method(c, "reported", Py_BuildValue("(sLN)", what, (long long)steps, value), NULL, &err);
+    PyObject *args = Py_BuildValue("(sLN)", what, (long long)steps, value);
+    det_ignore(method(c, "reported", args, NULL, &err), KEPT);
 }
 
 static void on_training_report(void *self, int64_t steps, const struct loop_metrics *avg)

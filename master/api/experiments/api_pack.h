@@ -10,6 +10,6 @@
 
 /* entries: array of util.v1.File, or NULL. Appends to out. DET_EINVAL names the entry: a path that
  * leaves the directory, a type that is neither file nor directory, bad base64; DET_ETOOBIG. */
-int pack_entries(const json_t *entries, struct buf *out, struct det_err *err);
+DET_MUST int pack_entries(const json_t *entries, struct buf *out, struct det_err *err);
 
 #endif

@@ -12,16 +12,16 @@
 
 struct joins;
 /* Reads who has joined; blocking, at the start. */
-int joins_open(struct shell *sh, struct joins **ret, struct det_err *err);
+DET_MUST int joins_open(struct shell *sh, struct joins **ret, struct det_err *err);
 void joins_destroy(struct joins *j); /* NULL ok */
 /* Who issues the certificates. NULL: over plain HTTP there are none. */
 const struct pem_pair *joins_authority(const struct joins *j);
 
 /* Whose certificate that is; DET_EAUTH says why it does not count, and the remedy. */
-int joins_holder(const struct joins *j, const char *fingerprint, const char **ret_agent,
-                 struct det_err *err);
+DET_MUST int joins_holder(const struct joins *j, const char *fingerprint, const char **ret_agent,
+                          struct det_err *err);
 /* Whether an agent of this name may come with the token of all agents. */
-int joins_may_share(const struct joins *j, const char *agent_id, struct det_err *err);
+DET_MUST int joins_may_share(const struct joins *j, const char *agent_id, struct det_err *err);
 bool joins_knows(const struct joins *j, const char *agent_id);
 
 /* Of an agent that has joined, or was revoked without. */

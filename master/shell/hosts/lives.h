@@ -31,8 +31,8 @@ void lives_now(const struct lives *l, int64_t *ret_epoch, char ret_mark[LIVES_MA
 json_t *lives_json(const struct lives *l);
 /* An agent that comes: DET_ESTALE if it has served another life, with what to do; said in the log
  * once, listed by lives_refused(), and the ids it knows are skipped. has_tasks: it holds some. */
-int lives_judge(struct lives *l, const char *agent_id, const struct link_life *seen, bool has_tasks,
-                struct det_err *err);
+DET_MUST int lives_judge(struct lives *l, const char *agent_id, const struct link_life *seen,
+                         bool has_tasks, struct det_err *err);
 /* [{agentId, time, reason}] of those refused and not heard better of since. New reference. */
 json_t *lives_refused(const struct lives *l);
 

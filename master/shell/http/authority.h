@@ -15,14 +15,14 @@ struct pem_pair { /* texts; a certificate may have its chain after it */
 };
 void pem_pair_finish(struct pem_pair *p); /* forgets the key's bytes */
 
-int authority_make(struct pem_pair *ret, struct det_err *err);
+DET_MUST int authority_make(struct pem_pair *ret, struct det_err *err);
 /* A new authority in the place of ca. vouch is a certificate of the new one's key, signed by ca:
  * who believes ca believes the new one by it. */
-int authority_succeed(const struct pem_pair *ca, struct pem_pair *ret, struct buf *vouch,
-                      struct det_err *err);
+DET_MUST int authority_succeed(const struct pem_pair *ca, struct pem_pair *ret, struct buf *vouch,
+                               struct det_err *err);
 /* A server's certificate for n names: host names, or addresses as text. */
-int authority_issue(const struct pem_pair *ca, const char *const *names, size_t n,
-                    struct pem_pair *ret, struct det_err *err);
+DET_MUST int authority_issue(const struct pem_pair *ca, const char *const *names, size_t n,
+                             struct pem_pair *ret, struct det_err *err);
 /* What an agent's certificate is issued for, and is known by. */
 struct agent_cert {
     const char *name;       /* of the agent, at most 64 bytes */
@@ -32,12 +32,13 @@ struct agent_cert {
 };
 /* The digest (hex) of the public key in a request in PEM, which comes from anybody: nothing else of
  * it is looked at. DET_EINVAL: it is none, or its key is no EC key on P-256. */
-int authority_key_of(const char *request, char out[65], struct det_err *err);
+DET_MUST int authority_key_of(const char *request, char out[65], struct det_err *err);
 /* DET_EINVAL: the request is not signed with its key. What it says of names does not count. */
-int authority_issue_agent(const struct pem_pair *ca, const char *request, struct agent_cert *ret,
-                          struct det_err *err);
+DET_MUST int authority_issue_agent(const struct pem_pair *ca, const char *request,
+                                   struct agent_cert *ret, struct det_err *err);
 /* "SHA256:" and hex of the last certificate in a PEM text: of a chain its authority's. */
 #define FINGERPRINT_MAX 72
-int authority_fingerprint(const char *chain, char out[FINGERPRINT_MAX], struct det_err *err);
+DET_MUST int authority_fingerprint(const char *chain, char out[FINGERPRINT_MAX],
+                                   struct det_err *err);
 
 #endif

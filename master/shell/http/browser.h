@@ -24,6 +24,6 @@ struct browser_ask {
     const char *names;
 };
 /* 0, or DET_EPERM with why not. Pure. */
-int browser_check(const struct browser_ask *a, struct det_err *err);
+DET_MUST int browser_check(const struct browser_ask *a, struct det_err *err);
 
 #endif

@@ -24,7 +24,8 @@ struct http_match {
     int n;
 };
 
-int http_router_add(struct http_router *r, const struct http_route *route, struct det_err *err);
+DET_MUST int http_router_add(struct http_router *r, const struct http_route *route,
+                             struct det_err *err);
 void http_router_finish(struct http_router *r);
 /* path is raw (percent-encoded), without the query. Literal segments win over variables, from the
  * left. 0; DET_ENOENT: no such path; DET_EUNIMPL: the path has other methods. Free m by

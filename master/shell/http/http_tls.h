@@ -10,7 +10,7 @@
 struct MHD_OptionItem;
 /* The chain is sent as it stands in pair->cert. DET_EINVAL: it is no certificate, or the key is
  * another's; then the one of before stays. Nothing of pair is kept. */
-int http_tls_show(const struct pem_pair *pair, struct det_err *err);
+DET_MUST int http_tls_show(const struct pem_pair *pair, struct det_err *err);
 /* libmicrohttpd's option by which it asks for what is shown. */
 struct MHD_OptionItem http_tls_option(void);
 void http_tls_finish(void); /* after the server's end */

@@ -56,7 +56,8 @@ static inline bool masterconf_is_tls(const struct masterconf *c)
 }
 
 /* argv and env as main got them. On success *c is to be finished; else it is already. */
-int masterconf_init(struct masterconf *c, int argc, char **argv, char **env, struct det_err *err);
+DET_MUST int masterconf_init(struct masterconf *c, int argc, char **argv, char **env,
+                             struct det_err *err);
 void masterconf_finish(struct masterconf *c);
 /* All settings, secrets masked: what --print-config and GET /api/v1/master/config show. New
  * reference. */

@@ -26,8 +26,8 @@ struct transport {
 };
 /* ret_server stays empty for plain HTTP. DET_EINVAL: that would carry passwords and tokens over a
  * network in the clear, and nobody asked for it. Blocking; after db_migrate(). */
-int transport_open(const struct masterconf *conf, struct transport *ret,
-                   struct pem_pair *ret_server, struct det_err *err);
+DET_MUST int transport_open(const struct masterconf *conf, struct transport *ret,
+                            struct pem_pair *ret_server, struct det_err *err);
 void transport_finish(struct transport *t);
 /* The cluster's own authority, last in what leads to it from each that it had before; appended.
  * None where clients know us by another. */
@@ -35,10 +35,10 @@ void transport_authority(const struct transport *t, struct buf *out);
 /* What the database has of the authority (taken): if it is another one than before, h (borrowed)
  * shows a certificate of its from now on, and no connection ends. <0: all is as before, and the
  * next call tries again. */
-int transport_take(struct transport *t, struct http *h, struct db_authority *a,
-                   struct det_err *err);
+DET_MUST int transport_take(struct transport *t, struct http *h, struct db_authority *a,
+                            struct det_err *err);
 /* The same, and reads it: where another master may have rotated it. Blocking. */
-int transport_follow(struct transport *t, struct http *h, struct det_err *err);
+DET_MUST int transport_follow(struct transport *t, struct http *h, struct det_err *err);
 /* A new certificate, from the next handshake on, where it is time for one: the files are others
  * than at the last look, or the own one has been shown for long enough. Files are read in a
  * thread; while one look lasts there is no other. What is wrong with them is logged once, and the

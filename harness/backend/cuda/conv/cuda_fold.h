@@ -29,13 +29,15 @@ struct cuda_fold {
 bool cuda_fold_init(struct cuda_fold *f, const struct det_attrs *a, const struct det_tensor *x,
                     const struct det_tensor *w, const struct det_tensor *y);
 /* To f->x.data, and to f->w.data in the order (O, kH, kW, I). */
-int cuda_fold_x(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
-                const struct det_tensor *x, struct det_err *err);
-int cuda_fold_weights(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
-                      const struct det_tensor *w, struct det_err *err);
+DET_MUST int cuda_fold_x(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
+                         const struct det_tensor *x, struct det_err *err);
+DET_MUST int cuda_fold_weights(struct det_stream *s, const struct det_call *c,
+                               const struct cuda_fold *f, const struct det_tensor *w,
+                               struct det_err *err);
 /* f->w.data back to w. */
-int cuda_unfold_weights(struct det_stream *s, const struct det_call *c, const struct cuda_fold *f,
-                        const struct det_tensor *w, struct det_err *err);
+DET_MUST int cuda_unfold_weights(struct det_stream *s, const struct det_call *c,
+                                 const struct cuda_fold *f, const struct det_tensor *w,
+                                 struct det_err *err);
 
 #ifdef __cplusplus
 }

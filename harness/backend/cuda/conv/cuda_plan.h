@@ -37,14 +37,14 @@ struct cuda_plan {
  * of it. Its data is the caller's business. */
 void cuda_plan_widen(const struct det_tensor *x, const struct det_attrs *a, struct det_tensor *ret);
 /* x: widened. *ret belongs to the device, until its next call. */
-int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det_attrs *a,
-                  const struct det_tensor *x, const struct det_tensor *w,
-                  const struct det_tensor *y, struct cuda_plan **ret, struct det_err *err);
+DET_MUST int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det_attrs *a,
+                           const struct det_tensor *x, const struct det_tensor *w,
+                           const struct det_tensor *y, struct cuda_plan **ret, struct det_err *err);
 /* One tensor is computed from the two others, by the plan's way. Refused: cuda_plan_next(), then
  * the plan is the next best way, cuda_rows_*() in the end, and is not tried so again. */
 cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, void *x, void *w,
                             void *y, void *work);
-int cuda_plan_next(struct det_device *d, struct cuda_plan *p, struct det_err *err);
+DET_MUST int cuda_plan_next(struct det_device *d, struct cuda_plan *p, struct det_err *err);
 /* All of a device's; it is about to close. */
 void cuda_plan_finish(struct det_device *d);
 

@@ -31,8 +31,10 @@ struct cuda_flash {
 };
 
 /* Of a call that cuda_flash_takes(). DET_EUNIMPL where the device's shared memory is too small. */
-int cuda_flash_forward(struct det_stream *s, const struct det_call *c, struct det_err *err);
-int cuda_flash_backward(struct det_stream *s, const struct det_call *c, struct det_err *err);
+DET_MUST int cuda_flash_forward(struct det_stream *s, const struct det_call *c,
+                                struct det_err *err);
+DET_MUST int cuda_flash_backward(struct det_stream *s, const struct det_call *c,
+                                 struct det_err *err);
 
 /* The kernels, by what elements are. */
 typedef int cuda_flash_fn(struct det_stream *s, const struct det_call *c,

@@ -21,8 +21,8 @@ enum cuda_lt_extra {
 
 /* One product (g->count and g->beta are 0). *ret_done: false where cuBLASLt has nothing for it and
  * nothing was done. */
-int cuda_lt(struct det_stream *s, const struct cuda_gemm *g, enum cuda_lt_extra extra, void *vector,
-            bool *ret_done, struct det_err *err);
+DET_MUST int cuda_lt(struct det_stream *s, const struct cuda_gemm *g, enum cuda_lt_extra extra,
+                     void *vector, bool *ret_done, struct det_err *err);
 /* All of a device's; it is about to close. */
 void cuda_lt_finish(struct det_device *d);
 
