@@ -15,18 +15,23 @@ static struct db_args *who(struct db_args *a, const struct db_join *j)
     return db_str_arg(db_str_arg(db_str_arg(a, j->token_sha256), j->agent_id), j->key);
 }
 
+/* What agent_join_judge() says, as the verdict's number; one that is new here lets nobody in. */
+#define VERDICT(words)                                                                             \
+    "SELECT coalesce(array_position(ARRAY['ok', 'unknown', 'used', 'expired', 'other', "            \
+    "'joined'], " words ") - 1, 1)"
+
 void db_join_look(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT coalesce((SELECT agent_join_judge(t, $2, $3) FROM agent_join_tokens t WHERE "
-             "t.token_sha256 = $1), 'unknown')",
+             VERDICT("(SELECT agent_join_judge(t, $2, $3) FROM agent_join_tokens t WHERE "
+                     "t.token_sha256 = $1)"),
              who(DB_ARGS, j), cb, arg);
 }
 
 void db_join(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
 {
     struct db_args *a = db_str_arg(who(DB_ARGS, j), j->fingerprint);
-    db_write(db, "SELECT agent_join($1, $2, $3, $4, $5::timestamptz, $6::timestamptz)",
+    db_write(db, VERDICT("agent_join($1, $2, $3, $4, $5::timestamptz, $6::timestamptz)"),
              db_time_arg(db_time_arg(a, j->from_us), j->until_us), cb, arg);
 }
 

@@ -13,8 +13,11 @@ struct db_join {
     const char *fingerprint; /* of the certificate, as the rest: not for db_join_look() */
     int64_t from_us, until_us;
 };
-/* One text: "ok", or why this agent may not join ("unknown", "used", "expired", "other", "joined").
- */
+/* Whether an agent may join, and why not. */
+enum db_join_verdict {
+    JOIN_OK, JOIN_UNKNOWN, JOIN_USED, JOIN_EXPIRED, JOIN_OTHER, JOIN_JOINED, JOIN_VERDICT_COUNT
+};
+/* One number, a verdict. */
 void db_join_look(struct db *db, const struct db_join *j, db_cb *cb, void *arg);
 /* The same, and joins: the token is used, and this certificate the only one that counts. */
 void db_join(struct db *db, const struct db_join *j, db_cb *cb, void *arg);

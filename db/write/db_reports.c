@@ -40,12 +40,15 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
     db_call_commit(tx, judge_metrics, cb, arg);
 }
 
+/* What KEEP_CHECKPOINT answers. */
+enum { KEPT = 0, TAKEN = 1, STALE = 2 };
+
 static int judge_checkpoint(const struct db_result *r, struct det_err *err)
 {
-    const char *said = db_rows(r) == 1 ? db_text(r, 0, 0) : "stale";
-    if (!*said)
+    int64_t verdict = db_rows(r) == 1 ? db_i64(r, 0, 0) : STALE;
+    if (verdict == KEPT)
         return 0;
-    if (!strcmp(said, "taken"))
+    if (verdict == TAKEN)
         return det_fail(err, DET_EEXIST, "the checkpoint's uuid belongs to another trial");
     return det_fail(err, DET_ESTALE, "the checkpoint belongs to a run of the trial that has ended");
 }
@@ -68,8 +71,8 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
     " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "            \
     " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "                      \
     " AND checkpoints.state IN ('ACTIVE', 'COMPLETED') RETURNING 1) "                              \
-    "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN '' "                                        \
-    "WHEN EXISTS (SELECT 1 FROM fence) THEN 'taken' ELSE 'stale' END"
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN 0 "                                         \
+    "WHEN EXISTS (SELECT 1 FROM fence) THEN 1 ELSE 2 END"
 /* clang-format on */
 
 void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb,

@@ -139,11 +139,14 @@ struct alloc {
     VEC(struct container *) containers;
     size_t live;                 /* containers not terminated */
     int port;                    /* index of its ports, -1: none */
-    bool is_ready, preempt, acked, was_ours, dirty, is_new;
+    bool is_ready, preempt, dirty, is_new;
+    /* Four facts of its end, no state: any may be true beside any other, and all are saved. */
+    bool acked;                  /* it was heard to stop as asked */
+    bool was_ours;               /* we ended it, for no failure of its own */
     bool unclean;                /* some container failed, or was not seen to end */
+    bool unconfirmed;            /* ended by an agent's absence: may still run */
     enum kill_why kill;
     struct failure failure;      /* the first, when not ours */
-    bool unconfirmed;            /* ended by an agent's absence: may still run */
     int64_t start_us, placed_us, end_us; /* placed: 0: it has had no slots yet */
     /* deadlines (deadline.c); INT64_MAX: none */
     int64_t hold_for_ms;         /* how long it is held in all; 0: not */

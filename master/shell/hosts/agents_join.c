@@ -79,31 +79,23 @@ static struct db_join row_of(const struct call *c)
 
 /* ---- joining ---- */
 
-static const char *why_not(const char *verdict)
-{
-    static const struct {
-        const char *verdict, *text;
-    } all[] = {
-        {"used", "this join token has been used by another: if that was not you, revoke that agent "
-                 "(det agent list, det agent revoke NAME); det agent join-token makes a new one"},
-        {"expired", "this join token has expired: det agent join-token makes a new one"},
-        {"other", "this join token is for an agent of another name: start det-agent with that "
-                  "--id, or make one for this name (det agent join-token NAME)"},
-        {"joined", "an agent of this name has joined already: choose another --id, or let this one "
-                   "take its place with a token for this name (det agent join-token NAME)"},
-    };
-    for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
-        if (!strcmp(all[i].verdict, verdict))
-            return all[i].text;
-    return "the master does not know this join token: copy it whole, or make a new one (det agent "
-           "join-token)";
-}
+static const char *const why_not[JOIN_VERDICT_COUNT] = {
+    [JOIN_UNKNOWN] = "the master does not know this join token: copy it whole, or make a new one "
+                     "(det agent join-token)",
+    [JOIN_USED] = "this join token has been used by another: if that was not you, revoke that agent "
+                  "(det agent list, det agent revoke NAME); det agent join-token makes a new one",
+    [JOIN_EXPIRED] = "this join token has expired: det agent join-token makes a new one",
+    [JOIN_OTHER] = "this join token is for an agent of another name: start det-agent with that "
+                   "--id, or make one for this name (det agent join-token NAME)",
+    [JOIN_JOINED] = "an agent of this name has joined already: choose another --id, or let this one "
+                    "take its place with a token for this name (det agent join-token NAME)",
+};
 
-static void refuse(struct http_req *req, const char *name, const char *verdict)
+static void refuse(struct http_req *req, const char *name, int64_t verdict)
 {
     char address[HTTP_ADDRESS_MAX];
     auth_note(req->sh->auth, "a join token at agent", name, http_address(req, address));
-    http_fail(req, DET_EAUTH, "%s", why_not(verdict));
+    http_fail(req, DET_EAUTH, "%s", why_not[verdict]);
 }
 
 static void on_joined(void *arg, const struct db_result *r)
@@ -112,9 +104,9 @@ static void on_joined(void *arg, const struct db_result *r)
     if (db_rc(r) < 0) {
         answered(c, http_status_of(db_rc(r), NULL, NULL));
         http_fail_err(c->req, db_error(r));
-    } else if (strcmp(db_text(r, 0, 0), "ok") != 0) {
+    } else if (db_i64(r, 0, 0) != JOIN_OK) {
         answered(c, http_status_of(DET_EAUTH, NULL, NULL));
-        refuse(c->req, c->cert.name, db_text(r, 0, 0));
+        refuse(c->req, c->cert.name, db_i64(r, 0, 0));
     } else {
         joins_on_join(c->req->sh->joins, &c->cert);
         log_info("agent %s has joined, and has a certificate of its own", c->cert.name);
@@ -128,8 +120,8 @@ static void on_look(void *arg, const struct db_result *r)
     struct det_err err;
     if (db_rc(r) < 0) {
         http_fail_err(c->req, db_error(r));
-    } else if (strcmp(db_text(r, 0, 0), "ok") != 0) {
-        refuse(c->req, c->cert.name, db_text(r, 0, 0));
+    } else if (db_i64(r, 0, 0) != JOIN_OK) {
+        refuse(c->req, c->cert.name, db_i64(r, 0, 0));
     } else if (issue(c, &err) < 0) {
         http_fail_err(c->req, &err);
     } else {
