@@ -17,7 +17,7 @@ try {
         banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }, // packages that node has as CommonJS
     });
     const files = tests.map((f) => join(folder, f.replace(/\.ts$/, ".mjs")));
-    process.exitCode = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" }).status ?? 1;
+    process.exitCode = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit", env: { ...process.env, TZ: "Asia/Kolkata" } }).status ?? 1;
 } finally {
     rmSync(folder, { recursive: true, force: true });
 }

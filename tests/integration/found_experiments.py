@@ -259,11 +259,11 @@ def grouped(c, rows, by, group, seed):
 
 def refused_groups(c):
     for query, why in [({}, "by: at least one"), ({"by": "duration"}, "is not what trials have in common"), ({"by": "validation.loss.min"}, "is not what"), ({"by": "x"}, "is no column"),
-                       ({"by": "tags", "metrics": "hp.lr"}, "is not a metric"), ({"by": ["hp.a"] * 6}, "by: at most 5"), ({"by": "tags", "filter": "["}, "filter")]:
+                       ({"by": "tags", "metrics": "hp.lr"}, "is not a metric"), ({"by": ["hp.a"] * 6}, "by: at most 5"), ({"by": "tags", "filter": "["}, "filter"), ({"by": "tags", "projectId": 99999}, "project 99999 not found")]:
         try:
             answer = c.api("GET", "/experiments-groups?" + urllib.parse.urlencode(query, doseq=True))
         except Exception as e:  # noqa: BLE001: whatever the client makes of an answer of 400
-            assert why in str(e) and "400" in str(e), (query, e)
+            assert why in str(e) and ("404" if "projectId" in query else "400") in str(e), (query, e)
         else:
             raise AssertionError((query, answer))
 

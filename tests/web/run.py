@@ -33,7 +33,7 @@ def journeys(master_args):
     with Cluster(slots=2, master_args=master_args) as c:
         c.login()
         env = {**os.environ, "DET_TEST_URL": f"http://127.0.0.1:{c.port}", "DET_TEST_TOKEN": c.token,
-               "DET_TEST_PASSWORD": open(c.path("admin.password")).read().strip(), "TMPDIR": c.path("tmp"), "HOME": c.path("tmp")}
+               "DET_TEST_PASSWORD": open(c.path("admin.password")).read().strip(), "TMPDIR": c.path("tmp"), "TZ": "Asia/Kolkata", "HOME": c.path("tmp")}
         return subprocess.run(["node", os.path.join(TOP, "web/test/journeys/run.mjs"), *sys.argv[1:]], env=env).returncode
 
 

@@ -3,6 +3,7 @@
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_search.h"
+#include "db_places.h"
 #include "expsearch.h"
 #include "shell.h"
 
@@ -61,6 +62,18 @@ static json_t *columns_of(struct http_req *req, const char *name, size_t max,
     return json_incref(all);
 }
 
+/* Of what has no experiment: the answer, where there is such a project. */
+static void on_project(void *arg, const struct db_result *r)
+{
+    struct api_call *c = arg;
+    if (api_failed(c->req, r))
+        return;
+    if (db_rows(r) == 0)
+        http_fail(c->req, DET_ENOENT, "project %lld not found", (long long)c->id);
+    else
+        http_reply(c->req, 200, "{\"groups\":[],\"total\":0,\"trials\":0}");
+}
+
 static void on_groups(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
@@ -74,6 +87,10 @@ static void on_groups(void *arg, const struct db_result *r)
     int64_t trials = db_rows(r) ? db_i64(r, 0, EXP_GROUP_TRIALS) : 0;
     if (trials > TRIALS_MAX) {
         http_fail(c->req, DET_EINVAL, "more than %d trials: narrow the filter down", TRIALS_MAX);
+        return;
+    }
+    if (trials == 0 && c->id) {
+        db_project_read(c->sh->db, c->id, on_project, c);
         return;
     }
     buf_add_str(&out, "{\"groups\":[");

@@ -1,4 +1,7 @@
-/* Many curves on uPlot: it has the axes, the cursor and the zoom by dragging; the lines are ours (draw.ts). */
+/*
+ * Many curves on uPlot: it has the axes, the cursor and the zoom by dragging; the lines are ours (draw.ts). With shift a drag
+ * moves what is seen along, as a wheel does sideways; keys do all of it too.
+ */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -9,7 +12,7 @@ import { ranges, xText, type Shape } from "./curves_picture";
 import { drawCurves, type Curve } from "./draw";
 import { areSame } from "./layers";
 import { nearest } from "./sample";
-import { scale, toPixel, type Scale } from "./scales";
+import { isRange, narrowed, panned, scale, toPixel, type Range, type Scale } from "./scales";
 import { ticks } from "./ticks";
 import { Tip } from "./tip";
 
@@ -23,6 +26,9 @@ export interface CurvesProps extends Shape {
 }
 
 const NEAR = 24; // CSS pixels from a point at which it counts as pointed at
+const STEP = 0.25, CLOSER = 2; // of a key: the share by which what is seen moves, and how much narrower it gets
+const REST_MS = 150; // after which a wheel has come to rest
+const KEYS_WORDS = "Arrow keys go from point to point and from curve to curve, Enter chooses the curve; plus, minus and 0 zoom, shift with an arrow moves what is seen.";
 
 class Plot {
     private readonly plot: uPlot;
@@ -38,6 +44,8 @@ class Plot {
         this.plot = new uPlot(this.options(), [[0, 1], [null, null]], box);
         this.front.canvas.className = "chart-front";
         this.plot.ctx.canvas.after(this.front.canvas);
+        this.plot.over.addEventListener("mousedown", (e) => this.drag(e), true);
+        this.plot.over.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
         this.plot.over.addEventListener("mousemove", (e) => this.point(e));
         this.plot.over.addEventListener("mouseleave", () => this.leave());
         this.plot.over.addEventListener("click", () => this.pick());
@@ -106,14 +114,101 @@ class Plot {
         this.props.onZoom([Number(a.toPrecision(6)), Number(b.toPrecision(6))]);
     }
 
+    /* What is seen at this moment of a movement; the address has it when that has come to its end. */
+    private seenAt(range: Range): void {
+        if (!isRange(range)) return;
+        this.props = { ...this.props, zoom: range };
+        this.range = ranges(this.props);
+        this.behindOf = [];
+        this.plot.setData([[0, 1], [null, null]]);
+    }
+
+    private width(): number {
+        return Math.max(1, this.plot.bbox.width / devicePixelRatio);
+    }
+
+    private drag(e: MouseEvent): void {
+        if (!e.shiftKey || e.button !== 0) return;
+        e.stopImmediatePropagation(); // it marks no part to zoom into
+        e.preventDefault();
+        const begun: Range = this.range.x, stop = new AbortController(), { signal } = stop;
+        this.isMoving = true;
+        addEventListener("mousemove", (m) => this.seenAt(panned(begun, (e.clientX - m.clientX) / this.width(), this.props.logX)), { signal });
+        addEventListener("mouseup", () => {
+            stop.abort();
+            this.rest();
+        }, { signal });
+    }
+
+    private isMoving = false;
+    private resting: ReturnType<typeof setTimeout> | undefined;
+
+    private rest(): void {
+        this.isMoving = false;
+        if (this.props.zoom) this.props.onZoom(this.props.zoom);
+    }
+
+    /* Sideways, of what is zoomed into; up and down is the page's. */
+    private wheel(e: WheelEvent): void {
+        const by = Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : e.shiftKey ? e.deltaY : 0;
+        if (!by || !this.props.zoom) return;
+        e.preventDefault();
+        this.isMoving = true;
+        this.seenAt(panned(this.range.x, by / this.width(), this.props.logX));
+        clearTimeout(this.resting);
+        this.resting = setTimeout(() => this.rest(), REST_MS);
+    }
+
+    private at = -1; // which point of `found` the keys are at
+
+    /* Tells of one point, by its curve and its place in it. */
+    private go(c: Curve | undefined, i: number): void {
+        if (!c?.points.x.length) return;
+        const [x, y] = this.scales(1), at = Math.min(c.points.x.length - 1, Math.max(0, i)), [px, py] = [c.points.x[at]!, c.points.y[at]!];
+        [this.found, this.at] = [c, at];
+        this.tell({ text: `${c.label} · ${xText(this.props.x, px, 0)} · ${number(py)}`, left: toPixel(x, px), top: toPixel(y, py) });
+        this.props.onHover(c.id);
+    }
+
+    /* Whether the key meant something here. */
+    key(e: KeyboardEvent): boolean {
+        if (e.ctrlKey || e.altKey || e.metaKey) return false;
+        const { curves, zoom, logX, onZoom, onPick } = this.props, now = this.found && curves.find((c) => c.id === this.found!.id), by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[e.key];
+        const zoomTo = (r: Range) => { if (isRange(r)) onZoom(r); };
+        if (by && e.shiftKey && e.key !== "ArrowUp" && e.key !== "ArrowDown") zoomTo(panned(zoom ?? this.range.x, by * STEP, logX));
+        else if (by && !now) this.go(curves[0], nearest(curves[0]?.points.x ?? [], this.range.x[0]));
+        else if (e.key === "ArrowLeft" || e.key === "ArrowRight") this.go(now!, Math.max(this.at, 0) + by!);
+        else if (by) this.step(now!, by);
+        else if (e.key === "+" || e.key === "=") zoomTo(narrowed(this.range.x, CLOSER, this.shareOfPoint(now), logX));
+        else if (e.key === "-" && zoom) zoomTo(narrowed(zoom, 1 / CLOSER, 0.5, logX));
+        else if (e.key === "0") onZoom(null);
+        else if (e.key === "Enter" && now) onPick?.(now.id);
+        else if (e.key === "Escape" && now) this.leave();
+        else return false;
+        return true;
+    }
+
+    /* To another curve, at the same place of the axis. */
+    private step(now: Curve, by: number): void {
+        const { curves } = this.props, next = curves[(curves.findIndex((c) => c.id === now.id) + by + curves.length) % curves.length];
+        this.go(next, nearest(next?.points.x ?? [], now.points.x[Math.max(0, this.at)] ?? this.range.x[0]));
+    }
+
+    private shareOfPoint(now: Curve | null | undefined): number {
+        const [x] = this.scales(1), s = now && this.at >= 0 ? (toPixel(x, now.points.x[this.at]!) - x.from) / (x.to - x.from) : NaN;
+        return s >= 0 && s <= 1 ? s : 0.5;
+    }
+
     private found: Curve | null = null;
 
     private point(e: MouseEvent): void {
+        if (this.isMoving) return;
         const [x, y] = this.scales(1);
         const b = this.plot.bbox, at = { x: e.offsetX + b.left / devicePixelRatio, y: e.offsetY + b.top / devicePixelRatio };
         const value = this.plot.posToVal(e.offsetX, "x");
         let best = NEAR, tip: { text: string; left: number; top: number } | null = null;
         this.found = null;
+        this.at = -1;
         for (const c of this.props.curves) {
             const i = nearest(c.points.x, value);
             if (i < 0) continue;
@@ -121,15 +216,16 @@ class Plot {
             const d = Math.hypot(px - at.x, py - at.y);
             if (!(d < best)) continue;
             best = d;
-            this.found = c;
+            [this.found, this.at] = [c, i];
             tip = { text: `${c.label} · ${xText(this.props.x, c.points.x[i]!, 0)} · ${number(c.points.y[i]!)}`, left: px, top: py };
         }
         this.tell(tip);
         this.props.onHover(this.found?.id ?? null);
     }
 
-    private leave(): void {
+    leave(): void {
         this.found = null;
+        this.at = -1;
         this.tell(null);
         this.props.onHover(null);
     }
@@ -139,7 +235,8 @@ class Plot {
     }
 
     show(props: CurvesProps): void {
-        this.props = props;
+        this.props = this.isMoving ? { ...props, zoom: this.props.zoom } : props;
+        props = this.props;
         const of = [props.zoom?.[0], props.zoom?.[1], ...this.behind().flatMap((c) => [c.points, c.raw, c.band, c.colour, c.layer, c.dash.join()])];
         if (areSame(of, this.behindOf)) return this.drawFront();
         this.behindOf = of;
@@ -148,6 +245,7 @@ class Plot {
     }
 
     end(): void {
+        clearTimeout(this.resting);
         this.watch.disconnect();
         this.plot.destroy();
     }
@@ -164,8 +262,10 @@ export function Curves(props: CurvesProps) {
         return () => mine.end();
     }, [props.x, props.logX, props.logY, props.height, dark]);
     useLayoutEffect(() => plot.current?.show(props));
-    return <div class="chart">
+    const onKeyDown = (e: KeyboardEvent) => { if (plot.current?.key(e)) e.preventDefault(); };
+    return <div class="chart" tabIndex={0} role="group" aria-label="The curves" aria-description={KEYS_WORDS} onKeyDown={onKeyDown} onBlur={() => plot.current?.leave()}>
         <div ref={box} class="chart-box" role="img" aria-label={props.summary} />
+        <span class="hidden" role="status">{tip?.text}</span>
         {tip && <Tip left={tip.left} top={tip.top} width={box.current?.clientWidth ?? 0} lines={[tip.text]} />}
     </div>;
 }

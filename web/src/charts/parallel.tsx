@@ -30,6 +30,8 @@ export interface ParallelShape {
 export interface ParallelProps extends ParallelShape {
     onHover: (id: number | null) => void;
     onBrush: (brushes: Brush[]) => void;
+    /* Its name was pressed. */
+    onAxis: (a: Axis) => void;
     summary: string;
 }
 
@@ -198,8 +200,8 @@ export function Parallel(props: ParallelProps) {
         if (d) props.onBrush(b ? brushed(brushes, b) : unbrushed(brushes, axes[d.axis]!.name));
     };
     return <div>
-        <div class="axis-names">{axes.map((a, i) => <span key={a.name} title={a.name}
-            style={{ left: `calc(${SIDE}px + ${axes.length < 2 ? 0.5 : i / (axes.length - 1)} * (100% - ${2 * SIDE}px))` }}>{a.name}</span>)}</div>
+        <div class="axis-names">{axes.map((a, i) => <button key={a.name} type="button" class="plain" title={`Mark a part of ${a.name}`} onClick={() => props.onAxis(a)}
+            style={{ left: `calc(${SIDE}px + ${axes.length < 2 ? 0.5 : i / (axes.length - 1)} * (100% - ${2 * SIDE}px))` }}>{shown(a.name)}</button>)}</div>
         <Canvas height={HEIGHT} label={props.summary} {...layers} behind={behind} onDown={onDown} onMove={onMove} onUp={onUp} onLeave={() => props.onHover(null)} />
     </div>;
 }

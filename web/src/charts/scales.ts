@@ -68,3 +68,27 @@ export function padded(kind: ScaleKind, lo: number, hi: number, part = FLAT): [n
     }
     return [lo - (hi - lo) * part, hi + (hi - lo) * part];
 }
+
+/* A part of an axis that is seen; it moves along it, and gets narrower or wider: on a log axis by shares of its logarithm. */
+export type Range = [number, number];
+
+const DIGITS = 6;
+const scaleOf = (r: Range, isLog: boolean): Scale => scale(isLog ? "log" : "linear", r[0], r[1], 0, 1);
+const rounded = (lo: number, hi: number): Range => [Number(lo.toPrecision(DIGITS)), Number(hi.toPrecision(DIGITS))];
+
+/* By a share of its width; 1: to what lies beside it. */
+export function panned(r: Range, share: number, isLog: boolean): Range {
+    const s = scaleOf(r, isLog);
+    return rounded(toValue(s, share), toValue(s, 1 + share));
+}
+
+/* `by` times as narrow around `at`, a share of it that stays where it is. */
+export function narrowed(r: Range, by: number, at: number, isLog: boolean): Range {
+    const s = scaleOf(r, isLog), lo = at - at / by;
+    return rounded(toValue(s, lo), toValue(s, lo + 1 / by));
+}
+
+/* Two ends that differ in six digits. */
+export function isRange([lo, hi]: Range): boolean {
+    return Number.isFinite(lo) && Number.isFinite(hi) && lo < hi;
+}

@@ -44,6 +44,17 @@ function place(p: ScatterShape, r: Row, [xs, ys]: [Scale, Scale]): [number, numb
     return [axisPixel(p.x, xs, r.values[p.x.name]), axisPixel(p.y, ys, r.values[p.y.name])];
 }
 
+interface Dot { row: Row; x: number; y: number }
+
+/* The dot after (1) or before (-1) one, across (0) or up and down (1); the first where there was none. null: there is no dot. */
+export function nextDot(p: Pick<ScatterShape, "x" | "y" | "rows">, both: [Scale, Scale], id: number | null, along: 0 | 1, by: -1 | 1): Dot | null {
+    const at = (row: Row): Dot => ({ row, x: axisPixel(p.x, both[0], row.values[p.x.name]), y: axisPixel(p.y, both[1], row.values[p.y.name]) });
+    const key = (d: Dot) => (along ? [d.y, d.x] : [d.x, d.y]) as [number, number];
+    const dots = p.rows.map(at).filter((d) => Number.isFinite(d.x) && Number.isFinite(d.y)).sort((a, b) => key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1] || a.row.id - b.row.id);
+    const now = dots.findIndex((d) => d.row.id === id);
+    return dots[now < 0 ? 0 : Math.min(dots.length - 1, Math.max(0, now + by))] ?? null;
+}
+
 /* Around what is chosen. */
 function ring(pen: Pen, x: number, y: number): void {
     pen.beginPath();
@@ -105,10 +116,21 @@ export function Scatter(p: ScatterProps) {
         const hit = onMove(x, y);
         if (hit) p.onPick(hit.row.id);
     };
+    /* From dot to dot across, or up; those that lie beside the picture are none. */
+    const onKey = (e: KeyboardEvent) => {
+        const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, -1], ArrowDown: [1, 1] }[e.key];
+        if (e.key === "Enter" && found) p.onPick(found.row.id);
+        if (!by || e.ctrlKey || e.altKey || e.metaKey) return e.key === "Enter" && found !== null;
+        const next = nextDot(p, scalesOf(p, width.current), found?.row.id ?? null, by[0] as 0 | 1, by[1] as -1 | 1);
+        setFound(next);
+        p.onHover(next?.row.id ?? null);
+        return true;
+    };
     const leave = () => { setFound(null); p.onHover(null); };
     const names = [...new Set([p.x.name, p.y.name, p.by.name])];
     return <div class="chart">
-        <Canvas height={HEIGHT} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} />
+        <Canvas height={HEIGHT} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} onKey={onKey} keys="Arrow keys go from dot to dot, Enter chooses one." />
+        <span class="hidden" role="status">{found && `trial ${found.row.id}`}</span>
         {found && <Tip left={found.x} top={found.y} width={width.current} lines={[`trial ${found.row.id}${names.map((n) => ` · ${n} ${value(found.row.values[n])}`).join("")}`]} />}
     </div>;
 }

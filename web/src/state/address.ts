@@ -30,13 +30,16 @@ export interface ExpView {
     sort: string[];
     /* Hyperparameters by which trials are taken together. */
     group: string[];
+    /* Axes of the parallel coordinates; none: the first ones. */
+    axes: string[];
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [],
+    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [],
 };
 
+export const AXES_MAX = 40;
 const SORTS_MOST = 5, GROUPS_MOST = 10;
 const NAME_MAX = 1000; // of a name in an address, and as many entries of a list at most
 
@@ -102,6 +105,7 @@ export function expView(query: string): ExpView {
         colour: nameOf(q.get("sc")),
         sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
         group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
+        axes: [...new Set(q.getAll("ax").map(nameOf).filter(Boolean))].slice(0, AXES_MAX),
     };
 }
 
@@ -122,6 +126,7 @@ export function expQuery(v: ExpView): string {
     if (v.colour) q.set("sc", v.colour);
     for (const key of v.sort) q.append("sort", key);
     for (const name of v.group) q.append("g", name);
+    for (const name of v.axes) q.append("ax", name);
     const text = q.toString();
     return text && "?" + text;
 }

@@ -55,6 +55,63 @@ async function groups(page, id, trials) {
     await pictures(page, "experiment-groups");
 }
 
+/* By keys alone: zoom, moving along, from point to point, a curve chosen, a part of an axis marked; with shift a drag moves what is seen. */
+async function byKeys(page, id, trials) {
+    await page.goto(`${url}/det/experiments/${id}`);
+    const curves = page.getByRole("region", { name: "Curves" }), plot = curves.getByRole("group", { name: "The curves" }), key = (k) => page.keyboard.press(k), of = (name) => new URL(page.url()).searchParams.get(name);
+    await curves.locator(".curve-summary", { hasText: `${trials.length} curves` }).waitFor();
+    await plot.focus();
+    await key("+");
+    await until(() => of("z"), "a zoom in the address");
+    const before = of("z").split("..").map(Number);
+    await key("Shift+ArrowRight");
+    await until(() => of("z") !== before.join(".."), "what is seen to move");
+    const moved = of("z").split("..").map(Number);
+    check(Math.abs(moved[0] - before[0] - (before[1] - before[0]) / 4) < 0.01 * (before[1] - before[0]), `${before} to ${moved}`);
+    const over = await plot.locator(".u-over").boundingBox();
+    await page.keyboard.down("Shift");
+    await page.mouse.move(over.x + over.width / 2, over.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width, over.y + 50, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await until(() => of("z") !== moved.join(".."), "what is seen to be dragged along");
+    const dragged = of("z").split("..").map(Number), wide = moved[1] - moved[0];
+    check(Math.abs(moved[0] - wide / 2 - dragged[0]) < 0.02 * wide && Math.abs(dragged[1] - dragged[0] - wide) < 0.01 * wide, `${moved} to ${dragged}`);
+    await page.mouse.move(5, 5);
+    await plot.focus();
+    await key("0");
+    await until(() => of("z") === null, "the whole range");
+    await key("ArrowRight");
+    await plot.getByRole("status").getByText(/^trial \d+ · /).waitFor({ state: "attached" });
+    await key("ArrowDown");
+    const told = /^trial (\d+) /.exec(await plot.getByRole("status").innerText())[1];
+    await key("Enter");
+    await until(() => of("t") === told, `trial ${told} to be chosen, not ${of("t")}`);
+    await pictures(page, "experiment-keys");
+    const space = page.getByRole("region", { name: "Hyperparameters" });
+    await space.getByRole("button", { name: "learning_rate" }).focus();
+    await key("Enter");
+    const dialog = page.getByRole("dialog", { name: "Mark a part of learning_rate" }), rates = trials.map((t) => t.hparams.learning_rate).sort((a, b) => a - b);
+    await dialog.getByLabel("From").fill(String(rates[0]));
+    await dialog.getByLabel("To").fill(String(rates[1]));
+    await pictures(page, "experiment-mark");
+    await dialog.getByRole("button", { name: "Mark", exact: true }).press("Enter");
+    await until(async () => await rows(page).count() === 2, "the two within");
+    await space.getByText(/^Axes: /).click();
+    await page.getByRole("group", { name: "Axes" }).getByLabel("learning_rate").uncheck();
+    await page.keyboard.press("Escape");
+    await until(() => new URL(page.url()).searchParams.getAll("ax").length > 0 && !new URL(page.url()).searchParams.getAll("ax").includes("learning_rate"), "the other axes in the address");
+    await space.getByRole("button", { name: "learning_rate", exact: true }).waitFor({ state: "detached" });
+    await page.goto(`${url}/det/experiments/${id}?tab=scatter`);
+    const dots = page.getByRole("region", { name: "Scatter" }).getByRole("img");
+    await dots.focus();
+    await key("ArrowRight");
+    await key("ArrowRight");
+    await key("Enter");
+    await until(() => trials.some((t) => String(t.id) === of("t")), "a dot to be chosen");
+}
+
 /* Curves by the records that were seen: as many points, further out by the batches' size. */
 async function byRecords(page, id, trials) {
     await page.goto(`${url}/det/experiments/${id}?x=records`);
@@ -121,6 +178,7 @@ export default async function ({ page, another }) {
     check(kinds.join() === events.map((e) => e.kind).join(), `the timeline shows ${kinds}`);
     await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
     await pictures(page, "trial");
+    await byKeys(page, id, trials);
     await groups(page, id, trials);
     await byRecords(page, id, trials);
     await inTheList(page, id);

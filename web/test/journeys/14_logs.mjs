@@ -1,4 +1,5 @@
 // A log of thousands of lines: its end, its beginning, search, a link to a line, ANSI colours; and nothing in a name or line does anything.
+import { readFileSync } from "node:fs";
 import { check, create, pictures, until, url, api } from "./harness.mjs";
 
 const EVIL = "<img src=x onerror=alert(1)>\u202e\u0007name";
@@ -31,6 +32,56 @@ async function jumps(page, trial) {
     await page.getByText("Nothing that late").waitFor();
 }
 
+const says = async (trial, log, more = {}) => api("POST", "/task/logs", { logs: [{ taskId: (await api("GET", `/trials/${trial}`)).trial.taskId, timestamp: new Date().toISOString(), log: `${log}\n`, ...more }] });
+
+/* What is said while the reader is at the end is there without being asked for, at the time of the reader's clock. */
+async function follows(page, trial) {
+    await page.goto(`${url}/det/trials/${trial}/logs`);
+    await page.getByRole("button", { name: "Following" }).waitFor();
+    await page.getByRole("log").getByText("line 2499").waitFor();
+    const at = new Date(Date.now() + 3_600_001);
+    await says(trial, "said while following", { timestamp: at.toISOString() });
+    const line = page.locator(".log-line", { hasText: "said while following" });
+    await line.waitFor();
+    await until(() => line.evaluate((l) => l.getBoundingClientRect().bottom <= l.closest("[role=log]").getBoundingClientRect().bottom + 2), "the new line to be in sight");
+    const time = await line.locator(".log-time").innerText(), there = new Date(at.getTime() + 5.5 * 3_600_000).toISOString(); // Calcutta's clock
+    check(time.slice(0, 19) === there.replace("T", " ").slice(0, 19), `${time} is not ${there}`);
+}
+
+/* By level and by rank: only what has them, and the address says so. */
+async function filters(page, trial) {
+    await says(trial, "rank three failed", { level: "LOG_LEVEL_ERROR", rankId: 3 });
+    await says(trial, "rank five is well", { level: "LOG_LEVEL_WARNING", rankId: 5 });
+    await page.goto(`${url}/det/trials/${trial}/logs`);
+    const lines = page.locator(".log-line"), one = (text) => until(async () => (await lines.count()) === 1 && (await lines.innerText()).includes(text), `the one line: ${text}`);
+    await page.getByLabel("error", { exact: true }).check();
+    await one("rank three failed");
+    check(new URL(page.url()).searchParams.get("level") === "ERROR", page.url());
+    await page.getByLabel("error", { exact: true }).uncheck();
+    await page.getByText(/^Ranks: /).click();
+    await page.getByRole("group", { name: "Ranks" }).getByLabel("5").check();
+    await page.keyboard.press("Escape");
+    await one("rank five is well");
+    await pictures(page, "logs-rank");
+    await page.goto(`${url}/det/experiments/1/trials/${trial}/logs?level=LOG_LEVEL_ERROR&rankId=3`); // as links of old have them
+    await one("rank three failed");
+}
+
+/* From a line at the beginning down to the end, all of it in between; and all of it as a file. */
+async function reads(page, trial, first) {
+    await page.goto(`${url}/det/trials/${trial}/logs#l=${first}`);
+    const log = page.getByRole("log");
+    await log.getByText("line 0000").waitFor();
+    check(await log.getByText("line 2499").count() === 0, "more is read than is in sight");
+    await until(async () => {
+        await log.evaluate((b) => { b.scrollTop = b.scrollHeight; });
+        return await log.getByText("line 2499").count() > 0;
+    }, "the end");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+    const all = readFileSync(await file.path(), "utf8").split("\n").filter((l) => /line \d{4} <script>/.test(l));
+    check(all.length === 2500 && all.every((l, i) => l.includes(`line ${String(i).padStart(4, "0")} `)), `${all.length} lines in the file`);
+}
+
 export default async function ({ page }) {
     const id = await create({ name: EVIL, description: EVIL, entrypoint: ["sh", "-c", SCRIPT], max_restarts: 0, hyperparameters: {},
         searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
@@ -49,6 +100,7 @@ export default async function ({ page }) {
         return await page.getByText("The log begins here.").count() > 0;
     }, "the beginning");
     await log.getByText("line 0000").waitFor();
+    const first = await lines.filter({ hasText: "line 0000" }).getAttribute("data-line");
     await page.getByLabel("Search").fill("line 17[0-9][0-9]");
     await page.getByLabel("regular expression").check();
     await until(async () => (await lines.count()) === 100, "the hundred lines that fit");
@@ -68,5 +120,8 @@ export default async function ({ page }) {
     await until(async () => (await lines.count()) === 1 && (await lines.innerText()).includes("to the other output"), "the one line of the other output");
     check(new URL(page.url()).searchParams.get("out") === "stderr", page.url());
     await pictures(page, "logs-output");
+    await follows(page, trial);
+    await filters(page, trial);
+    await reads(page, trial, first);
     await api("POST", `/experiments/${id}/kill`, {});
 }

@@ -67,7 +67,7 @@ function hears(page) {
 
 /* A page in a context of its own; `said` is what went wrong on it, by its console and the answers it got. */
 async function opened(browser, theme) {
-    const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1400, height: 1000 } });
+    const context = await browser.newContext({ colorScheme: theme, viewport: { width: 1400, height: 1000 }, timezoneId: process.env.TZ ?? "Asia/Kolkata" });
     const page = await context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
     hears(page);

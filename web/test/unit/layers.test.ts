@@ -5,7 +5,8 @@ import { brief, gridOf, heatLayers, leastOf } from "../../src/charts/heatmap";
 import { Painter, type Layers } from "../../src/charts/layers";
 import { parallelLayers, type Row } from "../../src/charts/parallel";
 import type { Pen } from "../../src/charts/pen";
-import { scatterLayers } from "../../src/charts/scatter";
+import { nextDot, scatterLayers } from "../../src/charts/scatter";
+import { axisScale } from "../../src/charts/axes";
 import { leftOf } from "../../src/charts/tip";
 
 Object.assign(globalThis, { document: { documentElement: {} }, getComputedStyle: () => ({ getPropertyValue: () => "#123456" }) });
@@ -63,4 +64,12 @@ test("a map has room for a finger in each cell; words beside a point stay within
     assert.deepEqual([200, 60, 30].map((px) => brief("0.004 … 0.0057", px)), ["0.004 … 0.0057", "0.004 …", "0.0…"]);
     assert.deepEqual([brief("relu", 70), brief("a long name", 40)], ["relu", "a lo…"]);
     assert.deepEqual([leftOf(0, 300), leftOf(150, 300), leftOf(310, 300), leftOf(-5, 300), leftOf(5, 0)], [0, 50, 100, 0, 50]);
+});
+
+test("keys go from dot to dot, across or up, and stay at the last", () => {
+    const rows: Row[] = [{ id: 1, values: { a: 3, b: 1 } }, { id: 2, values: { a: 1, b: 2 } }, { id: 3, values: { a: 2, b: null } }, { id: 4, values: { a: 2, b: 0 } }];
+    const x = axis("a", rows.map((r) => r.values["a"])), y = axis("b", rows.map((r) => r.values["b"])), p = { x, y, rows };
+    const go = (id: number | null, along: 0 | 1, by: -1 | 1) => nextDot(p, [axisScale(x, 0, 100), axisScale(y, 100, 0)], id, along, by)?.row.id;
+    assert.deepEqual([go(null, 0, 1), go(2, 0, 1), go(4, 0, 1), go(1, 0, 1), go(2, 0, -1), go(4, 1, -1), go(2, 1, 1)], [2, 4, 1, 1, 2, 1, 1]);
+    assert.equal(nextDot({ ...p, rows: [] }, [axisScale(x, 0, 100), axisScale(y, 100, 0)], null, 0, 1), null);
 });

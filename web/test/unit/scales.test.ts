@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extent, padded, scale, share, toPixel, toValue } from "../../src/charts/scales";
+import { extent, isRange, narrowed, padded, panned, scale, share, toPixel, toValue } from "../../src/charts/scales";
 import { niceStep, ticks } from "../../src/charts/ticks";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${a} is not ${b}`);
@@ -56,4 +56,10 @@ test("times are marked where a clock shows them, in the reader's zone", () => {
     assert.ok(hours.length >= 3 && hours.length <= 7);
     const days = ticks(scale("time", t0, t0 + 4 * 86400e3, 0, 1), 4, 90); // 1:30 before Greenwich
     assert.deepEqual(days.slice(0, 2), [Date.UTC(2026, 10, 25, 22, 30) + 86400e3, Date.UTC(2026, 10, 25, 22, 30) + 2 * 86400e3]);
+});
+
+test("what is seen of an axis moves along it and gets narrower; of a log axis by its logarithm", () => {
+    assert.deepEqual([panned([10, 20], 0.25, false), panned([10, 20], -1, false), panned([1, 100], 0.5, true)], [[12.5, 22.5], [0, 10], [10, 1000]]);
+    assert.deepEqual([narrowed([0, 8], 2, 0.5, false), narrowed([0, 8], 2, 0, false), narrowed([2, 6], 0.5, 0.5, false), narrowed([1, 10_000], 2, 0.5, true)], [[2, 6], [0, 4], [0, 8], [10, 1000]]);
+    assert.deepEqual([isRange([1, 2]), isRange([2, 2]), isRange([NaN, 1]), isRange(narrowed([5, 5.000001], 4, 0.5, false))], [true, false, false, false]);
 });

@@ -1,5 +1,5 @@
 /* The two pictures of a search: the curves of its trials, and its hyperparameters side by side; each follows the other. */
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Axis } from "../../charts/axes";
 import { varying } from "../../charts/axes";
 import { unbrushed, within } from "../../charts/brush";
@@ -11,8 +11,9 @@ import { Parallel, parallelPicture, type ParallelShape, type Row } from "../../c
 import { PictureButtons } from "../../charts/picture";
 import type { Points } from "../../charts/sample";
 import { smooth } from "../../charts/smooth";
-import { X_AXES, type XAxis } from "../../state/address";
+import { AXES_MAX, X_AXES, type XAxis } from "../../state/address";
 import { useLive } from "../../state/live";
+import { Choices } from "../../ui/choices";
 import { isDark } from "../../ui/dark";
 import { count, number } from "../../ui/format";
 import { shown } from "../../ui/name";
@@ -21,6 +22,7 @@ import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
 import { askSeries, axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
 import { Problem } from "../problem";
+import { MarkDialog } from "./mark";
 import { WholeCsv } from "./whole";
 
 const CURVES_MS = 1000, AXES_MOST = 12;
@@ -114,13 +116,17 @@ export function toggled(ids: number[], id: number): number[] {
 
 function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & ReturnType<typeof useSpace>) {
     const { view, set, exp } = seen;
-    const some = [...axes.slice(0, -1).slice(0, AXES_MOST), axes[axes.length - 1]!];
+    const wanted = view.axes.filter((n) => names.includes(n)), seenNames = new Set(wanted.length ? wanted : names.slice(0, AXES_MOST)), [marking, setMarking] = useState<Axis | null>(null);
+    const some = [...axes.slice(0, -1).filter((a) => seenNames.has(a.name)), axes[axes.length - 1]!];
     const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${some.map((a) => a.name).join(", ")}`;
     const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover.value };
     return <section class="panel" aria-label="Hyperparameters">
-        <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it</span></header>
+        <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it, or press its name</span>
+            {names.length > 1 && <Choices name="Axes" summary={`${seenNames.size} of ${names.length}`} ticked={[...seenNames]} set={(ticked) => set({ axes: names.filter((n) => ticked.includes(n)).slice(0, AXES_MAX) })}
+                of={names.map((n) => ({ value: n, text: n }))} note={<p class="soft">With none the first {AXES_MOST} are shown.</p>} />}</header>
         <Parallel {...chart}
-            onHover={seen.setHover} onBrush={(brush) => set({ brush })} summary={words} />
+            onHover={seen.setHover} onBrush={(brush) => set({ brush })} onAxis={setMarking} summary={words} />
+        {marking && <MarkDialog key={marking.name} axis={marking} brushes={view.brush} set={(brush) => set({ brush })} close={() => setMarking(null)} />}
         <footer class="row soft">
             {view.brush.map((b) => {
                 const a = axes.find((x) => x.name === b.name);
@@ -129,7 +135,7 @@ function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & Ret
                     <button type="button" class="plain" aria-label={`Take the mark of ${b.name} away`} onClick={() => set({ brush: unbrushed(view.brush, b.name) })}>×</button></span>;
             })}
             {view.brush.length > 0 && <span>{inside.size} of {count(rows.length, "trial")} within</span>}
-            {names.length > AXES_MOST && <span>{names.length - AXES_MOST} more hyperparameters vary</span>}
+            {names.length > seenNames.size && <span>{count(names.length - seenNames.size, "more hyperparameter varies", "more hyperparameters vary")}</span>}
             {!names.length && <span>No hyperparameter varies between the trials.</span>}
             <span class="row push"><PictureButtons name={`experiment_${exp.id}_hyperparameters`}
                 of={() => parallelPicture(chart, `${shown(exp.name)} #${exp.id}: ${count(rows.length, "trial")}`)} /></span>

@@ -3,8 +3,10 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may } from "../../state/may";
+import { isWhole, type Part } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { Grid } from "../../ui/grid";
 import { Notes } from "../../ui/markdown_notes";
 import { OnlyLook, OWNER } from "../../ui/look";
@@ -22,9 +24,9 @@ async function drop(m: Model, v: Version, again: () => void): Promise<void> {
     again();
 }
 
-function Versions({ m, versions, again }: { m: Model; versions: Version[]; again: () => void }) {
-    return <section class="panel stacked" aria-label="Versions"><h2>Versions</h2>
-        <Grid name="Versions" rows={versions} keyOf={(v) => v.version} none="No version yet: a checkpoint's Register… makes one." columns={[
+function Versions({ m, versions, again }: { m: Model; versions: Part<Version>; again: () => void }) {
+    return <section class="panel stacked" aria-label="Versions"><h2>Versions</h2><Cut part={versions} one="version" />
+        <Grid name="Versions" rows={versions.rows} keyOf={(v) => v.version} none="No version yet: a checkpoint's Register… makes one." columns={[
             { head: "version", cell: (v) => <a href={`${modelAddress(m.name)}/versions/${v.version}`}>{v.version}{v.name && <> <Name text={v.name} /></>}</a> },
             { head: "comment", cell: (v) => v.comment && <Name text={v.comment} /> },
             { head: "from", cell: (v) => v.checkpoint.training.trialId && <a href={`/det/trials/${v.checkpoint.training.trialId}`}>trial {v.checkpoint.training.trialId}</a> },
@@ -34,7 +36,7 @@ function Versions({ m, versions, again }: { m: Model; versions: Version[]; again
         ]} /></section>;
 }
 
-function Loaded({ m, versions, again }: { m: Model; versions: Version[]; again: () => void }) {
+function Loaded({ m, versions, again }: { m: Model; versions: Part<Version>; again: () => void }) {
     const [isEditing, setEditing] = useState(false), path = { modelName: m.name }, isMine = may("edit", ofModel(m));
     return <>
         <div class="head"><h1><Name text={m.name} /></h1>{m.archived && <span class="chip">archived</span>}
@@ -52,7 +54,7 @@ function Loaded({ m, versions, again }: { m: Model; versions: Version[]; again: 
 }
 
 export function ModelPage({ name = "" }: Record<string, string>) {
-    const live = useLive(`model ${name}`, "", (signal) => askVersions(name, signal), () => LIVE_MS);
+    const live = useLive(`model ${name}`, String(isWhole()), (signal) => askVersions(name, isWhole(), signal), () => LIVE_MS);
     if (live.data) return <Loaded key={live.data.model.id} m={live.data.model} versions={live.data.versions} again={live.again} />;
     return <><h1>Model <Name text={name} /></h1>{live.error ? <Problem error={live.error} what="The model" /> : <p class="soft">Asking…</p>}</>;
 }

@@ -3,16 +3,18 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may, maySomewhere } from "../../state/may";
+import { isWhole } from "../../state/part";
 import { query, setQuery } from "../../state/router";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Cut } from "../../ui/cut";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { ago, full } from "../../ui/time";
 import { Problem } from "../problem";
-import { askModels, LIVE_MS, modelAddress, MOST, ofModel, type Model } from "./data";
+import { askModels, LIVE_MS, modelAddress, ofModel, type Model } from "./data";
 import { NewModel } from "./edit";
 
 export async function setArchived(m: Model, again: () => void): Promise<void> {
@@ -30,14 +32,15 @@ async function remove(m: Model, again: () => void): Promise<void> {
 
 export function ModelsPage() {
     const search = query.value.get("search") ?? "", archived = query.value.get("archived") === "too", [isMaking, setMaking] = useState(false);
-    const live = useLive("models", `${search} ${archived}`, (signal) => askModels(search, archived, signal), () => LIVE_MS), models = live.data ?? [];
+    const live = useLive("models", `${search} ${archived} ${isWhole()}`, (signal) => askModels(search, archived, isWhole(), signal), () => LIVE_MS), models = live.data?.rows ?? [];
     return <>
         <div class="head"><h1>Models</h1>
             <label class="quiet">Search <input type="search" value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} /></label>
             <label class="quiet"><input type="checkbox" checked={archived} onChange={(e) => setQuery({ archived: e.currentTarget.checked ? "too" : null })} /> archived ones, too</label>
-            <span class="soft">{models.length === MOST ? `the ${MOST} changed last` : count(models.length, "model")}</span>
+            <span class="soft">{count(live.data?.total ?? 0, "model")}</span>
             <span class="row push">{maySomewhere("create") && <button type="button" title="det model create NAME" onClick={() => setMaking(true)}>New model…</button>}</span></div>
         <Problem error={live.error} what="The models" />
+        <Cut part={live.data} one="model" />
         {live.data && <Grid name="Models" rows={models} keyOf={(m) => m.id} none={search ? "No model fits." : "There is no model yet: a checkpoint's Register… makes its first version."} columns={[
             { head: "model", cell: (m) => <a href={modelAddress(m.name)}><Name text={m.name} /></a> },
             { head: "description", cell: (m) => m.description && <Name text={m.description} /> },

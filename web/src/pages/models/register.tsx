@@ -8,7 +8,7 @@ import { toast } from "../../ui/toasts";
 import { askModels } from "./data";
 
 export function RegisterDialog({ uuid, close }: { uuid: string; close: () => void }) {
-    const models = useLive("models to choose", "", (signal) => askModels("", false, signal), () => null).data ?? [];
+    const models = useLive("models to choose", "", (signal) => askModels("", false, true, signal), () => null).data?.rows ?? [];
     const [model, setModel] = useState(""), [fresh, setFresh] = useState(""), [comment, setComment] = useState("");
     const made = useRef(""); // a second try need not make it again
     const save = async () => {

@@ -14,7 +14,7 @@ import { ADMINISTRATOR, OnlyLook } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { word } from "../../ui/shell";
 import { Problem } from "../problem";
-import { askGroups, askUsers, calledBy, LIVE_MS, type Group } from "./people_data";
+import { askGroups, askUsers, calledBy, forgetGroups, LIVE_MS, type Group } from "./people_data";
 
 /* What makes the group of before the one that was chosen. */
 export function membersChange(was: readonly number[], is: readonly number[]): { addUsers: number[]; removeUsers: number[] } {
@@ -27,6 +27,7 @@ function GroupDialog({ group, close, again }: { group: Group | null; close: () =
     const save = async () => {
         if (!group) await call("POST /api/v1/groups", { body: { name, addUsers: is } });
         else await call("PUT /api/v1/groups/{groupId}", { path: { groupId: group.groupId }, body: { groupId: group.groupId, ...(name !== group.name ? { name } : {}), ...membersChange(was, is) } });
+        forgetGroups();
         again();
     };
     return <FormDialog title={group ? `Edit group ${shown(group.name)}` : "New group"} button={group ? "Save" : "Create"} save={save} close={close}>
@@ -39,6 +40,7 @@ function GroupDialog({ group, close, again }: { group: Group | null; close: () =
 async function remove(g: Group, again: () => void): Promise<void> {
     if (!await confirm(`Delete the group ${shown(g.name)}? Its roles go with it.`, "Delete", `det user-group delete ${word(g.name)}`)) return;
     await attempt("Not deleted", () => call("DELETE /api/v1/groups/{groupId}", { path: { groupId: g.groupId } }));
+    forgetGroups();
     again();
 }
 

@@ -15,14 +15,39 @@ export async function askUsers(isWhole: boolean, signal: AbortSignal): Promise<P
     return partOf(r.users ?? [], r.pagination);
 }
 
+/* Who is in a group takes a request each: it is asked again where the list shows that it changed, and now and then. */
+export class Known<T> {
+    private readonly all = new Map<string, { at: number; got: T }>();
+
+    constructor(private readonly ageMs: number, private readonly now: () => number = Date.now) {}
+
+    async of(row: object, ask: () => Promise<T>): Promise<T> {
+        const key = JSON.stringify(row), had = this.all.get(key);
+        if (had && this.now() - had.at < this.ageMs) return had.got;
+        const got = await ask();
+        this.all.set(key, { at: this.now(), got });
+        return got;
+    }
+
+    forget(): void {
+        this.all.clear();
+    }
+}
+
+const MEMBERS_MS = 60_000;
+const known = new Known<Group>(MEMBERS_MS);
+
 /* Each group with who is in it. */
 export async function askGroups(isWhole: boolean, signal: AbortSignal): Promise<Part<Group>> {
     const { rows, total } = await askPages(isWhole, async (body) => {
         const { groups, pagination } = await call("POST /api/v1/groups/search", { body, signal });
-        return partOf(groups.map(({ group }) => group.groupId), pagination);
+        return partOf(groups.map(({ group, numMembers }) => ({ groupId: group.groupId, name: group.name, numMembers })), pagination);
     });
-    return { rows: await Promise.all(rows.map(async (groupId) => (await call("GET /api/v1/groups/{groupId}", { path: { groupId }, signal })).group)), total };
+    return { rows: await Promise.all(rows.map((row) => known.of(row, async () => (await call("GET /api/v1/groups/{groupId}", { path: { groupId: row.groupId }, signal })).group))), total };
 }
+
+/* After one was changed here. */
+export const forgetGroups = (): void => known.forget();
 
 /* Who has which role where. workspace null: in the whole cluster. */
 export interface Grant { role: Role; who: string; userId: number; groupId: number; workspace: number | null; where: string }

@@ -17,7 +17,7 @@ import { LogFilters } from "./log_filters";
 
 const PAGE = 500, MOST = 3000;
 const EDGE = 300; // CSS pixels from an end at which more is read
-const SAVE_MOST = 1_000_000; // lines of a download; the whole of a larger log is the command's
+const SAVE_PAGE = 50_000; // lines of a download that are in memory at once; what is behind them is a file of the browser's
 const BACK_MS = 1000;
 
 type Sent = Messages["TrialLogsResponse"];
@@ -162,10 +162,33 @@ function useReader(id: string, view: LogView): Reader | null {
     return reader.current;
 }
 
-async function download(id: string, view: LogView): Promise<void> {
-    const lines = await read(id, { ...filterOf(view), limit: SAVE_MOST }, new AbortController().signal);
-    if (lines.length === SAVE_MOST) toast(`Only the first ${count(SAVE_MOST, "line")}: all are had by det trial logs ${id}`, true);
-    saveAs(`trial_${id}.log`, lines.map((l) => asText(l, plain)).join(""), "text/plain");
+/* All lines that fit, a part after the other: each is handed to the browser, which keeps what is large on its disk. */
+export async function wholeLog(page: (beyondId: number) => Promise<Line[]>, most: number, told: (lines: number) => void): Promise<Blob> {
+    const parts: Blob[] = [];
+    for (let lines = 0, beyond = 0;;) {
+        const some = await page(beyond);
+        parts.push(new Blob([some.map((l) => asText(l, plain)).join("")]));
+        told(lines += some.length);
+        if (some.length < most) return new Blob(parts, { type: "text/plain;charset=utf-8" });
+        beyond = some.at(-1)!.id;
+    }
+}
+
+function Download({ id, view }: { id: string; view: LogView }) {
+    const [done, setDone] = useState<number | null>(null), stop = useRef<AbortController | null>(null);
+    useEffect(() => () => stop.current?.abort(), [id]);
+    const save = async () => {
+        const mine = stop.current = new AbortController(), filter = filterOf(view);
+        setDone(0);
+        try {
+            saveAs(`trial_${id}.log`, await wholeLog((beyondId) => read(id, { ...filter, limit: SAVE_PAGE, beyondId }, mine.signal), SAVE_PAGE, setDone));
+        } catch (e) {
+            if (!mine.signal.aborted) toast(`Not downloaded: ${(e as Error).message}`, true);
+        }
+        setDone(null);
+    };
+    if (done !== null) return <button type="button" onClick={() => stop.current?.abort()}>Stop: {done.toLocaleString("en")} lines…</button>;
+    return <button type="button" title={`All lines that fit; det trial logs ${id}`} onClick={() => void save()}>Download</button>;
 }
 
 /* The first line at that time or after it; 0: there is none. Lines are asked for by the time that they are after. */
@@ -212,7 +235,7 @@ export function LogsPage({ id = "" }: Record<string, string>) {
         <div class="head"><h1>Log of <a href={`/det/trials/${id}`}>trial {id}</a></h1>
             <span class="row push">
                 <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
-                <button type="button" title={`det trial logs ${id}`} onClick={() => void download(id, view).catch((e: Error) => toast(e.message, true))}>Download</button></span></div>
+                <Download id={id} view={view} /></span></div>
         <LogFilters id={id} view={view} set={set} jump={(time) => void jump(time).catch((e: Error) => toast(e.message, true))} />
         {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.</p>}
         <LogLines box={box} lines={win.lines} marked={marked} begin={begin} onScroll={onScroll}
