@@ -18,12 +18,15 @@ export interface ChoicesProps<T> {
     onOpen?: () => void;
 }
 
-export function Choices<T extends string | number>({ name, summary, of, ticked, set, note, onOpen }: ChoicesProps<T>) {
+export interface OpensProps { summary: string; title?: string; onOpen?: () => void; children: ComponentChildren }
+
+/* A button that opens what is in it, and closes as above. What was taken away by the press itself was in it. */
+export function Opens({ summary, title, onOpen, children }: OpensProps) {
     const ref = useRef<HTMLDetailsElement>(null);
     useEffect(() => {
         const close = (e: Event) => {
             const d = ref.current;
-            if (d?.open && !(e.target instanceof Node && d.contains(e.target))) d.open = false;
+            if (d?.open && !(e.target instanceof Node && (d.contains(e.target) || !e.target.isConnected))) d.open = false;
         };
         for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, close);
         return () => { for (const kind of ["pointerdown", "focusin"]) document.removeEventListener(kind, close); };
@@ -33,14 +36,20 @@ export function Choices<T extends string | number>({ name, summary, of, ticked, 
         ref.current.open = false;
         ref.current.querySelector("summary")!.focus();
     };
-    const toggle = (value: T) => set(ticked.includes(value) ? ticked.filter((t) => t !== value) : [...ticked, value]);
     return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => { if (e.currentTarget.open) onOpen?.(); }}>
-        <summary>{name}: {shown(summary)}</summary>
+        <summary title={title}>{summary}</summary>
+        {children}
+    </details>;
+}
+
+export function Choices<T extends string | number>({ name, summary, of, ticked, set, note, onOpen }: ChoicesProps<T>) {
+    const toggle = (value: T) => set(ticked.includes(value) ? ticked.filter((t) => t !== value) : [...ticked, value]);
+    return <Opens summary={`${name}: ${shown(summary)}`} {...(onOpen ? { onOpen } : {})}>
         <fieldset class="pick-list"><legend class="hidden">{name}</legend>
             {of.map((c) => <label key={c.value}><input type="checkbox" checked={c.isFixed || ticked.includes(c.value)} disabled={c.isFixed}
                 onChange={() => toggle(c.value)} /> <bdi>{shown(c.text)}</bdi></label>)}
             {!of.length && <p class="soft">There is none.</p>}
             {note}
         </fieldset>
-    </details>;
+    </Opens>;
 }

@@ -97,7 +97,7 @@ async function byKeys(page, id, trials) {
     await dialog.getByLabel("To").fill(String(rates[1]));
     await pictures(page, "experiment-mark");
     await dialog.getByRole("button", { name: "Mark", exact: true }).press("Enter");
-    await until(async () => await rows(page).count() === 2, "the two within");
+    await until(async () => await page.getByRole("table", { name: "Trials" }).locator("tbody tr").count() === 2, "the two within");
     await space.getByText(/^Axes: /).click();
     await page.getByRole("group", { name: "Axes" }).getByLabel("learning_rate").uncheck();
     await page.keyboard.press("Escape");

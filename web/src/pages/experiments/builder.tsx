@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fieldsOf, isAboutEmptiness, isGroup, kindOf, operatorsOf, operatorWord, SEARCHED, treeText, wordsOf, type Field, type Group, type Kind, type Node, type Operator } from "../../state/filter_tree";
 import { COLUMNS } from "../../state/list_address";
+import { Opens } from "../../ui/choices";
 import { count } from "../../ui/format";
 import { shown } from "../../ui/name";
 import "./builder.css";
@@ -110,26 +111,12 @@ function useDraft(tree: Group | null, set: (tree: Group | null) => void): [Group
 /* A button that says what holds, and opens the tree. */
 export function Builder({ tree: held, names, set: keep }: { tree: Group | null; names: Columns; set: (tree: Group | null) => void }) {
     const [tree, set] = useDraft(held, keep);
-    const ref = useRef<HTMLDetailsElement>(null), n = fieldsOf(tree).length;
-    useEffect(() => {
-        const close = (e: Event) => {
-            const d = ref.current;
-            if (d?.open && !(e.target instanceof Element && (d.contains(e.target) || !e.target.isConnected))) d.open = false;
-        };
-        for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, close);
-        return () => { for (const kind of ["pointerdown", "focusin"]) document.removeEventListener(kind, close); };
-    }, []);
-    const onKeyDown = (e: KeyboardEvent) => {
-        if (e.key !== "Escape" || !ref.current?.open) return;
-        ref.current.open = false;
-        ref.current.querySelector("summary")!.focus();
-    };
-    return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => { if (e.currentTarget.open) names.onOpen(); }}>
-        <summary title={tree ? shown(wordsOf(tree)) : undefined}>Conditions: {n ? n : "none"}</summary>
+    const n = fieldsOf(tree).length;
+    return <Opens summary={`Conditions: ${n || "none"}`} {...(tree ? { title: shown(wordsOf(tree)) } : {})} onOpen={names.onOpen}>
         <div class="pick-list filter-tree">
             <Part g={tree ?? { how: "and", children: [] }} depth={0} names={names} set={(g) => set(g.children.length ? g : null)} drop={null} />
             {isTooLong(treeText(tree)) && <p class="error" role="alert">These are too many or too long for an address: what is shown is still by those before the last change.</p>}
             {tree && <p class="soft">{count(n, "condition")}: <bdi>{shown(wordsOf(tree))}</bdi></p>}
         </div>
-    </details>;
+    </Opens>;
 }
