@@ -16,7 +16,7 @@ import { sorted } from "../../ui/sort";
 import { SortHead } from "../../ui/sort_head";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/time";
-import { CheckpointTable } from "../trial/checkpoints";
+import { CheckpointTable, COLLECTED_MS } from "../trial/checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./charts";
 import { searchOf, type Experiment, type Trial } from "./data";
@@ -117,7 +117,7 @@ function ImportanceTab({ seen }: { seen: Seen }) {
 function CheckpointsTab({ seen }: { seen: Seen }) {
     const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
     const live = useLive(`exp checkpoints ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/experiments/{id}/checkpoints",
-        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? COLLECTED_MS : 3000));
     return <CheckpointTable live={live} withTrial best={seen.best?.uuid ?? null} of={ofExperiment(seen.exp)} />;
 }
 

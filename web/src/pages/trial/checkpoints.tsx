@@ -11,6 +11,8 @@ import { Problem } from "../problem";
 import { CheckpointActions } from "./checkpoint_actions";
 
 type Checkpoint = Messages["checkpoint.v1.Checkpoint"];
+/* What is not kept goes after the end of its experiment. */
+export const COLLECTED_MS = 10_000;
 
 export function sizeOf(c: Checkpoint): number {
     return Object.values(c.resources).reduce((sum: number, n) => sum + Number(n), 0);

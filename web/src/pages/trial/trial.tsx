@@ -20,7 +20,7 @@ import "../../ui/parts.css";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration, full } from "../../ui/time";
 import { toast } from "../../ui/toasts";
-import { CheckpointTable } from "./checkpoints";
+import { CheckpointTable, COLLECTED_MS } from "./checkpoints";
 import { askMetrics, askSeries, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
@@ -122,7 +122,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
         (await call("GET /api/v1/experiments/{experimentId}", { path: { experimentId: trial.experimentId }, signal })).experiment, () => null);
     const of = exp.data ? ofExperiment(exp.data) : {};
     const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
-        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? null : 3000));
+        { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? COLLECTED_MS : 3000));
     useAt();
     return <>
         <div class="head">
