@@ -218,7 +218,12 @@ void client_xfer_finish(struct client_xfer *x)
 static int curl_failure(const struct client_xfer *x, CURLcode code, struct det_err *err)
 {
     const char *text = x->curl_text[0] ? x->curl_text : curl_easy_strerror(code);
+    long error = 0;
     switch ((int)code) { /* curl has a hundred */
+    case CURLE_COULDNT_CONNECT:
+        curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &error);
+        return error ? det_fail_errno(err, DET_EUNAVAIL, (int)error, "%s", text)
+                     : det_fail(err, DET_EUNAVAIL, "%s", text);
     case CURLE_OPERATION_TIMEDOUT:
         return det_fail(err, DET_ETIMEOUT, "%s", text);
     case CURLE_PEER_FAILED_VERIFICATION:

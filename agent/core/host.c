@@ -55,6 +55,7 @@ static void task_free(struct host_task *t)
     free(t->container);
     exit_finish(&t->exit);
     free((char *)t->silent.phase);
+    free((char *)t->unreached.text);
     free(t->slots);
     json_decref(t->held);
     for (size_t i = 0; i < t->marks.n; i++)
@@ -452,6 +453,28 @@ void host_on_silent(struct host *h, const char *alloc, const struct link_silent 
     t->silent = s ? *s : none;
     t->silent.phase = s ? det_strdup(s->phase) : NULL;
     t->has_silence_news = true;
+}
+
+enum { UNREACHED_TELL = 3 };
+
+bool host_on_unreached(struct host *h, const char *alloc, const struct link_unreached *u)
+{
+    struct host_task *t = find(h, alloc);
+    if (!t || host_has_ended(t))
+        return false;
+    if (!u || !h->is_greeted) {
+        host_reached(t);
+        return false;
+    }
+    if (t->unreached_heard > 0 && t->unreached_ms == u->for_ms)
+        return false; /* it tells something else */
+    t->unreached_ms = u->for_ms;
+    if (++t->unreached_heard < UNREACHED_TELL)
+        return false;
+    free((char *)t->unreached.text);
+    t->unreached = (struct link_unreached){det_strdup(u->text), u->for_ms};
+    t->has_silence_news = true;
+    return t->unreached_heard == UNREACHED_TELL;
 }
 
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)

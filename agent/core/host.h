@@ -93,6 +93,10 @@ void host_on_marks(struct host *h, const char *alloc, const json_t *marks);
 /* Its rank that is silent, NULL: none; before the state that it tells with it, and told with that.
  * Copied. */
 void host_on_silent(struct host *h, const char *alloc, const struct link_silent *s);
+/* No process of it has had an answer from the master, NULL: one has; before the state that it tells
+ * with it. Told when this was heard thrice since the master greeted this agent: one that is away
+ * for all is another matter. True: now for the first time. Copied. */
+bool host_on_unreached(struct host *h, const char *alloc, const struct link_unreached *u);
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e);
 /* The connection to its det-task ended. */
 void host_on_gone(struct host *h, const char *alloc);

@@ -29,8 +29,11 @@ struct host_task {
     size_t marks_told;         /* of them are in an event; the newest of these has the number */
     int64_t marks_seq;         /* or 0: none is on its way */
     struct link_silent silent; /* its phase is owned; NULL: no rank is */
-    bool has_silence_news;
-    json_t *held; /* WAITING: what to start; else NULL */
+    struct link_unreached unreached; /* its text is owned; NULL: it is not to be told */
+    int unreached_heard;             /* how often, since the newest hello was acknowledged */
+    int64_t unreached_ms;            /* the last of these */
+    bool has_silence_news;           /* or of what is not reached */
+    json_t *held;                    /* WAITING: what to start; else NULL */
 };
 struct host_mail {
     int64_t seq;
@@ -63,6 +66,9 @@ struct host {
     bool is_greeted;
     bool is_looking; /* at some store */
 };
+
+/* It was, or nobody can say: it is not told that it was not. */
+void host_reached(struct host_task *t);
 
 /* What the master knows the state as. */
 static inline enum link_state host_state_told(enum host_state s)

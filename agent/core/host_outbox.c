@@ -20,7 +20,8 @@ static struct link_task link_task_of(const struct host_task *t)
                               .container = t->container,
                               .state = host_state_told(t->state),
                               .exit = t->exit,
-                              .silent = t->silent};
+                              .silent = t->silent,
+                              .unreached = t->unreached};
 }
 
 /* What is not known yet goes with the event that makes its number. */
@@ -181,6 +182,14 @@ static void post_hello(struct host *h)
     vec_free(&unfit);
 }
 
+void host_reached(struct host_task *t)
+{
+    t->has_silence_news |= t->unreached.text != NULL;
+    free((char *)t->unreached.text);
+    t->unreached = (struct link_unreached){0};
+    t->unreached_heard = 0;
+}
+
 void host_hello(struct host *h, const char *boot)
 {
     if (boot) {
@@ -195,6 +204,8 @@ void host_hello(struct host *h, const char *boot)
     if (h->is_looking)
         vec_push(&h->effects, ((struct host_effect){.kind = HOST_UNLOOK}));
     h->is_looking = false;
+    for (size_t i = 0; i < h->tasks.n; i++)
+        host_reached(h->tasks.v[i]);
     post_hello(h);
     for (size_t i = 0; i < h->tasks.n; i++) {
         struct host_task *t = h->tasks.v[i];

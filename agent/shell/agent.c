@@ -80,6 +80,14 @@ static void on_silent(void *arg, const char *alloc, const struct link_silent *s)
     host_on_silent(a->host, alloc, s);
 }
 
+static void on_unreached(void *arg, const char *alloc, const struct link_unreached *u)
+{
+    struct agent *a = arg;
+    if (host_on_unreached(a->host, alloc, u))
+        log_with(LOG_WARNING, LOG_FIELDS("allocation", alloc),
+                 "the task gets no answer from the master: %s", u->text);
+}
+
 static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
 {
     struct agent *a = arg;
@@ -109,7 +117,8 @@ static void on_gone(void *arg, const char *alloc)
 
 static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
 {
-    const struct taskconn_handlers h = {on_running, on_marks, on_silent, on_ended, on_gone, a};
+    const struct taskconn_handlers h = {on_running, on_marks, on_silent, on_unreached,
+                                        on_ended,   on_gone,  a};
     char path[64];
     int fd;
     int rc = taskdir_socket_path(&a->dirs, alloc, &fd, path, err);

@@ -189,11 +189,14 @@ static void tell(struct ctl *c, json_t *j, enum link_state state, const json_t *
             peer_write(c->peers.v[i], c->state);
 }
 
-void ctl_running(struct ctl *c, const struct link_silent *silent, const json_t *marks)
+void ctl_running(struct ctl *c, const struct link_silent *silent,
+                 const struct link_unreached *unreached, const json_t *marks)
 {
     json_t *j = json_object();
     if (silent->phase)
         json_set(j, "silent", link_silent_json(silent));
+    if (unreached->text)
+        json_set(j, "unreached", link_unreached_json(unreached));
     tell(c, j, LINK_RUNNING, marks);
 }
 

@@ -3,7 +3,8 @@
  *   to det-task: {"signal": 9}, {"end": true} (end the tree and do not wait for the log),
  *                {"acked": true}, {"stacks": true} (write into the log where the ranks are)
  *   from it:     {"state": "starting"|"running"}, {"state": "ended", "exit": {...}}, each with
- * all "marks" of the task so far, running with "silent" while a rank is (proto/agent.md). A new
+ * all "marks" of the task so far, running with "silent" while a rank is and
+ * "unreached" while the master is not (proto/agent.md). A new
  * connection is told the present state at once.
  */
 #ifndef CTL_H
@@ -26,7 +27,8 @@ DET_MUST int ctl_create(uv_loop_t *loop, int fd, const struct ctl_handlers *h, s
 /* Closes once everything was written. NULL ok. */
 void ctl_close(struct ctl *c);
 /* To all who are connected, and to whoever comes. marks: an array. */
-void ctl_running(struct ctl *c, const struct link_silent *silent, const json_t *marks);
+void ctl_running(struct ctl *c, const struct link_silent *silent,
+                 const struct link_unreached *unreached, const json_t *marks);
 void ctl_ended(struct ctl *c, const struct link_exit *e, const json_t *marks);
 
 #endif

@@ -2,6 +2,7 @@
 #include "endtask.h"
 #include "gcrun.h"
 #include "log.h"
+#include "reach.h"
 #include "serve.h"
 #include "task.h"
 
@@ -42,6 +43,8 @@ int main(int argc, char **argv)
     log_init("det-task", LOG_INFO);
     if (argc == 2 && strcmp(argv[1], "--gc") == 0)
         return gcrun_main();
+    if (argc == 2 && strcmp(argv[1], "--reach") == 0)
+        return reach_main();
     if (argc == 2 && strcmp(argv[1], "--probe") == 0)
         return probe();
     if (argc >= 2 && strcmp(argv[1], "--serve") == 0)

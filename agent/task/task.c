@@ -59,7 +59,7 @@ static void on_sigchld(uv_signal_t *s, int signum)
 
 void task_tell_running(struct task *t)
 {
-    ctl_running(t->ctl, &t->silent, marks_all(&t->marks));
+    ctl_running(t->ctl, &t->silent, &t->unreached, marks_all(&t->marks));
 }
 
 static void on_marks(void *arg)
@@ -86,7 +86,8 @@ static void watch_signals(struct task *t)
     uv_timer_init(t->loop, &t->ask);
     uv_timer_init(t->loop, &t->stacks_timer);
     uv_timer_init(t->loop, &t->look_by);
-    t->stacks_timer.data = t->look_by.data = t;
+    uv_timer_init(t->loop, &t->reach_at);
+    t->reach_at.data = t->stacks_timer.data = t->look_by.data = t;
     marks_init(&t->marks, t->loop, on_marks, t);
     t->sigchld.data = t->sigterm.data = t->timer.data = t->watch.data = t->ask.data = t;
     uv_signal_start(&t->sigchld, on_sigchld, SIGCHLD);
@@ -148,6 +149,7 @@ static void release(struct task *t)
     vec_free(&t->ranks);
     vec_free(&t->steps);
     free(t->python);
+    free((char *)t->unreached.text);
     json_decref(t->env);
     ports_give(&t->ports);
     det_closep(&t->step_fd);

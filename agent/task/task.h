@@ -14,6 +14,7 @@
  *   task_reap.c: how processes ended
  *   task_end.c: to nothing left running
  *   task_trace.c and task_stacks.c: what ranks are doing
+ *   task_reach.c: whether ranks could speak to the master
  *   endtask.c: --end from outside
  *   tasklook.c: files as the task sees them
  */
@@ -58,6 +59,10 @@ struct task {
     bool owns_all;     /* every process of the tree is a descendant of this one */
     struct stall *stall;
     struct link_silent silent; /* as it was told last */
+    struct rank *reacher;    /* asks the master as the ranks would, until it answers (reach.h) */
+    uv_timer_t reach_at;
+    int64_t reach_ms;        /* since when it fails */
+    struct link_unreached unreached; /* as it was told last; its text is owned */
     struct marks marks;
 
     json_t *env; /* of all ranks */
@@ -116,6 +121,10 @@ bool task_has_exited(const struct task *t); /* ranks, steps and tracer; none may
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_tell_running(struct task *t); /* to the agent, with what is known */
 void task_on_stall(struct task *t, const struct stall_found *s);
+/* Whether what runs could speak to the master: looked at in a while, until it can. */
+void task_reach(struct task *t);
+void task_on_reacher_exit(struct task *t, int status);
+void task_reach_stop(struct task *t); /* the task ends */
 void task_look_at_stall(struct task *t); /* TASKLIFE_LOOK */
 void task_look(struct task *t); /* where the ranks are, into the log; they go on */
 void task_look_stop(struct task *t); /* the task ends */

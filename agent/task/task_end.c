@@ -28,6 +28,7 @@ static void ask_to_end(struct task *t)
 static void stop(struct task *t)
 {
     task_look_stop(t);
+    task_reach_stop(t);
     client_uv_cancel(t->call);
     t->call = NULL;
     uv_timer_stop(&t->watch);
@@ -79,6 +80,7 @@ static void finish(struct task *t)
     uv_close((uv_handle_t *)&t->ask, NULL);
     uv_close((uv_handle_t *)&t->stacks_timer, NULL);
     uv_close((uv_handle_t *)&t->look_by, NULL);
+    uv_close((uv_handle_t *)&t->reach_at, NULL);
     marks_close(&t->marks);
     uv_close((uv_handle_t *)&t->sigchld, NULL);
     uv_close((uv_handle_t *)&t->sigterm, NULL);
@@ -86,6 +88,8 @@ static void finish(struct task *t)
         rank_close(t->steps.v[i]);
     if (t->tracer)
         rank_close(t->tracer);
+    if (t->reacher)
+        rank_close(t->reacher);
     for (size_t i = 0; i < t->ranks.n; i++)
         rank_close(t->ranks.v[i]);
     logship_close(t->ship);

@@ -25,7 +25,8 @@ bool task_has_exited(const struct task *t)
 {
     bool step_runs = t->steps.n > 0 && !rank_has_exited(t->steps.v[t->steps.n - 1]);
     bool tracer_runs = t->tracer && !rank_has_exited(t->tracer);
-    return all_exited(t) && !step_runs && !tracer_runs;
+    bool reacher_runs = t->reacher && !rank_has_exited(t->reacher);
+    return all_exited(t) && !step_runs && !tracer_runs && !reacher_runs;
 }
 
 static bool failed(const struct rank *r)
@@ -140,6 +141,10 @@ static void exited(struct task *t, pid_t pid, int status)
         return;
     if (t->tracer && rank_pid(t->tracer) == pid && !rank_has_exited(t->tracer)) {
         task_on_tracer_exit(t, status);
+        return;
+    }
+    if (t->reacher && rank_pid(t->reacher) == pid && !rank_has_exited(t->reacher)) {
+        task_on_reacher_exit(t, status);
         return;
     }
     for (size_t i = 0; i < t->ranks.n; i++) {

@@ -371,6 +371,8 @@ void task_begin(struct task *t)
         rc = check_certificate(t, &err);
     if (rc == 0)
         task_tell_running(t);
+    if (rc == 0 && !t->spec.task.gc_uuids)
+        task_reach(t);
     if (rc == 0 && b64)
         rc = prepare_context(&t->spec, b64, strlen(b64), &err);
     if (rc < 0) {

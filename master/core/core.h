@@ -206,12 +206,17 @@ struct core_silent {
     int rank;
     int64_t silent_ms, timeout_ms; /* so far; when it is taken to hang */
 };
+/* Nobody of the task has had an answer from the master since its start. */
+struct core_unreached {
+    const char *text;        /* what was tried, and how it failed; NULL: it has, maybe */
+};
 enum core_task_state { CORE_TASK_STARTING, CORE_TASK_RUNNING, CORE_TASK_ENDED };
 struct core_task_in {
     const char *alloc, *container;
     enum core_task_state state;
     struct core_exit exit;   /* when ended */
     struct core_silent silent; /* while it runs */
+    struct core_unreached unreached; /* likewise */
     const struct core_mark *marks;
     size_t marks_n;
 };

@@ -108,6 +108,10 @@ struct container {
         int rank;
         int64_t since_ms, timeout_ms;
     } silent;
+    struct {                     /* likewise */
+        char text[300];          /* "": its processes have answers from the master */
+        int64_t since_ms;        /* of which this master knows */
+    } unreached;
 };
 
 /* Where the queue lists an allocation. */

@@ -133,6 +133,29 @@ json_t *link_silent_json(const struct link_silent *s)
                      (json_int_t)s->timeout_ms);
 }
 
+static const struct link_field unreached_fields[] = {
+    {"text", LINK_F_STR, AT(link_unreached, text), true, 0, 4 * LINK_TEXT_MAX, NULL},
+    {"for_ms", LINK_F_I64, AT(link_unreached, for_ms), true, 0, INT64_MAX / 2, NULL},
+    {0},
+};
+
+int link_unreached_decode(const json_t *j, struct link_unreached *ret, struct det_err *err)
+{
+    *ret = (struct link_unreached){0};
+    int rc = link_fields(j, unreached_fields, ret, err);
+    if (rc < 0)
+        *ret = (struct link_unreached){0};
+    return rc < 0 ? det_wrap(err, rc, "unreached") : 0;
+}
+
+json_t *link_unreached_json(const struct link_unreached *u)
+{
+    json_t *j = json_object();
+    json_set(j, "text", json_lossy(u->text, strnlen(u->text, LINK_TEXT_MAX)));
+    json_set(j, "for_ms", json_integer(u->for_ms));
+    return j;
+}
+
 static const struct link_field task_fields[] = {
     {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
@@ -148,6 +171,8 @@ static int task_decode(const json_t *j, struct link_task *ret, struct det_err *e
         rc = link_exit_decode(json_object_get(j, "exit"), &ret->exit, err);
     if (rc == 0 && ret->state == LINK_RUNNING && json_object_get(j, "silent"))
         rc = link_silent_decode(json_object_get(j, "silent"), &ret->silent, err);
+    if (rc == 0 && ret->state == LINK_RUNNING && json_object_get(j, "unreached"))
+        rc = link_unreached_decode(json_object_get(j, "unreached"), &ret->unreached, err);
     return rc;
 }
 
@@ -161,6 +186,8 @@ static json_t *task_json(const struct link_task *t)
         json_set(j, "exit", link_exit_json(&t->exit));
     if (t->state == LINK_RUNNING && t->silent.phase)
         json_set(j, "silent", link_silent_json(&t->silent));
+    if (t->state == LINK_RUNNING && t->unreached.text)
+        json_set(j, "unreached", link_unreached_json(&t->unreached));
     return j;
 }
 

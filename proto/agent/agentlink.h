@@ -93,6 +93,11 @@ struct link_silent {
     int64_t silent_ms;  /* so far */
     int64_t timeout_ms; /* after which it is taken to hang */
 };
+/* No process of the task has had an answer from the master, though it was tried as they would. */
+struct link_unreached {
+    const char *text; /* what was tried and how it failed; NULL: it was, or was not tried yet */
+    int64_t for_ms;
+};
 struct link_task {
     const char *alloc, *container;
     enum link_state state;
@@ -100,6 +105,7 @@ struct link_task {
     struct link_mark *marks; /* of state and exit events; allocated when decoded */
     size_t marks_n;
     struct link_silent silent; /* of one that runs */
+    struct link_unreached unreached; /* likewise; not in a hello */
 };
 
 /* What an agent sees at the place of a checkpoint store. */
@@ -321,6 +327,11 @@ DET_MUST int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t
 /* The object of a silence, and back (phase borrowed from j). */
 json_t *link_silent_json(const struct link_silent *s);
 DET_MUST int link_silent_decode(const json_t *j, struct link_silent *ret, struct det_err *err);
+
+/* The object of what is not reached, and back (text borrowed from j). */
+json_t *link_unreached_json(const struct link_unreached *u);
+DET_MUST int link_unreached_decode(const json_t *j, struct link_unreached *ret,
+                                   struct det_err *err);
 
 /* The object of an exit, and back (text borrowed from j). Kept in det-task's state file too. */
 json_t *link_exit_json(const struct link_exit *e);

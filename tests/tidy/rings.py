@@ -18,8 +18,8 @@ RINGS = {
         "chores/gc drive/driver drive/waits drive/waits_search hosts/agents hosts/lives hosts/strays http/http http/http_late http/http_reply"
         " http/http_stream people/auth"),
     "agent/task": (
-        "one task's life in chapters (task.h): start, Python, run, trace, what ended, what is said, the end",
-        "task task_drain task_end task_python task_reap task_start task_trace"),
+        "one task's life in chapters (task.h): start, Python, run, reach, trace, what ended, what is said, the end",
+        "task task_drain task_end task_python task_reach task_reap task_start task_trace"),
     "harness/autograd": (
         "an operation's entry in op_table names its rules, and a gradient's rule is made of operations",
         "autocast device_tensor engine functions/functions functions/functions_elem functions/functions_join functions/functions_math"

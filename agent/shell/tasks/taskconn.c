@@ -49,6 +49,13 @@ static void on_silent(struct taskconn *c, const json_t *j)
     c->h.on_silent(c->h.arg, c->alloc, is_silent ? &s : NULL);
 }
 
+static void on_unreached(struct taskconn *c, const json_t *j)
+{
+    struct link_unreached u;
+    bool is = j && link_unreached_decode(j, &u, NULL) == 0;
+    c->h.on_unreached(c->h.arg, c->alloc, is ? &u : NULL);
+}
+
 static void on_line(struct taskconn *c, const char *line, size_t len)
 {
     struct link_exit e;
@@ -59,6 +66,7 @@ static void on_line(struct taskconn *c, const char *line, size_t len)
     if (json_arr(j, "marks"))
         c->h.on_marks(c->h.arg, c->alloc, json_arr(j, "marks"));
     on_silent(c, json_object_get(j, "silent"));
+    on_unreached(c, json_object_get(j, "unreached"));
     if (strcmp(state, link_state_name(LINK_RUNNING)) == 0)
         c->h.on_running(c->h.arg, c->alloc);
     else if (strcmp(state, link_state_name(LINK_ENDED)) == 0 &&

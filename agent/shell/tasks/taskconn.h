@@ -12,6 +12,8 @@ struct taskconn_handlers {
     void (*on_marks)(void *arg, const char *alloc, const json_t *marks);
     /* Likewise; NULL: no rank is silent. */
     void (*on_silent)(void *arg, const char *alloc, const struct link_silent *s);
+    /* Likewise; NULL: it has had answers from the master, as far as it knows. */
+    void (*on_unreached)(void *arg, const char *alloc, const struct link_unreached *u);
     void (*on_ended)(void *arg, const char *alloc, const struct link_exit *e);
     /* det-task is gone, or was not there; comes once, last. The connection is freed after it. */
     void (*on_gone)(void *arg, const char *alloc);

@@ -327,16 +327,36 @@ static void why_silent(const struct answer *w, const struct container *k)
         k->silent.timeout_ms / 1000);
 }
 
+static const struct container *unreached_of(const struct alloc *a)
+{
+    for (size_t i = 0; i < a->containers.n; i++) {
+        const struct container *k = a->containers.v[i];
+        if (k->unreached.text[0] && k->agent && k->agent->state == AGENT_UP)
+            return k;
+    }
+    return NULL;
+}
+
+static void why_unreached(const struct answer *w, const struct container *k)
+{
+    int64_t left = k->unreached.since_ms + ALLOC_UNREACHED_MS - w->now.ms;
+    say(w->j, "text", "its processes on agent %s get no answer from the master, though the agent "
+        "does (%s): in %" PRId64 " s the run ends as one that could not be started there",
+        k->agent_id, k->unreached.text, left > 0 ? (left + 999) / 1000 : 0);
+}
+
 static void placed(const struct answer *w, const struct alloc *a)
 {
     int64_t left = eta_of(a, w->now.ms);
     const char *agent = a->containers.n ? a->containers.v[0]->agent_id : "";
-    const struct container *silent = silent_of(a);
+    const struct container *silent = silent_of(a), *unreached = unreached_of(a);
     json_set(w->j, "reason", json_string(alloc_is_ending(a) ? "ENDING" : "RUNNING"));
     json_set(w->j, "pool", pool_json(a->pool));
     json_set(w->j, "slots", json_integer(a->slots));
     if (alloc_is_ending(a))
         say(w->j, "text", "it was asked to stop and is ending on agent %s", agent);
+    else if (unreached)
+        why_unreached(w, unreached);
     else if (silent)
         why_silent(w, silent);
     else if (!a->is_ready)

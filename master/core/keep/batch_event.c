@@ -23,6 +23,7 @@ static void own_task(struct batch_event *e, struct core_task_in *t)
     t->exit.exception = own(e, t->exit.exception);
     t->exit.at = own(e, t->exit.at);
     t->silent.phase = own(e, t->silent.phase);
+    t->unreached.text = own(e, t->unreached.text);
 }
 
 /* Of one event, not of a hello's tasks: those have none. */

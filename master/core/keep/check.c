@@ -9,7 +9,7 @@
 static void check_container(const struct container *k)
 {
     if (k->state == ALLOC_TERMINATED) {
-        assert(!k->agent && !k->silent.phase[0]);
+        assert(!k->agent && !k->silent.phase[0] && !k->unreached.text[0]);
         return;
     }
     assert(k->agent && k->agent->state != AGENT_ABSENT);

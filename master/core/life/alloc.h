@@ -54,6 +54,10 @@ const char *alloc_end_text(const struct alloc *a);
 void alloc_on_state(struct core *c, struct container *k, enum core_task_state state);
 /* Which of its ranks is silent, if one is; kept in memory only. */
 void alloc_on_silent(struct core *c, struct container *k, const struct core_silent *s);
+/* Its processes have no answer from the master, though its agent has; likewise. Said in its log,
+ * and after ALLOC_UNREACHED_MS it is ended as one that its host could not start. */
+#define ALLOC_UNREACHED_MS (120 * 1000)
+void alloc_on_unreached(struct core *c, struct container *k, const struct core_unreached *u);
 void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *e);
 /* Its agent's lease is over. */
 void alloc_on_agent_gone(struct core *c, struct container *k);
@@ -77,6 +81,8 @@ void alloc_deadlines(struct core *c, struct alloc *a);
 bool alloc_should_end(const struct alloc *a);
 /* The time to become ready is over: ended as the system's failure. */
 void alloc_never_ready(struct core *c, struct alloc *a);
+/* Likewise, for what container.unreached says. */
+void alloc_unreached(struct core *c, struct container *k);
 
 /* Of the kinds of work; called once at the end. */
 void gc_on_alloc_end(struct core *c, struct alloc *a);

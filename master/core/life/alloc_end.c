@@ -200,6 +200,16 @@ void alloc_never_ready(struct core *c, struct alloc *a)
     alloc_kill(c, a, KILL_FAILED, "%s", text);
 }
 
+void alloc_unreached(struct core *c, struct container *k)
+{
+    char text[480];
+    snprintf(text, sizeof text, "its processes on agent %s get no answer from the master: %s",
+             k->agent_id, k->unreached.text);
+    set_failure(k->alloc, k->node,
+                &(struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = text});
+    alloc_kill(c, k->alloc, KILL_FAILED, "%s", text);
+}
+
 /* A run says that it heard its pause before it saves: who fails after that has followed it, and
  * what it did not save is trained again from its last checkpoint, with no restart used. */
 static void log_late_failure(struct core *c, const struct alloc *a, const struct core_exit *e)
@@ -244,6 +254,7 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
         return;
     container_goto(c, k, ALLOC_TERMINATED);
     k->silent.phase[0] = 0;
+    k->unreached.text[0] = 0;
     a->live--;
     if (e->reason == CORE_STORE_AWAY)
         store_on_away(c, k->agent, a, e->text);

@@ -34,6 +34,30 @@ void alloc_on_silent(struct core *c, struct container *k, const struct core_sile
     k->silent.timeout_ms = s->timeout_ms;
 }
 
+static void say_unreached(struct core *c, const struct container *k)
+{
+    fx_log(c, k->alloc, FX_WARNING,
+           "The task on agent %s gets no answer from the master: %s. Its agent does. After %d s of "
+           "this the run ends as one that could not be started there.",
+           k->agent_id, k->unreached.text, ALLOC_UNREACHED_MS / 1000);
+}
+
+void alloc_on_unreached(struct core *c, struct container *k, const struct core_unreached *u)
+{
+    bool is_news = !k->unreached.text[0];
+    if (!u->text || !*u->text || k->state == ALLOC_TERMINATED || alloc_is_ending(k->alloc)) {
+        k->unreached.text[0] = 0;
+        return;
+    }
+    snprintf(k->unreached.text, sizeof k->unreached.text, "%s", u->text);
+    if (is_news) {
+        k->unreached.since_ms = c->now_ms;
+        say_unreached(c, k);
+    } else if (c->now_ms - k->unreached.since_ms >= ALLOC_UNREACHED_MS) {
+        alloc_unreached(c, k);
+    }
+}
+
 void alloc_on_ack(struct core *c, struct alloc *a)
 {
     if (a->acked)

@@ -37,6 +37,7 @@ static void on_state(struct core *c, struct container *k, const struct core_task
 {
     alloc_on_state(c, k, task->state);
     alloc_on_silent(c, k, &task->silent);
+    alloc_on_unreached(c, k, &task->unreached);
 }
 
 static void on_task(struct core *c, struct agent *a, const struct core_task_in *task)

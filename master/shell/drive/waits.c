@@ -93,6 +93,14 @@ struct wait *wait_add(struct waits *o, enum wait_kind kind, struct http_req *req
     return w;
 }
 
+bool waits_has_ranks(const struct waits *o, const char *alloc_id)
+{
+    const struct wait *w = map_get(o->by_alloc, alloc_id);
+    while (w && w->kind != WAIT_PREEMPT)
+        w = w->next;
+    return w != NULL;
+}
+
 void waits_stop(struct waits *o)
 {
     VEC(struct wait *) firsts = {0};

@@ -31,6 +31,8 @@ void waits_rendezvous(struct waits *w, struct http_req *req, const char *alloc_i
 void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_id,
                       const char *request_uuid, int num_peers, json_t *data);
 
+/* Whether ranks of the allocation wait to hear that they are to stop. */
+bool waits_has_ranks(const struct waits *w, const char *alloc_id);
 /* How many wait now. */
 size_t waits_open(const struct waits *w);
 

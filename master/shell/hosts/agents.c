@@ -16,6 +16,7 @@
 #include "strays.h"
 #include "uuid.h"
 #include "vec.h"
+#include "waits.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -545,6 +546,9 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
         strays_on_exit(l->agents->sh, l->id, &e->task);
     struct core_event ev;
     agents_event_init(&ev, l->id, e, l->is_apart ? (int64_t)(l->ahead_s * 1e6) : 0);
+    /* What was tried for them is a guess where they speak for themselves. */
+    if (ev.kind == CORE_EV_AGENT_STATE && waits_has_ranks(l->agents->sh->waits, ev.task.alloc))
+        ev.task.unreached.text = NULL;
     driver_post(l->agents->sh->driver, &ev, NULL, NULL);
     agents_event_finish(&ev);
     return 0;

@@ -34,6 +34,7 @@ static struct core_task_in task_in(const struct link_task *t)
         .exit = {(enum core_exit_reason)t->exit.reason, t->exit.code, t->exit.signal, t->exit.rank,
                  t->exit.text, t->exit.exception, t->exit.at},
         .silent = {t->silent.phase, t->silent.rank, t->silent.silent_ms, t->silent.timeout_ms},
+        .unreached = {t->unreached.text},
     };
 }
 

@@ -237,6 +237,57 @@ static void test_silent(void **state)
     host_destroy(h);
 }
 
+static bool say_unreached(struct host *h, int64_t ms)
+{
+    const struct link_unreached u = {"Connection refused", ms};
+    bool first = host_on_unreached(h, "a.1", ms ? &u : NULL);
+    host_on_running(h, "a.1");
+    host_check(h);
+    return first;
+}
+
+static void expect_unreached(struct host *h, int64_t ms)
+{
+    struct link_events e = batch(h);
+    const struct link_task *t = &e.v[e.n - 1].task;
+    assert_int_equal(t->unreached.text != NULL, ms > 0);
+    assert_int_equal(t->unreached.for_ms, ms);
+    host_on_ack(h, e.v[e.n - 1].seq);
+    link_events_finish(&e);
+}
+
+/* What a task cannot reach is told when it was heard thrice while the master greets this agent, as
+ * long as it goes on; whatever was heard while the link was down counts for nothing. */
+static void test_unreached(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    say_unreached(h, 5000);
+    expect_unreached(h, 0); /* it runs */
+    say_unreached(h, 10000);
+    say_unreached(h, 10000); /* the same, with other news */
+    assert_false(host_has_news(h));
+    assert_true(say_unreached(h, 15000));
+    expect_unreached(h, 15000);
+    assert_false(say_unreached(h, 20000));
+    expect_unreached(h, 20000);
+    host_hello(h, NULL); /* the master was away */
+    for (int i = 0; i < 10; i++)
+        say_unreached(h, 25000 + i * 5000);
+    expect_unreached(h, 0);
+    assert_true(host_is_greeted(h));
+    say_unreached(h, 80000);
+    say_unreached(h, 85000);
+    assert_false(host_has_news(h));
+    assert_true(say_unreached(h, 90000));
+    expect_unreached(h, 90000);
+    say_unreached(h, 0);
+    expect_unreached(h, 0);
+    say_unreached(h, 0);
+    assert_false(host_has_news(h));
+    host_destroy(h);
+}
+
 static void test_slots_are_kept(void **state)
 {
     struct host *h = connected();
@@ -604,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_start_waits_for_slots),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_unreached),
         cmocka_unit_test(test_adopted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

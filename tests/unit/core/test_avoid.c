@@ -275,9 +275,64 @@ static void test_a_trial_that_ended_is_left_alone(void **state)
     assert_int_equal(world_count(&w, CORE_SAVE_TRIAL), 0);
 }
 
+/* Its agent says so, while its own link is up; NULL: it was answered. */
+static void say_unreached(const char *text)
+{
+    struct core_container_view k;
+    struct core_trial_view t = world_trial(&w, 1);
+    assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
+    struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = "a"};
+    ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
+                                    .state = CORE_TASK_RUNNING, .unreached = {text}};
+    assert_int_equal(world_step(&w, ev), 0);
+}
+
+static bool why_says(const char *text)
+{
+    JSON_OWN j = core_why_trial(w.core, 1, (struct core_now){w.now_ms, 0});
+    return strstr(json_str(j, "text", ""), text);
+}
+
+/* A task that the master cannot answer, though it does its agent: said at once, and after a while
+ * its host could not start it. An answer, or a link that was down between, begins anew. */
+static void test_unreached(void **state)
+{
+    world_create(&w, "{\"max_restarts\": 0}");
+    world_run(&w, 1);
+    for (int i = 0; i < 3; i++) {
+        say_unreached("GET http://m:1: Connection refused");
+        assert_true(said("agent a gets no answer from the master: GET http://m:1: Connection"));
+        assert_true(why_says("get no answer from the master") && why_says("Connection refused"));
+        world_wait(&w, 100000);
+        say_unreached("GET http://m:1: Connection refused");
+        assert_false(said("Connection refused"));
+        assert_int_equal(world_count(&w, CORE_ORDER_KILL), 0);
+        if (i == 0)
+            say_unreached(NULL);
+        else if (i == 1)
+            world_step(&w, (struct core_event){.kind = CORE_EV_AGENT_LOST, .agent_id = "a"});
+        if (i == 1) {
+            struct core_container_view k;
+            struct core_trial_view t = world_trial(&w, 1);
+            assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
+            struct core_task_in task = {.alloc = t.alloc_id, .container = k.id,
+                                        .state = CORE_TASK_RUNNING};
+            world_hello(&w, "a", 1, &task, 1);
+        }
+        assert_int_equal(why_says("no answer"), i == 2);
+    }
+    world_wait(&w, 20000);
+    say_unreached("GET http://m:1: Connection refused");
+    assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
+    world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(world_trial(&w, 1).restarts, 0);
+    assert_true(said("could not be started: its processes on agent a get no answer"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_unreached, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_host_takes_it_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_host_comes_back_by_a_hello, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_host_comes_back_after_a_while, setup, teardown),

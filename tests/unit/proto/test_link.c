@@ -168,6 +168,24 @@ static void test_silent(void **state)
     link_events_finish(&e);
 }
 
+static void test_unreached(void **state)
+{
+    struct link_task task = {.alloc = "1.a.1",
+                             .container = "c-1",
+                             .state = LINK_RUNNING,
+                             .unreached = {"Connection refused", 20000}};
+    struct link_event ev = {.seq = 1, .kind = LINK_EV_STATE, .task = task};
+    struct link_events e;
+    round_trip_event(&ev, &e);
+    assert_string_equal(e.v[0].task.unreached.text, "Connection refused");
+    assert_int_equal(e.v[0].task.unreached.for_ms, 20000);
+    link_events_finish(&e);
+    ev.task.unreached.text = NULL; /* as agents of before never say it */
+    round_trip_event(&ev, &e);
+    assert_null(e.v[0].task.unreached.text);
+    link_events_finish(&e);
+}
+
 #define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
 #define HELLO(more)                                                                               \
     EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"         \
@@ -388,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_gpus),
         cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
         cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_unreached),
         cmocka_unit_test(test_slots_that_are_not_usable),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
