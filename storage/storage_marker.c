@@ -123,43 +123,10 @@ void storage_look(const char *place, const char *id, const json_t *known, struct
 
 /* ---- making ---- */
 
-/* Who may write a directory and not read it cannot sync it. */
-static int sync_dir(int at)
-{
-    det_cleanup(det_closep) int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? 0 : fsync(fd);
-}
-
-static int enter_dir(int at, const char *name, int flags)
-{
-    int fd = openat(at, name, flags);
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    if ((mkdirat(at, name, 0755) < 0 && errno != EEXIST) || sync_dir(at) < 0)
-        return -1;
-    return openat(at, name, flags);
-}
-
-/* mkdir -p, each new name on the disk before anything is put beneath it. The descriptor. */
 int storage_make_root(const char *place, struct det_err *err)
 {
-    const int through = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    det_cleanup(det_closep) int at = open("/", through);
-    for (const char *part = place + 1; at >= 0 && *part;) {
-        size_t n = strcspn(part, "/");
-        det_cleanup(freep) char *name = det_strndup(part, n);
-        int next = enter_dir(at, name, through);
-        int why = errno;
-        det_closep(&at);
-        errno = why;
-        at = next;
-        part += n + (part[n] == '/');
-    }
-    int fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return det_fail_errno(err, errno == EACCES || errno == EPERM ? DET_EPERM : DET_EIO, errno,
-                              "mkdir %s", place);
-    return fd;
+    int rc = fsx_mkdirs(AT_FDCWD, place, 0755, err);
+    return rc < 0 ? rc : open_root(place, err);
 }
 
 /* A link replaces nothing: of several that make one, all find the same. */

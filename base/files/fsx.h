@@ -16,8 +16,9 @@ DET_MUST int fsx_read_rest(int fd, const char *name, size_t bytes_max, struct bu
 /* write to a temporary name, fsync, rename, fsync the directory. */
 DET_MUST int fsx_write_atomic(int dirfd, const char *path, const void *p, size_t n, mode_t mode,
                               struct det_err *err);
-DET_MUST int fsx_mkdirs(int dirfd, const char *path, mode_t mode,
-                        struct det_err *err);                                /* mkdir -p */
+/* mkdir -p. With AT_FDCWD each new name is on the disk when it returns; else path may not leave
+ * dirfd. */
+DET_MUST int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err);
 DET_MUST int fsx_open_dir(int dirfd, const char *path, struct det_err *err); /* fd or < 0 */
 /* Removes path and everything below it without following links; absent is fine. */
 DET_MUST int fsx_remove_tree(int dirfd, const char *path, struct det_err *err);

@@ -31,12 +31,24 @@ static int make_and_open(int at, const char *name, mode_t mode, struct det_err *
     return fsx_open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0, err);
 }
 
-/* As make_and_open for a path of the program's own: links and ".." are its business. */
+/* Who may write a directory and not read it cannot sync it. */
+static int sync_dir(int at)
+{
+    det_cleanup(det_closep) int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? 0 : fsync(fd);
+}
+
+/* As make_and_open for a path of the program's own: links and ".." are its business. What is put
+ * beneath it may be promised to last, so its name does. */
 static int make_trusted(int at, const char *name, mode_t mode, struct det_err *err)
 {
-    if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
+    const int through = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    int fd = openat(at, name, through);
+    if (fd >= 0 || errno != ENOENT)
+        return fd >= 0 ? fd : failed(err, "open directory", name);
+    if ((mkdirat(at, name, mode) < 0 && errno != EEXIST) || sync_dir(at) < 0)
         return failed(err, "create directory", name);
-    int fd = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd = openat(at, name, through);
     return fd >= 0 ? fd : failed(err, "open directory", name);
 }
 

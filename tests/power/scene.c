@@ -4,9 +4,13 @@
  *   scene store DIR            makes DIR/a/store and three checkpoints in it
  *   scene spool DIR            a queue of reports: appended, sent, shrunk
  *   scene task DIR             the agent's files of three tasks
+ *   scene life DIR             what the agent heard of three leaders, in a work directory it makes
+ *   scene identity DIR         its key and certificate, in one
  *   scene check-NAME DIR MARK...   what was promised must hold: exit status 0, else 1 and a line
  */
 #include "fsx.h"
+#include "identity.h"
+#include "life.h"
 #include "mem.h"
 #include "spool.h"
 #include "storage.h"
@@ -243,13 +247,111 @@ static void check_task(const char *dir, char **marks)
     taskdirs_close(&d);
 }
 
+/* ---- what the agent keeps of itself ---- */
+
+static struct link_life life_of(int epoch)
+{
+    return (struct link_life){.cluster = "c", .nonce = "n", .epoch = epoch, .exp = 10 * epoch};
+}
+
+/* In the order of the agent's start: its identity makes the work directory. */
+static struct life *open_life(const char *dir)
+{
+    struct det_err err = {0};
+    struct life *l = NULL;
+    struct identity id;
+    det_cleanup(freep) char *work = det_asprintf("%s/a/work", dir);
+    must(identity_open(work, &id, &err), "open", &err);
+    identity_finish(&id);
+    must(life_open(work, &l, &err), "open", &err);
+    return l;
+}
+
+static void run_life(const char *dir)
+{
+    struct det_err err = {0};
+    struct life *l = open_life(dir);
+    for (int epoch = 1; epoch <= 3; epoch++) {
+        struct link_ack a = {.has_life = true, .life = life_of(epoch)};
+        must(life_take(l, &a, false, &err), "take", &err);
+        det_cleanup(freep) char *said = det_asprintf("%d", epoch);
+        promise("leader", said);
+        a.life.trial = epoch;
+        must(life_take(l, &a, false, &err), "take", &err);
+        life_sync(l);
+    }
+    life_close(l);
+}
+
+/* No leader is forgotten that this agent has served. */
+static void check_life(const char *dir, char **marks)
+{
+    struct det_err err = {0};
+    struct life *l = open_life(dir);
+    struct link_life seen = {0};
+    int64_t promised = 0;
+    for (; *marks; marks++)
+        if (strncmp(*marks, "leader ", 7) == 0)
+            promised = strtol(*marks + 7, NULL, 10);
+    JSON_OWN j = life_seen(l);
+    if (j)
+        must(link_life_decode(j, &seen, &err), "decode", &err);
+    if (seen.epoch < promised || seen.exp != 10 * seen.epoch)
+        broken("a leader is forgotten", dir);
+    life_close(l);
+}
+
+static const char key_pem[] = "-----BEGIN PRIVATE KEY-----\n"
+                              "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgOhxByQBjgoBpvWyU\n"
+                              "1RN4HlYklmIFRhLrCwYf3ZRdOlqhRANCAAR9vmJcNyb6RUBzmm5PMnnOIqSzYel8\n"
+                              "m15SpOb9JqaUEnuu9rNUuiiASi1eiWdXm0O65e7xkdLsiQnPGIury7Di\n"
+                              "-----END PRIVATE KEY-----\n";
+static const char cert_pem[] = "-----BEGIN CERTIFICATE-----\n"
+                               "MIIBdzCCAR2gAwIBAgIUK3vvTuNiQx2z/FuibYp+jlUZgmkwCgYIKoZIzj0EAwIw\n"
+                               "EDEOMAwGA1UEAwwFYWdlbnQwIBcNMjYxMTI3MTcwOTIyWhgPMjEyNjExMDMxNzA5\n"
+                               "MjJaMBAxDjAMBgNVBAMMBWFnZW50MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n"
+                               "fb5iXDcm+kVAc5puTzJ5ziKks2HpfJteUqTm/SamlBJ7rvazVLoogEotXolnV5tD\n"
+                               "uuXu8ZHS7IkJzxiLq8uw4qNTMFEwHQYDVR0OBBYEFDV/CJ6tAeBOxDVBdnEzw0gt\n"
+                               "lRJwMB8GA1UdIwQYMBaAFDV/CJ6tAeBOxDVBdnEzw0gtlRJwMA8GA1UdEwEB/wQF\n"
+                               "MAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgFPWLWOBgGVR7PuwBOOAISQmatO960Uo/\n"
+                               "oouaGbROLM4CIQC5hHpf6UrVgBJA6nN2XcVO4P7KIf7FqRVxHjW92fJZXw==\n"
+                               "-----END CERTIFICATE-----\n";
+
+static void run_identity(const char *dir)
+{
+    struct det_err err = {0};
+    struct identity id;
+    det_cleanup(freep) char *work = det_asprintf("%s/a/work", dir);
+    must(identity_open(work, &id, &err), "open", &err);
+    must(identity_prepare(&id, key_pem, "token", &err), "prepare", &err);
+    promise("key", "1");
+    must(identity_take(&id, NULL, cert_pem, &err), "take", &err);
+    promise("certificate", "1");
+    identity_finish(&id);
+}
+
+static void check_identity(const char *dir, char **marks)
+{
+    struct det_err err = {0};
+    struct identity id;
+    det_cleanup(freep) char *work = det_asprintf("%s/a/work", dir);
+    must(identity_open(work, &id, &err), "open", &err);
+    if (has_mark(marks, "key") && !(id.key && strcmp(id.key, key_pem) == 0 && id.token))
+        broken("the key of a join is lost", work);
+    if (has_mark(marks, "certificate") && !(id.cert && strcmp(id.cert, cert_pem) == 0))
+        broken("the certificate is lost", work);
+    identity_finish(&id);
+}
+
 static const struct scene {
     const char *name;
     void (*run)(const char *dir);
     void (*check)(const char *dir, char **marks);
 } scenes[] = {{"store", run_store, check_store},
               {"spool", run_spool, check_spool},
-              {"task", run_task, check_task}};
+              {"task", run_task, check_task},
+              {"life", run_life, check_life},
+              {"identity", run_identity, check_identity}};
 
 int main(int argc, char **argv)
 {
@@ -259,6 +361,7 @@ int main(int argc, char **argv)
         if (strncmp(argv[1], "check-", 6) == 0 && strcmp(argv[1] + 6, scenes[i].name) == 0)
             return scenes[i].check(argv[2], argv + 3), 0;
     }
-    fprintf(stderr, "usage: scene store|spool|task DIR, scene check-NAME DIR MARK...\n");
+    fprintf(stderr,
+            "usage: scene store|spool|task|life|identity DIR, scene check-NAME DIR MARK...\n");
     return 2;
 }

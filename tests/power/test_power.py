@@ -104,11 +104,30 @@ class Power(unittest.TestCase):
         with self.subTest(forgotten="the marker"):
             self.finds(recording, check, lambda path: ".det-store." in path, "the store is away")
 
+    # These two promise nothing on the disk (no trial waits for it, and tasks do not outlive their host): no fsync is missed.
     def test_spool(self):
         self.holds(*self.native("spool"))
 
     def test_task(self):
         self.holds(*self.native("task"))
+
+    def finds_what_an_agent_forgets(self, name, file, said):
+        command, check = self.native(name)
+        recording = self.holds(command, check)
+        for what, forgets in (
+            ("the file", lambda path: path.startswith(f"a/work/.{file}.")),
+            ("its directory", lambda path: path == "a/work"),
+            ("the directory's own entry", lambda path: path == "a"),
+            ("its parent's", lambda path: path == ""),
+        ):
+            with self.subTest(forgotten=what):
+                self.finds(recording, check, forgets, said)
+
+    def test_life(self):
+        self.finds_what_an_agent_forgets("life", "life.json", "a leader is forgotten|cannot be read")
+
+    def test_identity(self):
+        self.finds_what_an_agent_forgets("identity", "identity.json", "is lost|cannot be read")
 
     @unittest.skipUnless(has_extension(), "no determined package here")
     def test_python(self):
