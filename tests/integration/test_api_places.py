@@ -71,7 +71,7 @@ def places(user):
     assert [(w["id"], w["name"], w["immutable"]) for w in first] == [(1, "Uncategorized", True)], first
     vision = user.call("post_workspace", {"name": "Vision"})["workspace"]
     assert vision["username"] == "admin" and not vision["immutable"]
-    user.refused(409, "taken", "post_workspace", {"name": "VISION"})
+    user.refused(409, "already", "post_workspace", {"name": "VISION"})
     for bad in ("", "   ", "x" * 81):
         user.refused(400, "name", "post_workspace", {"name": bad})
     for lost in ({"checkpointStorageConfig": {"type": "shared_fs", "host_path": "/x"}}, {"agent_user_group": {"agentUid": 7}},
@@ -79,7 +79,7 @@ def places(user):
         user.refused(501, "not kept", "post_workspace", {"name": "lossy", **lost})
     project = user.call("post_project", {"name": "digits", "description": "d"}, workspaceId=vision["id"])["project"]
     assert project["workspaceName"] == "Vision" and project["numExperiments"] == 0 and project["notes"] == []
-    user.refused(409, "taken", "post_project", {"name": "Digits"}, workspaceId=vision["id"])
+    user.refused(409, "already", "post_project", {"name": "Digits"}, workspaceId=vision["id"])
     user.refused(404, "", "post_project", {"name": "x"}, workspaceId=1)
     user.refused(404, "", "post_project", {"name": "x"}, workspaceId=999)
     assert user.call("get_workspaces", name="vision")["pagination"]["total"] == 1

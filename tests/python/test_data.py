@@ -155,6 +155,9 @@ class Batches(unittest.TestCase):
         self.assertIs(type(moved["c"]), tuple)
         self.assertEqual(moved["b"][1][1], "text")
         self.assertEqual(len(logs.output), 3, "each type once")
+        with self.assertLogs("determined.pytorch", "WARNING") as logs:
+            pytorch.to_device(["a", "b", {"c": "d"}], "cpu")
+        self.assertEqual(len(logs.output), 1, "without a set too: once a call")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ static bool place_read(struct http_req *req, struct place_body *b, json_t **ret_
 static void on_created(void *arg, const struct db_result *r)
 {
     if (strcmp(db_sqlstate(r), "23505") == 0)
-        http_fail(arg, DET_EEXIST, "the name is taken");
+        http_fail(arg, DET_EEXIST,
+                  "name: there is one of this name already (archived ones count); take another");
     else
         api_reply_doc(arg, r);
 }

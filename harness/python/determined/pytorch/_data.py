@@ -165,6 +165,7 @@ def data_length(data: Any) -> int:
 
 def to_device(data: Any, device: Any, warned_types: Optional[Set[type]] = None) -> Any:
     """The batch with every tensor, and every array of numbers as a tensor, on the device."""
+    warned_types = set() if warned_types is None else warned_types
     if isinstance(data, torch.Tensor):
         return data.to(device)
     if isinstance(data, dict):
@@ -177,10 +178,9 @@ def to_device(data: Any, device: Any, warned_types: Optional[Set[type]] = None) 
         return torch.from_numpy(data).to(device)
     if callable(getattr(data, "to", None)):
         return data.to(device)
-    if warned_types is None or type(data) not in warned_types:
+    if type(data) not in warned_types:
         logger.warning(f"not able to move data of type {type(data).__name__} to {device}: it stays where it is")
-        if warned_types is not None:
-            warned_types.add(type(data))
+        warned_types.add(type(data))
     return data
 
 
