@@ -61,9 +61,10 @@ void quota_count(struct core *c, struct user *u, struct pool *pool, int64_t slot
 {
     u->used += slots;
     pool_of(u, pool)->used += slots;
-    /* what is free again here may be taken there, where he may have had nothing yet */
-    for (size_t i = 0; slots < 0 && c->quotas.n && i < c->pools.n; i++)
-        if (c->pools.v[i]->pending_n)
+    /* What is free again here may be taken there, where he may have had nothing yet. What is taken
+     * here may hold him back there, and those who stand behind him go first. */
+    for (size_t i = 0; c->quotas.n && i < c->pools.n; i++)
+        if (c->pools.v[i]->pending_n && (slots < 0 || c->pools.v[i] != pool))
             c->pools.v[i]->dirty = true;
 }
 

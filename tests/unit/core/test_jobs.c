@@ -23,13 +23,24 @@ static void assert_order(const struct world *w, const char *pool, const int64_t 
     assert_order(w, "default", (const int64_t[]){__VA_ARGS__},                                     \
                  sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-static int64_t create(struct world *w, int slots, int priority, const char *pool)
+static int64_t create_as(struct world *w, const char *owner, int slots, int priority,
+                         const char *pool)
 {
     char config[160];
     snprintf(config, sizeof config,
              "{\"resources\":{\"slots_per_trial\":%d,\"priority\":%d,\"resource_pool\":\"%s\"}}",
              slots, priority, pool);
-    return world_create(w, config);
+    JSON_OWN j = world_config(config);
+    struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
+    ev.create = (struct core_create){
+        .job_id = "j", .owner = owner, .owner_id = owner[0], .config = j, .activate = true};
+    assert_int_equal(world_step(w, ev), 0);
+    return world_reply(w)->id;
+}
+
+static int64_t create(struct world *w, int slots, int priority, const char *pool)
+{
+    return create_as(w, "u", slots, priority, pool);
 }
 
 static void priority_world(struct world *w)
@@ -167,6 +178,33 @@ static void test_quota_over_pools(void **state)
     world_finish(&w);
 }
 
+/* Who is held back in one pool, by what he was given in another, holds nobody back there. */
+static void test_quota_spent_elsewhere(void **state)
+{
+    static const struct core_quota quotas[] = {{"*", NULL, 3}};
+    struct core_options o = core_options_default;
+    struct core_alloc_view a;
+    struct world w;
+    o.pools = pools;
+    o.pools_n = 1;
+    o.quotas = quotas;
+    o.quotas_n = 1;
+    world_init(&w, &o);
+    hello(&w, "a", "");
+    hello(&w, "b", "gpu");
+    create_as(&w, "alice", 1, 10, "gpu");
+    create_as(&w, "alice", 2, 10, "gpu"); /* needs what the first has */
+    create_as(&w, "bob", 1, 90, "gpu");   /* less important: is kept back */
+    assert_true(core_alloc_at(w.core, 2, &a));
+    assert_int_equal(a.wait, CORE_WAIT_ROOM);
+    create_as(&w, "alice", 2, 10, "");
+    assert_true(core_alloc_at(w.core, 1, &a));
+    assert_int_equal(a.wait, CORE_WAIT_QUOTA);
+    assert_true(core_alloc_at(w.core, 2, &a));
+    assert_int_equal(a.state, ALLOC_ASSIGNED);
+    world_finish(&w);
+}
+
 /* A patch is checked as it will be once those before it are made. */
 static void test_several(void **state)
 {
@@ -238,9 +276,13 @@ static void test_pool_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together),   cmocka_unit_test(test_places),
-        cmocka_unit_test(test_many_moves), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pools),      cmocka_unit_test(test_quota_over_pools),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_many_moves),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_quota_over_pools),
+        cmocka_unit_test(test_quota_spent_elsewhere),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_pool_move),
     };
