@@ -86,10 +86,11 @@ static int act(const struct point *p)
         return 0;
     case ACT_ERROR:
         return DET_EIO;
-    default:
+    case ACT_DELAY:
         nanosleep(&t, NULL);
         return 0;
     }
+    return 0;
 }
 
 int failpoint_pass(const char *name)
