@@ -47,6 +47,14 @@ def make(user, name=None):
     return e["experiment"]["id"]
 
 
+def long_texts(user):
+    """Where it runs is for its client to say, at any length: no index is too narrow for it."""
+    pool = "".join(str(uuid.uuid4()) for _ in range(250))
+    body = {"config": CONFIG + f"resources: {{resource_pool: {pool}}}\n", "unmanaged": True}
+    exp = user.call("create_experiment", body)["experiment"]["id"]
+    assert user.call("get_experiment", experimentId=exp)["experiment"]["resourcePool"] == pool
+
+
 def life(c, user):
     """Made, started, reported of, resumed by its names, ended; the experiment is as its trials are."""
     exp = make(user, "ray/1 ü")
