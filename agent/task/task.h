@@ -146,6 +146,9 @@ void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
 /* In the task's box, with what is the same for all. o has argv, number, local and pass_fd. */
+/* Of a task without namespaces, to its log: it runs all the same; where users have uids of their
+ * own, these keep them apart. */
+void task_say_no_box(struct task *t, const struct det_err *err);
 /* As tasklook(), and as find_on_path(): in the task's box, with its user's rights. */
 DET_MUST int task_peek(struct task *t, tasklook_fn *fn, void *arg, struct buf *ret,
                        struct det_err *err);

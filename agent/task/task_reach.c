@@ -50,7 +50,7 @@ void task_on_reacher_exit(struct task *t, int status)
     when_done(t);
 }
 
-/* No member of the task's cgroup: it must not end a trial near its limit of memory. */
+/* It has the user's environment, and so may run his code: within the task's limits. */
 static int start(struct task *t, struct det_err *err)
 {
     det_cleanup(freep) char *exe = find_beside("det-task", X_OK);
@@ -61,9 +61,10 @@ static int start(struct task *t, struct det_err *err)
     char *const argv[] = {exe, "--reach", NULL};
     struct rank_options o = {.spec = &t->spec, .file = exe, .argv = argv, .env = vector,
                              .number = RANK_NO_RANK, .local = 0, .pass_fd = -1,
-                             .cgroup = NULL, .box = &t->box, .loop = t->loop,
+                             .cgroup = t->cgroup, .box = &t->box, .loop = t->loop,
                              .on_line = on_line, .on_silent = on_silent, .arg = t};
-    det_ignore(taskbox_finish(&t->box, NULL), "whoever starts a rank says so");
+    if (taskbox_finish(&t->box, err) < 0)
+        task_say_no_box(t, err);
     int rc = rank_start(&o, &t->reacher, err);
     taskenv_free(vector);
     return rc;

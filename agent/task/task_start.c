@@ -37,8 +37,7 @@ void task_fail_trial(struct task *t, int code, const struct det_err *err)
 
 /* ---- processes ---- */
 
-/* It runs all the same: where users have uids of their own, these keep them apart. */
-static void say_no_box(struct task *t, const struct det_err *err)
+void task_say_no_box(struct task *t, const struct det_err *err)
 {
     log_warning("no namespaces for this task: %s", err->text);
     logspool_say(t->spool, LOGLINE_WARNING,
@@ -50,7 +49,7 @@ static void say_no_box(struct task *t, const struct det_err *err)
 int task_peek(struct task *t, tasklook_fn *fn, void *arg, struct buf *ret, struct det_err *err)
 {
     if (taskbox_finish(&t->box, err) < 0)
-        say_no_box(t, err);
+        task_say_no_box(t, err);
     return tasklook(&t->spec, &t->box, fn, arg, ret, err);
 }
 
@@ -366,7 +365,7 @@ void task_begin(struct task *t)
     if (rc == 0)
         make_models_cache(&t->spec);
     if (rc == 0 && taskbox_begin(&t->spec, &t->box, &err) < 0)
-        say_no_box(t, &err);
+        task_say_no_box(t, &err);
     if (rc == 0)
         rc = check_certificate(t, &err);
     if (rc == 0)

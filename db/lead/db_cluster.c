@@ -50,16 +50,6 @@ void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number)
               db_i64_arg(db_i64_arg(DB_ARGS, epoch), number));
 }
 
-/* LOCK TABLE by itself is refused outside of BEGIN, which a unit does without. */
-void db_try_tables(struct db_tx *tx)
-{
-    db_tx_add(tx,
-              "DO 'BEGIN LOCK TABLE experiments, trials, allocations, search_events, "
-              "search_snapshots, agent_settings, stores, trial_timeline, task_logs "
-              "IN ROW EXCLUSIVE MODE; END'",
-              DB_ARGS);
-}
-
 bool db_batch_is_done(const struct db_result *r)
 {
     return !strcmp(db_sqlstate(r), "DE005");

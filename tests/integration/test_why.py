@@ -2,6 +2,7 @@
 """det why: a queue, a cap, an agent switched off, a pause, an end; and that a suggestion, obeyed, helps."""
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,14 @@ def unreached(c):
     assert "the task gets no answer from the master: " in open(c.path("agent-0.log")).read()
     c.det("experiment", "kill", str(exp))
     c.wait(exp, "STATE_CANCELED")
+
+
+def reaches_the_second(c):
+    """Of two masters the first takes connections and never answers: the other is asked too."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        masters = f"http://127.0.0.1:{mute.getsockname()[1]},http://127.0.0.1:{c.port}"
+        p = subprocess.run([os.path.join(BIN, "det-task"), "--reach"], env={**os.environ, "DET_MASTERS": masters}, capture_output=True, text=True, timeout=60)
+    assert p.returncode == 0 and p.stdout.count("\n") <= 1, p
 
 
 def slot(c, agent):
@@ -188,6 +197,7 @@ def main():
     with Cluster(slots=2) as c:
         silent(c)
         unreached(c)
+        reaches_the_second(c)
         held(c)
         first = c.create(config(slots=2), None)
         running(c, first)

@@ -4,9 +4,10 @@
 #include "park.h"
 
 #include <limits.h>
+#include <string.h>
 
 enum { RETRY_MS = 200, DOUBT_TRIES = 2 };
-enum { DOUBT_MS = 2000, MOMENT_MS = 60000, PATIENCE_MAX_MS = 30 * 60000 };
+enum { DOUBT_MS = 2000, MOMENT_MS = 60000, PATIENCE_MAX_MS = 30 * 60000, FORGET_MS = 60 * 60000 };
 
 static void move(struct batch *b, enum batch_state to)
 {
@@ -186,8 +187,9 @@ static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
 /* Counts this failure. */
 static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_ms)
 {
-    if (b->suspect.tries == 0 || b->suspect.row != t->row) {
+    if (b->suspect.tries == 0 || b->suspect.row != t->row || b->suspect.may_pass != t->may_pass) {
         b->suspect.row = t->row;
+        b->suspect.may_pass = t->may_pass;
         b->suspect.since_ms = now_ms;
         b->suspect.tries = 0;
     }
@@ -195,9 +197,18 @@ static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_
     return b->suspect.tries >= DOUBT_TRIES && now_ms - b->suspect.since_ms >= patience_ms(b, t);
 }
 
+static void forget_old(struct batch *b, int64_t now_ms)
+{
+    if (now_ms - b->doubted_ms >= FORGET_MS) {
+        b->doubted_exp = 0;
+        memset(b->doubted, 0, sizeof b->doubted);
+    }
+}
+
 /* Of an experiment of many trials, all of which may be as bad, the second ends it. */
 static void blame(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
 {
+    b->doubted_ms = now_ms;
     const struct core_effect *f = &b->effects.v[t->row];
     int64_t exp_id = 0, trial_id = 0;
     bool whole = park_owner(f, &exp_id, &trial_id) && exp_id == b->doubted_exp;
@@ -211,6 +222,7 @@ static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_
     bool is_row = t->row < b->effects.n && b->effects.v[t->row].kind != CORE_SAVE_PARKED;
     bool was_singly = b->is_singly;
     b->is_singly = true;
+    forget_old(b, now_ms);
     if (was_singly && !is_row && !t->may_pass) {
         end_broken(b);
     } else if (was_singly && is_row && is_culprit(b, t, now_ms)) {
@@ -225,8 +237,6 @@ static void on_committed(struct batch *b)
     b->number += b->is_numbered;
     b->is_overdue = false;
     b->suspect.tries = 0;
-    for (size_t i = 0; i < b->effects.n; i++)
-        b->doubted[b->effects.v[i].kind] = 0;
     b->done = 0;
     move(b, BATCH_PERFORMING);
 }

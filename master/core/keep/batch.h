@@ -20,18 +20,16 @@
  * when it waits already, and is not stepped; what nobody waits for is kept.
  *
  * A row that the database refuses for what is in it is looked for by sending each row by itself, in
- * the same transaction, and the batch goes on without it: core_refused(). Of other failures of a
- * statement nobody can say whether the row, the moment (a lock, a time limit) or the schema is at
- * fault. A row is taken for the culprit when it alone fails, twice and for some time, while the
- * server is there, writes the batch's number and has none of the tables locked: 2 s, or a minute
- * where the moment is the likelier. The time doubles with each row of one kind that was taken out
- * so without one of that kind going through between, up to half an hour, and the second of an
- * experiment ends all of it. So one bad row holds up
- * all others for that long and no longer; and where all rows fail, because the schema is broken,
- * the master waits for somebody to mend it, and ten rows of a kind are lost in half an hour, not
- * all of them in a minute. It does not end, since the next master would begin to count anew. Where
- * the batch's number cannot be written, or who is parked, it ends as for what is broken: a start
- * lays the functions again.
+ * the same transaction, and the batch goes on without it: core_refused(). A lock that somebody has,
+ * and a server in trouble, are waited for; a table or function that is not as it was laid ends the
+ * master, and the next start lays the functions again. Of other failures of a statement nobody can
+ * say whether the row or the moment is at fault. A row is taken for the culprit when it alone
+ * fails, twice and for some time, while the server is there and writes the batch's number: 2 s, or
+ * a minute where it is the limit of time. That doubles with each row of one kind that was taken out
+ * so within an hour of the last, up to half an hour, and the second of an experiment ends all of
+ * it. So one bad row holds up all others for that long and no longer; and where all rows fail, ten
+ * of a kind are lost in half an hour, not all of them in a minute. Where the batch's number cannot
+ * be written, or who is parked, the master ends.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -65,9 +63,11 @@ struct batch {
         size_t row;
         int64_t since_ms;
         unsigned tries; /* 0: no row is in doubt */
+        bool may_pass;
     } suspect;
     int64_t doubted_exp; /* whose row was taken out last, as the culprit; 0: none's */
-    unsigned char doubted[CORE_EFFECT_KIND_COUNT]; /* since one of the kind went through */
+    int64_t doubted_ms;  /* when that was */
+    unsigned char doubted[CORE_EFFECT_KIND_COUNT]; /* taken out so, none an hour after the last */
     bool is_numbered;                              /* the one in hand has rows */
     bool is_singly;  /* each row in a statement of its own, to find the refused one */
     bool is_overdue; /* a commit failed and is tried again: held, or in flight */
@@ -98,7 +98,7 @@ enum batch_answer {
     BATCH_CANCELED,  /* by whoever ends */
     BATCH_REFUSED,   /* a row, by what the data are */
     BATCH_DOUBTED,   /* a statement, by who knows what; may_pass: by the moment as a rule */
-    BATCH_BROKEN     /* by another leader */
+    BATCH_BROKEN     /* by another leader, or the schema is not this version's */
 };
 /* Of the transaction in flight. row: of BATCH_REFUSED and _DOUBTED, when is_singly, the effect that
  * the row is of, effects.n: none; words: the database's. */

@@ -248,7 +248,7 @@ static struct batch_told told(const struct driver *d, const struct db_result *r)
     enum db_blame blame = db_blame(r);
     if (blame == DB_BLAME_SERVER)
         return (struct batch_told){.answer = BATCH_AWAY};
-    if (blame == DB_BLAME_LEADER)
+    if (blame == DB_BLAME_LEADER || blame == DB_BLAME_SCHEMA)
         return (struct batch_told){.answer = BATCH_BROKEN};
     size_t row = driver_rows_find(&d->rows, db_stmt_index(r));
     return (struct batch_told){.answer = blame == DB_BLAME_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
@@ -289,8 +289,6 @@ static void commit(struct driver *d)
     driver_rows_finish(&d->rows);
     if (d->batch.is_numbered) {
         db_begin_batch(tx, db_epoch(d->sh->db), d->batch.number + 1);
-        if (d->batch.is_singly)
-            db_try_tables(tx);
         driver_rows_save(tx, &d->batch.effects, d->batch.is_singly ? &d->rows : NULL);
         assert(db_tx_size(tx) > 1);
     } else {

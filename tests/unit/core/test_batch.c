@@ -203,9 +203,9 @@ static int64_t new_run(void)
  * another of its kind between costs twice the time. */
 static void test_doubted(void **state)
 {
-    world_hello(&w, "a", 4, NULL, 0);
-    int64_t ids[4];
-    for (int i = 0; i < 4; i++)
+    world_hello(&w, "a", 5, NULL, 0);
+    int64_t ids[5];
+    for (int i = 0; i < 5; i++)
         ids[i] = new_run();
     int64_t first = doubted_for(begin_kill(ids[0], CORE_SAVE_TRIAL), false);
     assert_true(first > 0);
@@ -216,6 +216,9 @@ static void test_doubted(void **state)
     begin_kill(ids[2], CORE_SAVE_TRIAL);
     commit();
     assert_true(doubted_for(begin_kill(ids[3], CORE_SAVE_TRIAL), true) > 10 * first);
+    commit();
+    w.now_ms += 3600000; /* long ago */
+    assert_int_equal(doubted_for(begin_kill(ids[4], CORE_SAVE_TRIAL), false), first);
     commit();
 }
 
@@ -235,6 +238,21 @@ static void test_doubted_twice(void **state)
     assert_true(doubted_for(second, false) > 0);
     for (size_t i = 0; i < b.effects.n; i++)
         assert_true(b.effects.v[i].kind != CORE_SAVE_TRIAL);
+    commit();
+}
+
+/* The time that it failed as it may for a while does not count as the other kind. */
+static void test_doubted_otherwise(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
+    for (int i = 0; i < 3; i++) {
+        doubt(row, true);
+        w.now_ms += 10000;
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+    }
+    assert_true(doubted_for(row, false) > 0);
     commit();
 }
 
@@ -287,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_doubted_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_doubted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_for_all, setup, teardown),
     };
