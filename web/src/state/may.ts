@@ -15,7 +15,8 @@ const TYPES: Record<Right, string> = {
 
 /* Whose a thing is, who made the workspace that it is in, and which that is; nothing: the cluster. */
 export interface Of { ownerId?: number; hostId?: number; workspaceId?: number }
-export interface Who { id: number; admin: boolean }
+/* isHost: has made a workspace that is there still. */
+export interface Who { id: number; admin: boolean; isHost?: boolean }
 
 const has = (types: readonly string[] | undefined, right: Right): boolean => (types ?? []).includes(`PERMISSION_TYPE_${TYPES[right]}`);
 
@@ -34,21 +35,28 @@ export function allowed(s: Summary, who: Who, right: Right, of: Of = {}): boolea
 
 /* Of some thing or other: what is the reader's counts, be there any or not. */
 export function allowedSomewhere(s: Summary, who: Who, right: Right): boolean {
-    return isMaster(s, who) || has(s.everybody, right) || has(s.owner, right) || byRole(s, right, undefined, true);
+    return isMaster(s, who) || has(s.everybody, right) || has(s.owner, right) || byRole(s, right, undefined, true) || (!!who.isHost && has(s.workspaceOwner, right));
 }
 
 /* Of whom it is: another one who signs in begins unknown. */
-const known = signal<{ id: number; summary: Summary } | null>(null);
+const known = signal<{ id: number; summary: Summary; isHost: boolean } | null>(null);
 
 export async function askRights(stop: AbortSignal): Promise<Summary> {
-    const id = me.value?.id ?? 0, summary = await call("GET /api/v1/permissions/summary", { signal: stop });
-    known.value = { id, summary };
+    const id = me.value?.id ?? 0;
+    const [summary, { workspaces }] = await Promise.all([call("GET /api/v1/permissions/summary", { signal: stop }),
+        call("GET /api/v1/workspaces", { query: { userIds: [id], limit: 1 }, signal: stop })]);
+    known.value = { id, summary, isHost: workspaces.length > 0 };
     return summary;
+}
+
+/* The reader has made a workspace: what may be done there is not asked for first. */
+export function becomeHost(): void {
+    if (known.value) known.value = { ...known.value, isHost: true };
 }
 
 function mine(is: (s: Summary, who: Who) => boolean): boolean {
     const who = me.value, k = known.value;
-    return !who || k?.id !== who.id || is(k.summary, who);
+    return !who || k?.id !== who.id || is(k.summary, { id: who.id, admin: who.admin, isHost: k.isHost });
 }
 
 export const may = (right: Right, of: Of = {}): boolean => mine((s, who) => allowed(s, who, right, of));

@@ -25,6 +25,8 @@ test("a viewer looks; a role counts in its workspace, or everywhere", () => {
     const viewer = mode(LOOKS, OWN.slice(0, 2), [{ permissions: LOOKS, in: null }]), editor = mode(LOOKS, OWN.slice(0, 2), [{ permissions: [...WORKS, "DELETE_EXPERIMENT"], in: [1, 3] }]);
     assert.deepEqual([all(viewer, theirs), all(editor, theirs), all(editor, { ownerId: 8, workspaceId: 2 }), all(editor, {})], ["", "create operate edit delete", "", ""]);
     assert.deepEqual([allowedSomewhere(editor, me, "create"), allowedSomewhere(viewer, me, "create"), allowedSomewhere(editor, me, "cluster")], [true, false, false]);
+    const rbac = { ...viewer, workspaceOwner: types([...LOOKS, "CREATE_EXPERIMENT", "UPDATE_WORKSPACE", "ASSIGN_ROLES"]) }; // who made a workspace adds to it, without a role
+    assert.deepEqual([allowedSomewhere(rbac, { ...me, isHost: true }, "create"), allowedSomewhere(rbac, { ...me, isHost: true }, "delete"), allowedSomewhere(rbac, me, "create")], [true, false, false]);
     const head = mode(LOOKS, [], [{ permissions: ["ADMINISTRATE_USER"], in: null }]);
     assert.equal(all(head, theirs), RIGHTS.join(" "));
 });

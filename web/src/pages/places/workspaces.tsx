@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { may } from "../../state/may";
+import { becomeHost, may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { navigate } from "../../state/router";
 import { attempt } from "../../ui/attempt";
@@ -16,7 +16,11 @@ import { askWorkspaces, LIVE_MS, type Workspace } from "./data";
 
 function NewWorkspace({ close }: { close: () => void }) {
     const [name, setName] = useState("");
-    const save = async () => navigate(`/det/workspaces/${(await call("POST /api/v1/workspaces", { body: { name } })).workspace.id}`);
+    const save = async () => {
+        const { workspace } = await call("POST /api/v1/workspaces", { body: { name } });
+        becomeHost();
+        navigate(`/det/workspaces/${workspace.id}`);
+    };
     return <FormDialog title="New workspace" button="Create" save={save} close={close}>
         <label>Name <input value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
     </FormDialog>;
