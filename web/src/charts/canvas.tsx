@@ -18,8 +18,9 @@ export interface CanvasProps extends Layers<Pen> {
     onUp?: (x: number, y: number) => void;
     /* A finger that is lifted does not leave: what it pointed at stays to be read. One that scrolls the page does. */
     onLeave?: () => void;
-    /* Whether the key meant something here. With it the canvas can have the focus; `keys` says which there are. */
+    /* Whether the key meant something here. With it the picture is in a group that can have the focus; `keys` says which there are. */
     onKey?: (e: KeyboardEvent) => boolean;
+    name?: string;
     keys?: string;
 }
 
@@ -53,9 +54,9 @@ export function Canvas(props: CanvasProps) {
         watch.observe(ref.current!);
         return () => watch.disconnect();
     }, []);
-    return <div class="canvas-box" style={{ height: `${props.height}px`, ...(props.least ? { minWidth: `${props.least}px` } : {}) }}>
+    return <div class="canvas-box" style={{ height: `${props.height}px`, ...(props.least ? { minWidth: `${props.least}px` } : {}) }}
+        {...(props.onKey ? { role: "group" as const, tabIndex: 0, "aria-label": props.name, "aria-description": props.keys, onKeyDown: (e: KeyboardEvent) => { if (latest.current.onKey!(e)) e.preventDefault(); }, onBlur: () => latest.current.onLeave?.() } : {})}>
         <canvas ref={ref} class={props.scrolls ? "plain-canvas scrolls" : "plain-canvas"} role="img" aria-label={props.label}
-            {...(props.onKey ? { tabIndex: 0, "aria-description": props.keys, onKeyDown: (e: KeyboardEvent) => { if (latest.current.onKey!(e)) e.preventDefault(); }, onBlur: () => latest.current.onLeave?.() } : {})}
             onPointerDown={(e) => { ref.current!.setPointerCapture(e.pointerId); props.onDown?.(...at(e)); }}
             onPointerMove={(e) => props.onMove?.(...at(e))}
             onPointerUp={(e) => props.onUp?.(...at(e))}

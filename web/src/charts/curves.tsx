@@ -131,7 +131,7 @@ class Plot {
         if (!e.shiftKey || e.button !== 0) return;
         e.stopImmediatePropagation(); // it marks no part to zoom into
         e.preventDefault();
-        const begun: Range = this.range.x, stop = new AbortController(), { signal } = stop;
+        const begun: Range = this.range.x, stop = this.dragging = new AbortController(), { signal } = stop;
         this.isMoving = true;
         addEventListener("mousemove", (m) => this.seenAt(panned(begun, (e.clientX - m.clientX) / this.width(), this.props.logX)), { signal });
         addEventListener("mouseup", () => {
@@ -141,6 +141,7 @@ class Plot {
     }
 
     private isMoving = false;
+    private dragging: AbortController | null = null;
     private resting: ReturnType<typeof setTimeout> | undefined;
 
     private rest(): void {
@@ -246,6 +247,7 @@ class Plot {
 
     end(): void {
         clearTimeout(this.resting);
+        this.dragging?.abort();
         this.watch.disconnect();
         this.plot.destroy();
     }

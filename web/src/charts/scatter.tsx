@@ -129,7 +129,7 @@ export function Scatter(p: ScatterProps) {
     const leave = () => { setFound(null); p.onHover(null); };
     const names = [...new Set([p.x.name, p.y.name, p.by.name])];
     return <div class="chart">
-        <Canvas height={HEIGHT} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} onKey={onKey} keys="Arrow keys go from dot to dot, Enter chooses one." />
+        <Canvas height={HEIGHT} label={p.summary} {...layers} behind={behind} scrolls onMove={onMove} onLeave={leave} onUp={onUp} onKey={onKey} name="The dots" keys="Arrow keys go from dot to dot, Enter chooses one." />
         <span class="hidden" role="status">{found && `trial ${found.row.id}`}</span>
         {found && <Tip left={found.x} top={found.y} width={width.current} lines={[`trial ${found.row.id}${names.map((n) => ` · ${n} ${value(found.row.values[n])}`).join("")}`]} />}
     </div>;

@@ -14,5 +14,6 @@ export interface Spread {
 export function spreadOf(values: number[]): Spread {
     const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n; // of none 0 / 0
     const deviation = Math.sqrt(values.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1));
-    return { n, mean, deviation: n > 1 ? deviation : NaN, lo: n ? Math.min(...values) : NaN, hi: n ? Math.max(...values) : NaN };
+    const end = (of: (a: number, b: number) => number): number => values.reduce((a, b) => of(a, b), values[0] ?? NaN); // more than a call takes arguments
+    return { n, mean, deviation: n > 1 ? deviation : NaN, lo: end(Math.min), hi: end(Math.max) };
 }

@@ -23,8 +23,8 @@ class Asker<T> {
     private failures = 0;
     private isDone = false;
 
-    constructor(private readonly ask: (stop: AbortSignal) => Promise<T>, private readonly every: (got: T) => number | null,
-        private readonly tell: (data: T | null, error: ApiError | null) => void) {}
+    constructor(private readonly ask: (stop: AbortSignal, told: (part: T) => void) => Promise<T>, private readonly every: (got: T) => number | null,
+        private readonly tell: (data: T | null, error: ApiError | null) => void, private readonly tellPart: (part: T) => void) {}
 
     private later(ms: number): void {
         clearTimeout(this.timer);
@@ -36,7 +36,7 @@ class Asker<T> {
         this.stop?.abort();
         const stop = this.stop = new AbortController();
         try {
-            const got = await this.ask(stop.signal);
+            const got = await this.ask(stop.signal, (part) => { if (!stop.signal.aborted) this.tellPart(part); });
             if (stop.signal.aborted) return;
             this.failures = 0;
             this.tell(got, null);
@@ -60,13 +60,15 @@ class Asker<T> {
 
 /*
  * Asks when `key` changes (what it knew is forgotten then), when `detail` changes (it is not), and again as long as
- * `every` says how many milliseconds to wait after an answer (null: no more).
+ * `every` says how many milliseconds to wait after an answer (null: no more). A part that `ask` tells of is shown while
+ * there is nothing whole.
  */
-export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal) => Promise<T>, every: (got: T) => number | null): Live<T> {
-    const [state, setState] = useState<{ key: string; data: T | null; error: ApiError | null }>({ key, data: null, error: null });
+export function useLive<T>(key: string, detail: string, ask: (stop: AbortSignal, told: (part: T) => void) => Promise<T>, every: (got: T) => number | null): Live<T> {
+    const [state, setState] = useState<{ key: string; data: T | null; error: ApiError | null; isPart?: boolean }>({ key, data: null, error: null });
     const asker = useRef<Asker<T> | null>(null);
     useEffect(() => {
-        const mine = new Asker(ask, every, (data, error) => setState((s) => ({ key, data: data ?? (s.key === key ? s.data : null), error })));
+        const mine = new Asker(ask, every, (data, error) => setState((s) => ({ key, data: data ?? (s.key === key ? s.data : null), error, isPart: data === null && s.key === key && !!s.isPart })),
+            (part) => setState((s) => (s.key === key && s.data !== null && !s.isPart ? s : { key, data: part, error: null, isPart: true })));
         asker.current = mine;
         void mine.now();
         const onShown = () => { if (document.visibilityState === "visible") void mine.now(); };

@@ -7,8 +7,12 @@ function cell(v: unknown): string {
     return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
+export function csvLines(rows: unknown[][]): string {
+    return rows.map((r) => r.map(cell).join(",") + "\r\n").join("");
+}
+
 export function csv(head: string[], rows: unknown[][]): string {
-    return [head, ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
+    return csvLines([head]) + csvLines(rows);
 }
 
 /* A text as a file, or what is one already. */

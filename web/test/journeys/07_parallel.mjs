@@ -93,8 +93,14 @@ async function byKeys(page, id, trials) {
     await space.getByRole("button", { name: "learning_rate" }).focus();
     await key("Enter");
     const dialog = page.getByRole("dialog", { name: "Mark a part of learning_rate" }), rates = trials.map((t) => t.hparams.learning_rate).sort((a, b) => a - b);
-    await dialog.getByLabel("From").fill(String(rates[0]));
-    await dialog.getByLabel("To").fill(String(rates[1]));
+    const types = async (end, text) => {
+        await end.fill("");
+        await end.pressSequentially(text);
+        check(await end.inputValue() === text, `${text} became ${await end.inputValue()}`);
+    };
+    await types(dialog.getByLabel("From"), "-3");
+    await types(dialog.getByLabel("From"), rates[0].toExponential()); // a key at a time: "1e-" is no number yet
+    await types(dialog.getByLabel("To"), String(rates[1]));
     await pictures(page, "experiment-mark");
     await dialog.getByRole("button", { name: "Mark", exact: true }).press("Enter");
     await until(async () => await page.getByRole("table", { name: "Trials" }).locator("tbody tr").count() === 2, "the two within");
@@ -104,7 +110,7 @@ async function byKeys(page, id, trials) {
     await until(() => new URL(page.url()).searchParams.getAll("ax").length > 0 && !new URL(page.url()).searchParams.getAll("ax").includes("learning_rate"), "the other axes in the address");
     await space.getByRole("button", { name: "learning_rate", exact: true }).waitFor({ state: "detached" });
     await page.goto(`${url}/det/experiments/${id}?tab=scatter`);
-    const dots = page.getByRole("region", { name: "Scatter" }).getByRole("img");
+    const dots = page.getByRole("region", { name: "Scatter" }).getByRole("group", { name: "The dots" });
     await dots.focus();
     await key("ArrowRight");
     await key("ArrowRight");

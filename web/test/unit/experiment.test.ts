@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { valuesOf } from "../../src/pages/experiment/whole";
-import { axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../src/pages/experiment/data";
+import { askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../src/pages/experiment/data";
+import { numberTyped } from "../../src/pages/experiment/mark";
+import { partsOf, valuesOf, wholeCsv } from "../../src/pages/experiment/whole";
 
 const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
     ({ id, state, searcherMetricValue: value, hparams, startTime: "2026-01-01T00:00:00Z" }) as unknown as Trial;
@@ -50,8 +51,41 @@ test("a file has every value that was reported, the infinite ones too", () => {
     assert.deepEqual(valuesOf({ group: "training", metrics: null }, ["training.loss"]), []);
 });
 
+test("a file is made of a part a request: as many trials of one experiment as one takes, a group of metrics", async () => {
+    const trials = Array.from({ length: 120 }, (_, i) => ({ id: i, experimentId: i % 2 }) as unknown as Trial), told: number[] = [];
+    const whole = { trials, metrics: ["validation.loss", "training.loss", "validation.acc"], x: "batches" as const, configOf: () => null };
+    const parts = partsOf(whole);
+    assert.deepEqual(parts.map((p) => [p.trials.length, p.group, p.metrics.length]), [50, 10, 50, 10].flatMap((n) => [[n, "validation", 2], [n, "training", 1]]));
+    const file = await wholeCsv(whole, async (p, say) => {
+        say(1);
+        return [[p.trials[0]!.id, p.metrics[0]!, 1, NaN]];
+    }, (n) => told.push(n));
+    const lines = (await file.text()).split("\r\n");
+    assert.deepEqual([lines.slice(0, 3), lines.length, told], [["trial,metric,batches,value", "0,validation.loss,1,NaN", "0,training.loss,1,NaN"], 10, [1, 2, 3, 4, 5, 6, 7, 8]]);
+    await assert.rejects(wholeCsv(whole, () => Promise.reject(new Error("stopped")), () => undefined), /stopped/);
+});
+
+test("trials are told of as they come, each time twice as many", async () => {
+    const real = globalThis.fetch, told: number[] = [];
+    globalThis.fetch = (async (url: string) => {
+        const offset = Number(/offset=(\d+)/.exec(String(url))![1]), trials = Array.from({ length: 1000 }, (_, i) => ({ id: offset + i }));
+        return new Response(JSON.stringify({ trials, pagination: { total: 9000 } }), { headers: { "content-type": "application/json" } });
+    }) as unknown as typeof fetch;
+    try {
+        const all = await askTrials("1", new AbortController().signal, (some) => told.push(some.length));
+        assert.deepEqual([all.length, all.at(-1)!.id, told], [9000, 8999, [1000, 2000, 4000, 8000]]);
+    } finally {
+        globalThis.fetch = real;
+    }
+});
+
+test("marking takes what was typed, once it is a number", () => {
+    assert.deepEqual(["1e-4", "-3", " .5 "].map(numberTyped), [1e-4, -3, 0.5]);
+    for (const none of ["", " ", "1e-", "-", "x", "Infinity"]) assert.throws(() => numberTyped(none), /is no number: write one/, none);
+});
+
 test("a larger search is asked for less often", () => {
-    assert.deepEqual([0, 1000, 1001, 5000, 10_000].map((n) => trialsEvery(n, 1000)), [1000, 1000, 4000, 25_000, 100_000]);
+    assert.deepEqual([0, 1000, 1001, 5000, 10_000, 100_000].map((n) => trialsEvery(n, 1000)), [1000, 1000, 2000, 5000, 10_000, 60_000]);
 });
 
 test("rows and axes of a search", () => {

@@ -14,6 +14,8 @@ test("seeds collapse to mean and deviation, the best group first; what has no va
     assert.equal(groupName(["lr"], groups[1]!), "lr 0.1 (n = 2)");
     assert.deepEqual(groupsOf(ROWS, [], "loss", true).map((g) => g.ids.length), [5]);
     assert.equal(Number.isNaN(spreadOf([1]).deviation), true);
+    const many = Array.from({ length: 200_000 }, (_, id) => row(id, { loss: id % 1000 })), [one] = groupsOf(many, [], "loss", true); // more than a call takes arguments
+    assert.deepEqual([one!.spread.n, one!.spread.lo, one!.spread.hi, spreadOf([]).lo], [200_000, 0, 999, NaN]);
 });
 
 test("curves collapse over those that have got there, between their points too", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment/actions";
 import { compare, placeOf, pressed, sorted } from "../../src/ui/sort";
-import { remedy } from "../../src/pages/cluster/why";
+import { remedy, takes } from "../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
     for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",
@@ -10,6 +10,15 @@ test("only commands that the page knows become buttons", () => {
     for (const other of ["", "det", "rm -rf /", "det experiment delete 7", "det experiment pause 7; det experiment kill 8", "det experiment pause ../8",
         "det experiment set name 3 x", "det experiment set max-slots 3 x", "det experiment set constructor 3 1", "det job update j --resource-pool", "det job update j --resource-pool p q", "det job update j --priority 3"])
         assert.equal(remedy(other), null, other);
+});
+
+test("what a remedy takes, and of whose", () => {
+    const of = { ownerId: 7, workspaceId: 2 }, own = { experiment: 3, of }, blockers = [{ experimentId: 8, ownerId: 9 }, { experimentId: 3, ownerId: 7 }];
+    const all = (c: string) => takes(c, own, blockers);
+    assert.deepEqual(all("det agent enable a"), { right: "cluster", of: {} });
+    assert.deepEqual([all("det experiment activate 3"), all("det experiment pause 3"), all("det job update 3.ab --resource-pool p")], Array(3).fill({ right: "operate", of }));
+    assert.deepEqual(all("det experiment set priority 3 10"), { right: "edit", of });
+    assert.deepEqual([all("det experiment pause 8"), all("det experiment pause 10")], [{ right: "operate", of: { ownerId: 9 } }, { right: "operate", of: {} }]);
 });
 
 test("what can be done in each state", () => {

@@ -106,7 +106,7 @@ function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
             <td><span class="row"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
                 {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
         </tr>
-        {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} again={again} isOpen /></td></tr>}
+        {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} experiment={exp ? Number(j.entityId) : 0} of={of} again={again} isOpen /></td></tr>}
     </>;
 }
 

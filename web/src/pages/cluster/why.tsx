@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
+import { may, type Of, type Right } from "../../state/may";
 import { confirm } from "../../ui/confirm";
 import { duration } from "../../ui/time";
 import { toast } from "../../ui/toasts";
@@ -12,7 +13,7 @@ type What = "experiments" | "trials" | "jobs";
 const ASK_MS = 2000;
 
 export interface Suggestion { text: string; command: string }
-export interface Blocker { experimentId?: number; trialId?: number; owner?: string; slots?: number; secondsLeft?: number | null; ending?: boolean }
+export interface Blocker { experimentId?: number; trialId?: number; ownerId?: number; owner?: string; slots?: number; secondsLeft?: number | null; ending?: boolean }
 
 function ask(what: What, id: string, signal: AbortSignal): Promise<Why> {
     if (what === "experiments") return call("GET /api/v1/experiments/{id}/why", { path: { id }, signal });
@@ -56,8 +57,18 @@ export function remedy(command: string): (() => Promise<unknown>) | null {
     return null;
 }
 
-function Remedy({ s, again }: { s: Suggestion; again: () => void }) {
-    const act = remedy(s.command);
+/* What a remedy takes, and of what: of what waits, or of the experiment that is in the way, whose workspace is not known here. */
+export function takes(command: string, own: Own, blockers: Blocker[]): { right: Right; of: Of } {
+    const [, noun, verb, id] = command.trim().split(/\s+/);
+    if (noun === "agent") return { right: "cluster", of: {} };
+    if (noun !== "experiment" || verb === "set" || Number(id) === own.experiment) return { right: verb === "set" ? "edit" : "operate", of: own.of };
+    const other = blockers.find((b) => b.experimentId === Number(id));
+    return { right: "operate", of: other?.ownerId ? { ownerId: other.ownerId } : {} };
+}
+
+/* A command that the reader may not give is told, to be passed on, not offered. */
+function Remedy({ s, isMine, again }: { s: Suggestion; isMine: boolean; again: () => void }) {
+    const act = isMine ? remedy(s.command) : null;
     const press = async () => {
         if (!act || !await confirm(`${s.text[0]?.toUpperCase()}${s.text.slice(1)}?`, "Do it", s.command)) return;
         try {
@@ -94,19 +105,24 @@ function start(w: Why): string {
     return typeof e.seconds === "number" ? `Expected to start in about ${duration(e.seconds)} (${e.basis}).` : `When it starts cannot be told: ${e.basis}.`;
 }
 
-function More({ w, again }: { w: Why; again: () => void }) {
-    const suggestions = (w.suggestions ?? []) as unknown as Suggestion[];
+function More({ w, own, again }: { w: Why; own: Own; again: () => void }) {
+    const blockers = (w.blockers ?? []) as Blocker[], suggestions = (w.suggestions ?? []) as unknown as Suggestion[];
     return <div>
         <p>{start(w)}</p>
-        <Blockers list={(w.blockers ?? []) as Blocker[]} total={w.blockersTotal ?? 0} />
-        {suggestions.length > 0 && <><h2>What would help</h2><ul>{suggestions.map((s) => <Remedy key={s.text} s={s} again={again} />)}</ul></>}
+        <Blockers list={blockers} total={w.blockersTotal ?? 0} />
+        {suggestions.length > 0 && <><h2>What would help</h2><ul>{suggestions.map((s) => {
+            const { right, of } = takes(s.command, own, blockers);
+            return <Remedy key={s.text} s={s} isMine={may(right, of)} again={again} />;
+        })}</ul></>}
     </div>;
 }
 
-export interface WhyProps { what: What; id: string; again: () => void; onlyWaiting?: boolean; isOpen?: boolean }
+/* The experiment that what waits is of; 0: of none. */
+export interface Own { experiment: number; of: Of }
+export interface WhyProps extends Own { what: What; id: string; again: () => void; onlyWaiting?: boolean; isOpen?: boolean }
 
 /* The sentence, and the rest when opened. onlyWaiting: nothing for what runs. */
-export function WhyLine({ what, id, again, onlyWaiting = false, isOpen = false }: WhyProps) {
+export function WhyLine({ what, id, experiment, of, again, onlyWaiting = false, isOpen = false }: WhyProps) {
     const [open, setOpen] = useState(isOpen);
     const live = useLive(`why ${what} ${id}`, "", (s) => ask(what, id, s), () => ASK_MS);
     const w = live.data;
@@ -115,6 +131,6 @@ export function WhyLine({ what, id, again, onlyWaiting = false, isOpen = false }
     return <section class="why" aria-label="Why it waits">
         <span>{w.trialId ? `Trial ${w.trialId}: ` : ""}{w.text}</span>{" "}
         <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "less" : "why, and what would help"}</button>
-        {open && <More w={w} again={both} />}
+        {open && <More w={w} own={{ experiment, of }} again={both} />}
     </section>;
 }

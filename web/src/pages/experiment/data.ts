@@ -13,27 +13,33 @@ type Series = Messages["ComparableTrial"];
 
 export const CURVES_MOST = 500; // the best, the running and the chosen; the page says when there are more
 export const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
-const TRIALS_PAGE = 1000;
+const TRIALS_PAGE = 1000, SELDOM_MS = 60_000;
 const POINTS = 1500; // of one curve: two a pixel of most screens
 
 export function metricId(m: Metric): string {
     return `${m.group}.${m.name}`;
 }
 
-/* All of them: what is best, how they are grouped and what matters is counted over each. */
-export async function askTrials(experimentId: string, signal: AbortSignal): Promise<Trial[]> {
+/*
+ * All of them: what is best, how they are grouped and what matters is counted over each. What has come is told when it
+ * has doubled: what is made of it each time costs no more in all than of the whole.
+ */
+export async function askTrials(experimentId: string, signal: AbortSignal, told: (some: Trial[]) => void = () => undefined): Promise<Trial[]> {
     const all: Trial[] = [];
-    for (;;) {
+    for (let next = 1;;) {
         const r = await call("GET /api/v1/experiments/{experimentId}/trials", { path: { experimentId }, signal,
             query: { sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", offset: all.length, limit: TRIALS_PAGE } });
         all.push(...r.trials);
         if (!r.trials.length || all.length >= r.pagination.total) return all;
+        if (all.length < next) continue;
+        told([...all]);
+        next = 2 * all.length;
     }
 }
 
 /* A larger search is asked for less often: each time costs as many requests as it has thousands. */
 export function trialsEvery(trials: number, everyMs: number): number {
-    return everyMs * Math.max(1, Math.ceil(trials / TRIALS_PAGE)) ** 2;
+    return Math.min(SELDOM_MS, everyMs * Math.max(1, Math.ceil(trials / TRIALS_PAGE)));
 }
 
 /* Of those that are there still: the best by the searcher's metric. */

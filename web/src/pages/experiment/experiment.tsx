@@ -69,7 +69,7 @@ function Tabs({ view }: { view: ExpView }) {
 function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const id = String(exp.id), ended = isTerminal(exp.state);
     const hover = useSignal<number | null>(null);
-    const trials = useLive(`trials ${id}`, String(ended), (s) => askTrials(id, s), (all) => (ended ? null : trialsEvery(all.length, LIVE_MS)));
+    const trials = useLive<Trial[]>(`trials ${id}`, String(ended), (s, told) => askTrials(id, s, told), (all) => (ended ? null : trialsEvery(all.length, LIVE_MS)));
     const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
     const best = useLive(`best checkpoint ${id}`, String(ended), (s) => askBestCheckpoint(exp, s), () => (ended ? null : NAMES_MS));
     const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
@@ -88,7 +88,7 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
         {exp.description && <p><Name text={exp.description} /></p>}
         <Title {...seen} />
         {!may("edit", ofExperiment(exp)) && <OnlyLook what="this experiment" who={OWNER} />}
-        {!ended && <WhyLine what="experiments" id={id} again={again} onlyWaiting />}
+        {!ended && <WhyLine what="experiments" id={id} experiment={exp.id} of={ofExperiment(exp)} again={again} onlyWaiting />}
         <Problem error={trials.error} what="The trials" />
         <ExperimentCharts seen={seen} />
         <Tabs view={view} />

@@ -19,7 +19,9 @@ export function groupsOf(rows: Row[], by: readonly string[], metric: string, sma
     const all = new Map<string, Row[]>();
     for (const r of rows) {
         const key = JSON.stringify(by.map((n) => [typeof r.values[n], text(r.values[n])]));
-        all.set(key, [...(all.get(key) ?? []), r]);
+        const same = all.get(key);
+        if (same) same.push(r);
+        else all.set(key, [r]);
     }
     const groups = [...all.values()].map((g): TrialGroup => ({
         ids: g.map((r) => r.id), values: by.map((n) => g[0]!.values[n]),

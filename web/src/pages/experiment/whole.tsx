@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { stream, type Messages } from "../../api/client";
 import type { XAxis } from "../../state/address";
-import { csv, saveAs } from "../../ui/save";
+import { csvLines, saveAs } from "../../ui/save";
 import { toast } from "../../ui/toasts";
 import { AT_ONCE, groupOf, placeOf, type Experiment, type Trial } from "./data";
 
@@ -19,7 +19,7 @@ export function valuesOf(r: Pick<Report, "metrics" | "group">, metrics: string[]
     });
 }
 
-async function askGroup(trials: Trial[], group: string, metrics: string[], x: XAxis, config: Experiment["config"], told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
+async function askPart({ trials, group, metrics, config }: WholePart, x: XAxis, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
     const rows: Row[] = [], at = new Map(trials.map((t) => [t.id, placeOf(t, x, config)]));
     const query = { trialIds: trials.map((t) => t.id), group };
     for await (const { metrics: reports } of stream<Messages["GetMetricsResponse"]>("GET /api/v1/trials/metrics/trial_metrics", { query, signal })) {
@@ -31,16 +31,32 @@ async function askGroup(trials: Trial[], group: string, metrics: string[], x: XA
 
 export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; configOf: (t: Trial) => Experiment["config"] }
 
-async function askWhole({ trials, metrics, x, configOf }: Whole, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
-    const all: Row[] = [], same = new Map<number, Trial[]>();
-    for (const t of trials) same.set(t.experimentId, [...same.get(t.experimentId) ?? [], t]);
+/* What one request asks for. */
+export interface WholePart { trials: Trial[]; group: string; metrics: string[]; config: Experiment["config"] }
+
+export function partsOf({ trials, metrics, configOf }: Whole): WholePart[] {
+    const same = new Map<number, Trial[]>(), groups = [...new Set(metrics.map(groupOf))], parts: WholePart[] = [];
+    for (const t of trials) {
+        const of = same.get(t.experimentId);
+        if (of) of.push(t);
+        else same.set(t.experimentId, [t]);
+    }
     for (const of of same.values())
         for (let i = 0; i < of.length; i += AT_ONCE)
-            for (const group of new Set(metrics.map(groupOf))) {
-                const some = metrics.filter((m) => groupOf(m) === group);
-                for (const row of await askGroup(of.slice(i, i + AT_ONCE), group, some, x, configOf(of[0]!), (n) => told(all.length + n), signal)) all.push(row);
-            }
-    return all;
+            for (const group of groups) parts.push({ trials: of.slice(i, i + AT_ONCE), group, metrics: metrics.filter((m) => groupOf(m) === group), config: configOf(of[0]!) });
+    return parts;
+}
+
+/* A request after the other: each answer is handed to the browser, which keeps what is large on its disk. */
+export async function wholeCsv(whole: Whole, ask: (part: WholePart, told: (rows: number) => void) => Promise<Row[]>, told: (rows: number) => void): Promise<Blob> {
+    const parts = [new Blob([csvLines([["trial", "metric", whole.x, "value"]])])];
+    let done = 0;
+    for (const part of partsOf(whole)) {
+        const rows = await ask(part, (n) => told(done + n));
+        parts.push(new Blob([csvLines(rows)]));
+        done += rows.length;
+    }
+    return new Blob(parts, { type: "text/csv;charset=utf-8" });
 }
 
 /* A press saves all that was reported of these trials, however little of it the chart has room for. */
@@ -51,12 +67,12 @@ export function WholeCsv({ name, whole }: { name: string; whole: Whole }) {
         const mine = stop.current = new AbortController();
         setDone(0);
         try {
-            saveAs(name, csv(["trial", "metric", whole.x, "value"], await askWhole(whole, setDone, mine.signal)));
+            saveAs(name, await wholeCsv(whole, (part, told) => askPart(part, whole.x, told, mine.signal), setDone));
         } catch (e) {
             if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
         }
         setDone(null);
     };
-    return <button type="button" title="All that was reported of these trials, not only what is drawn" disabled={done !== null} onClick={() => void save()}>
-        {done === null ? "CSV" : `CSV: ${done.toLocaleString("en")}…`}</button>;
+    if (done !== null) return <button type="button" onClick={() => stop.current?.abort()}>Stop: {done.toLocaleString("en")} rows…</button>;
+    return <button type="button" title="All that was reported of these trials, not only what is drawn" onClick={() => void save()}>CSV</button>;
 }
