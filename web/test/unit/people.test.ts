@@ -10,4 +10,10 @@ test("what is known is asked again where its row changed, when it is old, and af
     assert.equal(await of(1), 3);
     known.forget();
     assert.equal(await of(1), 4);
+    known.forget();
+    let answer: (n: number) => void = () => undefined;
+    const before = known.of({ groupId: 1, numMembers: 1 }, () => new Promise<number>((done) => { answer = done; }));
+    known.forget(); // changed while it was asked
+    answer(0);
+    assert.deepEqual([await before, await of(1)], [0, 5]);
 });

@@ -63,9 +63,22 @@ function Said({ verdict }: { verdict: Verdict | null }) {
     </>;
 }
 
+/* Whether the trials begin with these weights is what the text says now; one whose searcher stands elsewhere does not say it by itself. */
+function Begins({ warm, text }: { warm: Warm; text: string }) {
+    const [says, setSays] = useState<{ is: boolean; line: string } | null>(null);
+    useEffect(() => {
+        let isOver = false;
+        void import("./warm").then(({ isWarm, sourceLine }) => { if (!isOver) setSays({ is: isWarm(text, warm), line: sourceLine(warm) }); });
+        return () => { isOver = true; };
+    }, [text, warm.trial, warm.checkpoint]);
+    if (!says) return null;
+    if (says.is) return <p>Its trials begin with the weights of {sourceOf(warm)}, at batch 0.</p>;
+    return <p class="error" role="alert">Its trials would not begin with the weights of {sourceOf(warm)}: the configuration does not say so. Write <code>{says.line}</code> below <code>searcher:</code>.</p>;
+}
+
 /* A draft of before goes before what the form would begin with. */
-function Form({ begin, parent, source = "" }: { begin: string; parent: Experiment | null; source?: string }) {
-    const key = parent ? `fork.${parent.id}${source}` : "new";
+function Form({ begin, parent, warm = null }: { begin: string; parent: Experiment | null; warm?: Warm | null }) {
+    const key = parent ? `fork.${parent.id}${warm ? ` with ${sourceOf(warm)}` : ""}` : "new";
     const [text, setText] = useState(() => draftOf(key) ?? begin), [template, setTemplate] = useState("");
     const [files, setFiles] = useState<Chosen[]>([]), [isPaused, setPaused] = useState(false), [busy, setBusy] = useState(false);
     const [round, setRound] = useState(0), wanted = { text, template, parent: parent?.id ?? 0 }, verdict = useVerdict(wanted);
@@ -90,6 +103,7 @@ function Form({ begin, parent, source = "" }: { begin: string; parent: Experimen
         setRound(round + 1);
     };
     return <div class="create">
+        {warm && <Begins warm={warm} text={text} />}
         <Yaml key={round} label="Configuration" text={text} onChange={type} onSubmit={() => void submit()} mistakes={verdict?.mistakes ?? []} />
         <Said verdict={verdict} />
         {parent ? <p class="soft">Its files are those of experiment {parent.id}.</p> : <Files files={files} set={setFiles} />}
@@ -117,8 +131,7 @@ function Fork({ id, warm }: { id: number; warm: Warm }) {
     return <>
         <div class="head"><h1>{source ? "Warm start, as " : "Fork of "}<a href={`/det/experiments/${id}`}>{got ? <Name text={got.of.name} /> : "experiment"} #{id}</a></h1></div>
         <Problem error={live.error} what="The experiment" />
-        {source && <p>Its trials begin with the weights of {source}, at batch 0.</p>}
-        {got && <Form begin={got.text} parent={got.of} source={source && ` with ${source}`} />}
+        {got && <Form begin={got.text} parent={got.of} warm={source ? warm : null} />}
     </>;
 }
 

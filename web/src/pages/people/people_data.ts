@@ -18,18 +18,20 @@ export async function askUsers(isWhole: boolean, signal: AbortSignal): Promise<P
 /* Who is in a group takes a request each: it is asked again where the list shows that it changed, and now and then. */
 export class Known<T> {
     private readonly all = new Map<string, { at: number; got: T }>();
+    private generation = 0; // what was asked before a change may tell of the time before it
 
     constructor(private readonly ageMs: number, private readonly now: () => number = Date.now) {}
 
     async of(row: object, ask: () => Promise<T>): Promise<T> {
         const key = JSON.stringify(row), had = this.all.get(key);
         if (had && this.now() - had.at < this.ageMs) return had.got;
-        const got = await ask();
-        this.all.set(key, { at: this.now(), got });
+        const generation = this.generation, got = await ask();
+        if (generation === this.generation) this.all.set(key, { at: this.now(), got });
         return got;
     }
 
     forget(): void {
+        this.generation++;
         this.all.clear();
     }
 }

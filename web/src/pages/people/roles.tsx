@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { may, maySomewhere } from "../../state/may";
+import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
@@ -47,7 +47,8 @@ async function take(g: Grant, again: () => void): Promise<void> {
 
 export function Roles() {
     const live = useLive("roles", String(isWhole()), (signal) => askRoles(isWhole(), signal), () => LIVE_MS), [isGiving, setGiving] = useState(false), now = live.data;
-    const gives = maySomewhere("grant") || (now?.workspaces ?? []).some((w) => may("grant", { hostId: w.userId, workspaceId: w.id }));
+    const mayIn = (id: number | null) => (id === null ? may("cluster") : may("grant", { hostId: now?.workspaces.find((w) => w.id === id)?.userId ?? 0, workspaceId: id }));
+    const gives = mayIn(null) || (now?.workspaces ?? []).some((w) => mayIn(w.id));
     return <>
         <div class="head"><span class="soft">{count(now?.grants.length ?? 0, "role")} given</span>
             <span class="row push">{gives && <button type="button" title="det rbac assign-role ROLE" disabled={!now} onClick={() => setGiving(true)}>Give a role…</button>}</span></div>
@@ -56,7 +57,7 @@ export function Roles() {
         {now?.cut.map(({ one, part }) => <Cut key={one} part={part} one={one} />)}
         {now && <Grid name="Roles given" rows={now.grants} keyOf={(g) => `${g.role.roleId} ${g.userId} ${g.groupId} ${g.workspace}`} none="No role is given to anybody: owners and administrators act." columns={[
             { head: "who", cell: (g) => <Name text={g.who} /> }, { head: "role", cell: (g) => <Name text={g.role.name} /> }, { head: "where", cell: (g) => <Name text={g.where} /> },
-            { head: "", cell: (g) => gives && <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },
+            { head: "", cell: (g) => mayIn(g.workspace) && <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },
         ]} />}
         {now && <section class="panel stacked" aria-label="What roles may"><h2>What roles may</h2><Grid name="What roles may" rows={now.roles} keyOf={(r) => r.roleId} none="There is none." columns={[
             { head: "role", cell: (r) => <Name text={r.name} /> },

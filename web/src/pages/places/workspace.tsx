@@ -57,7 +57,7 @@ export function WorkspacePage({ id = "" }: Record<string, string>) {
             { head: "experiments", cell: (p) => p.numExperiments }, { head: "active", cell: (p) => p.numActiveExperiments },
             { head: "last started", cell: (p) => <span title={full(p.lastExperimentStartedAt)}>{ago(p.lastExperimentStartedAt, Date.now())}</span> },
             { head: "owner", cell: (p) => <Name text={p.username} /> }, { head: "state", cell: (p) => (p.archived ? "archived" : "open") },
-            { head: "", cell: (p) => !p.immutable && <button type="button" onClick={() => void setArchived(p, live.again)}>{p.archived ? "Unarchive" : "Archive"}</button> },
+            { head: "", cell: (p) => !p.immutable && w && may("place", { ownerId: p.userId, hostId: w.userId, workspaceId: w.id }) && <button type="button" onClick={() => void setArchived(p, live.again)}>{p.archived ? "Unarchive" : "Archive"}</button> },
         ]} />}
         {w && <Members id={id} />}
         {isMaking && <NewProject workspace={id} close={() => setMaking(false)} again={live.again} />}

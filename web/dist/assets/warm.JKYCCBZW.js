@@ -1,1 +1,0 @@
-import{a as n}from"./chunk.4IYEQOIT.js";function c(e,{trial:i,checkpoint:t}){let r=n(e);if(r.errors.length||!r.hasIn(["searcher","name"]))return e;for(let o of["source_trial_id","source_checkpoint_uuid"])r.deleteIn(["searcher",o]);return t?r.setIn(["searcher","source_checkpoint_uuid"],t):r.setIn(["searcher","source_trial_id"],i),r.toString({lineWidth:0})}export{c as warmText};
