@@ -9,7 +9,7 @@ async function places(page) {
     await page.getByRole("button", { name: "New workspace…" }).click();
     await page.getByRole("dialog").getByLabel("Name").fill("Uncategorized");
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
-    await page.getByRole("dialog").getByText("the name is taken").waitFor();
+    await page.getByRole("dialog").getByText("there is one of this name already").waitFor();
     await page.getByRole("dialog").getByLabel("Name").fill("the lab");
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: "the lab" }).waitFor();
