@@ -1,28 +1,36 @@
 /* cuBLAS's product on the host, element by element. */
 #include "cublas_v2.h"
 
+#include <stdlib.h>
+
 #include "dtype.h"
 
 const char *cublasGetStatusString(cublasStatus_t rc)
 {
-    return rc == CUBLAS_STATUS_SUCCESS ? "success" : "not supported";
+    return rc == CUBLAS_STATUS_SUCCESS            ? "success"
+           : rc == CUBLAS_STATUS_EXECUTION_FAILED ? "execution failed"
+                                                  : "not supported";
 }
+
+struct emulated_blas {
+    cudaStream_t stream;
+};
 
 cublasStatus_t cublasCreate(cublasHandle_t *ret)
 {
-    *ret = NULL;
+    *ret = calloc(1, sizeof **ret);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy(cublasHandle_t h)
 {
-    (void)h;
+    free(h);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
 {
-    (void)h, (void)s;
+    h->stream = s;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -98,7 +106,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     cudaDataType type_b, int ldb, long long b_step, const void *beta, void *c, cudaDataType type_c,
     int ldc, long long c_step, int count, cublasComputeType_t compute, cublasGemmAlgo_t algo)
 {
-    (void)h, (void)algo;
+    (void)algo;
     bool wide = compute == CUBLAS_COMPUTE_64F;
     /* What cuBLAS refuses: another type than is computed in, leading dimensions too small for the
      * matrices. */
@@ -114,6 +122,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     emulated_count(EMULATED_GEMM, (((long long)m * k + (long long)k * n) * (long long)size +
                                    (long long)m * n * (long long)size_c) *
                                       count);
+    if (!emulated_takes(h->stream))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
     emulated_catch_up();

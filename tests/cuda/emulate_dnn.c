@@ -29,27 +29,32 @@ size_t cudnnGetVersion(void)
 
 const char *cudnnGetErrorString(cudnnStatus_t rc)
 {
-    return rc == CUDNN_STATUS_SUCCESS        ? "success"
-           : rc == CUDNN_STATUS_ALLOC_FAILED ? "allocation failed"
-           : rc == CUDNN_STATUS_BAD_PARAM    ? "bad parameter"
-                                             : "not supported";
+    return rc == CUDNN_STATUS_SUCCESS            ? "success"
+           : rc == CUDNN_STATUS_ALLOC_FAILED     ? "allocation failed"
+           : rc == CUDNN_STATUS_BAD_PARAM        ? "bad parameter"
+           : rc == CUDNN_STATUS_EXECUTION_FAILED ? "execution failed"
+                                                 : "not supported";
 }
+
+struct emulated_dnn {
+    cudaStream_t stream;
+};
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret)
 {
-    *ret = NULL;
+    *ret = calloc(1, sizeof **ret);
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
 {
-    (void)h;
+    free(h);
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s)
 {
-    (void)h, (void)s;
+    h->stream = s;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -259,9 +264,12 @@ static cudnnStatus_t look(const struct work *k)
     return k->v->stride[0] == 3 ? CUDNN_STATUS_NOT_SUPPORTED + 4 : CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t convolve(struct work *k, const struct emulated_tensor *td, void *to)
+static cudnnStatus_t convolve(cudnnHandle_t h, struct work *k, const struct emulated_tensor *td,
+                              void *to)
 {
     cudnnStatus_t rc = look(k);
+    if (rc == CUDNN_STATUS_SUCCESS && !emulated_takes(h->stream))
+        rc = CUDNN_STATUS_EXECUTION_FAILED;
     if (rc != CUDNN_STATUS_SUCCESS || emulated_is_empty())
         return rc;
     long n = elements(td);
@@ -290,8 +298,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
                                       size_t work_bytes, const void *beta,
                                       cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h, (void)alpha, (void)algo, (void)beta;
-    return convolve(&(struct work){v, xd, wd, yd, x, w, y, work, work_bytes, NULL, NULL}, yd, y);
+    (void)alpha, (void)algo, (void)beta;
+    return convolve(h, &(struct work){v, xd, wd, yd, x, w, y, work, work_bytes, NULL, NULL}, yd, y);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
@@ -301,9 +309,9 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
                                            size_t work_bytes, const void *beta,
                                            cudnnTensorDescriptor_t dxd, void *dx)
 {
-    (void)h, (void)alpha, (void)algo, (void)beta;
-    return convolve(&(struct work){v, dxd, wd, dyd, dx, w, dy, work, work_bytes, NULL, NULL}, dxd,
-                    dx);
+    (void)alpha, (void)algo, (void)beta;
+    return convolve(h, &(struct work){v, dxd, wd, dyd, dx, w, dy, work, work_bytes, NULL, NULL},
+                    dxd, dx);
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
@@ -313,7 +321,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
                                              size_t work_bytes, const void *beta,
                                              cudnnFilterDescriptor_t dwd, void *dw)
 {
-    (void)h, (void)alpha, (void)algo, (void)beta;
-    return convolve(&(struct work){v, xd, dwd, dyd, x, dw, dy, work, work_bytes, NULL, NULL}, dwd,
-                    dw);
+    (void)alpha, (void)algo, (void)beta;
+    return convolve(h, &(struct work){v, xd, dwd, dyd, x, dw, dy, work, work_bytes, NULL, NULL},
+                    dwd, dw);
 }

@@ -211,7 +211,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const
         !emulated_is_array(op->vector, size_of(ld), vector))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!emulated_takes(s))
-        return CUBLAS_STATUS_NOT_SUPPORTED;
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     emulated_count(EMULATED_GEMM, (ld->rows * k + k * ld->columns) * (long long)size_of(la) +
                                       (ld->rows * ld->columns + vector) * (long long)size_of(ld));
     if (emulated_is_empty())

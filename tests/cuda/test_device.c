@@ -40,7 +40,7 @@ static void assert_fine(struct det_engine *e)
 static void test_a_batch_may_be_refilled_at_once(void **state)
 {
     struct det_engine *e = open_engine("cuda");
-    enum { N = 3 << 20 }; /* several pieces, and more of them than the ring has */
+    enum { N = 6 << 20 }; /* several pieces, and more of them than the ring has */
     struct det_tensor *x = det_host_tensor(DET_F32, 1, (int64_t[]){N}, NULL);
     float *v = det_tensor_data(x);
     for (int i = 0; i < N; i++)
@@ -333,6 +333,29 @@ static void test_a_fault_says_that_it_may_be_an_earlier_ones(void **state)
     assert_null(strstr(err.text, "fill"));
 }
 
+/* The libraries meet what a kernel before them did, and run where the engine's kernels do. */
+static void test_a_fault_is_met_by_a_library(void **state)
+{
+    struct det_err err;
+    for (int is_conv = 0; is_conv < 2; is_conv++) {
+        struct det_engine *e = open_engine("cuda");
+        struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 3, 4, 4}, 1);
+        struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 3, 3}, 1);
+        struct det_tensor *a = det_full(e, DET_F64, 2, (int64_t[]){4, 4}, 1);
+        setenv("EMULATED_FAULT", "2", 1); /* the launch before is the first */
+        det_relu(e, a);
+        if (is_conv)
+            det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+        else
+            det_matmul(e, a, a);
+        assert_int_equal(det_engine_error(e, &err), DET_EDEVICE);
+        assert_non_null(strstr(err.text, is_conv ? "cuDNN" : "cuBLAS"));
+        assert_non_null(strstr(err.text, "or one before it"));
+        unsetenv("EMULATED_FAULT");
+        det_engine_destroy(e);
+    }
+}
+
 /* In a process of its own: the setting is looked at once. */
 static void test_a_fault_is_found_by_waiting_for_each_kernel(void **state)
 {
@@ -419,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_a_fault_is_found_by_waiting_for_each_kernel), /* no threads yet */
         cmocka_unit_test(test_a_profile_has_a_row_of_each_kernel_and_shape),
         cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
+        cmocka_unit_test(test_a_fault_is_met_by_a_library),
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),
         cmocka_unit_test(test_a_bias_costs_a_linear_layer_no_kernel),
         cmocka_unit_test(test_a_convolution_waits_for_what_is_copied_to_it),

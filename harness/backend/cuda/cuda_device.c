@@ -36,6 +36,8 @@ static void set_label(int index)
                  cudnnGetVersion());
 }
 
+#define MAYBE_EARLIER " (by this call or one before it: DET_CUDA_SYNC=1 finds which)"
+
 /* Kernels run later than they are asked for, and an error stays: whoever looks next is told of it.
  */
 static const char *blame(cudaError_t rc)
@@ -45,7 +47,7 @@ static const char *blame(cudaError_t rc)
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorAssert:
-        return " (by this call or one before it: DET_CUDA_SYNC=1 finds which)";
+        return MAYBE_EARLIER;
     default:
         return "";
     }
@@ -66,7 +68,8 @@ int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
     if (rc == CUDNN_STATUS_SUCCESS)
         return 0;
     int code = cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED) ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "cuDNN: %s: %s%s", what, cudnnGetErrorString(rc), label());
+    return det_fail(err, code, "cuDNN: %s: %s%s%s", what, cudnnGetErrorString(rc),
+                    rc == CUDNN_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", label());
 }
 
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
@@ -74,7 +77,8 @@ int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
     if (rc == CUBLAS_STATUS_SUCCESS)
         return 0;
     int code = rc == CUBLAS_STATUS_ALLOC_FAILED ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "cuBLAS: %s: %s%s", what, cublasGetStatusString(rc), label());
+    return det_fail(err, code, "cuBLAS: %s: %s%s%s", what, cublasGetStatusString(rc),
+                    rc == CUBLAS_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", label());
 }
 
 /* Each kernel is waited for, so that its own faults are reported as its own. */
