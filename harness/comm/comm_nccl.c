@@ -9,9 +9,11 @@
 #include <nccl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SETTLE_SPINS 500
+#define WHERE_MAX    96
 
 struct nccl {
     ncclComm_t comm;
@@ -19,16 +21,34 @@ struct nccl {
     struct det_err dead; /* code != 0: aborted */
 };
 
+/* Where it failed, for whoever looks it up: text, which it fills. */
+static const char *where(char text[WHERE_MAX])
+{
+    int device = -1, driver = 0, runtime = 0, nccl = 0;
+    (void)cudaGetDevice(&device);
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)ncclGetVersion(&nccl);
+    (void)cudaGetLastError(); /* it is only words */
+    snprintf(text, WHERE_MAX,
+             " [cuda:%d, driver for CUDA %d.%d, runtime %d.%d, NCCL %d.%d.%d]", device,
+             driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, nccl / 10000,
+             nccl % 10000 / 100, nccl % 100);
+    return text;
+}
+
 static int nccl_fail(struct det_err *err, const char *what, ncclResult_t r)
 {
+    char text[WHERE_MAX];
     int code = r == ncclRemoteError || r == ncclSystemError ? DET_EPEER : DET_EDEVICE;
-    return det_fail(err, code, "NCCL: %s: %s: %s", what, ncclGetErrorString(r),
-                    ncclGetLastError(NULL));
+    return det_fail(err, code, "NCCL: %s: %s: %s%s", what, ncclGetErrorString(r),
+                    ncclGetLastError(NULL), where(text));
 }
 
 static int cuda_fail(struct det_err *err, const char *what, cudaError_t e)
 {
-    return det_fail(err, DET_EDEVICE, "CUDA: %s: %s", what, cudaGetErrorString(e));
+    char text[WHERE_MAX];
+    return det_fail(err, DET_EDEVICE, "CUDA: %s: %s%s", what, cudaGetErrorString(e), where(text));
 }
 
 static int device_uuid(int device, void *uuid, struct det_err *err)

@@ -71,7 +71,36 @@ const char *ncclGetLastError(ncclComm_t comm)
     return "of the fake";
 }
 
+ncclResult_t ncclGetVersion(int *ret)
+{
+    *ret = 22703;
+    return ncclSuccess;
+}
+
 cudaError_t cudaSetDevice(int device)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *ret)
+{
+    *ret = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *ret)
+{
+    *ret = 12040;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *ret)
+{
+    *ret = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
 {
     return cudaSuccess;
 }

@@ -84,6 +84,7 @@ static int failing_rank(int rank, int size, int port, void *arg)
     RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
     RANK_CHECK(sum(d, &err) == DET_EPEER);
     RANK_CHECK(strstr(err.text, "remote error") != NULL);
+    RANK_CHECK(strstr(err.text, "[cuda:1, driver for CUDA 12.4, runtime 13.0, NCCL 2.27.3]"));
     RANK_CHECK(sum(d, &err) == DET_EPEER); /* it stays dead, and says the same */
     RANK_CHECK(strstr(err.text, "remote error") != NULL);
     comm_device_close(d);
