@@ -358,7 +358,7 @@ def test_places():
         assert json.loads(c.det("tpl", "ls", "--json").stdout) == []
 
         says(c.det("workspace", "create", "Vision & more"), 0, "Created workspace 2")
-        says(c.det("w", "create", "vision & MORE", check=False), 1, "taken")
+        says(c.det("w", "create", "vision & MORE", check=False), 1, "already")
         says(c.det("project", "create", "Vision & more", "digits", "--description", "what it is"), 0, "Created project 2")
         says(c.det("p", "create", "nosuch", "digits", check=False), 1, '"nosuch" not found')
         says(c.det("w", "list"), 0, "Uncategorized", "Vision & more")
