@@ -160,6 +160,23 @@ export function parallelPicture(p: ParallelShape, title: string): Picture {
     return { title, height: HEIGHT + NAMES, draw };
 }
 
+const DIGITS = 4; // of an end between those of its axis
+
+/* To few digits, and never towards what was marked. */
+function outwards(v: number, isUp: boolean): number {
+    const r = Number(v.toPrecision(DIGITS));
+    if (r === v || r > v === isUp) return r;
+    const step = Math.pow(10, Math.floor(Math.log10(Math.abs(v))) + 1 - DIGITS);
+    return Number((r + (isUp ? step : -step)).toPrecision(DIGITS));
+}
+
+/* What a drag from one height to another marks; to an end of the axis or beyond it, exactly that end: the best trial lies there. */
+export function markOf(a: Axis, from: number, to: number): Brush {
+    const s = axisScale(a, HEIGHT - BOTTOM, TOP), low = Math.max(from, to), high = Math.min(from, to);
+    return { name: a.name, lo: low >= HEIGHT - BOTTOM ? s.lo : outwards(toValue(s, Math.max(TOP, low)), false),
+        hi: high <= TOP ? s.hi : outwards(toValue(s, Math.min(HEIGHT - BOTTOM, high)), true) };
+}
+
 export function Parallel(props: ParallelProps) {
     const { axes, rows, brushes } = props;
     const drag = useRef<{ axis: number; from: number } | null>(null);
@@ -175,9 +192,7 @@ export function Parallel(props: ParallelProps) {
     const brushTo = (y: number): Brush | null => {
         const d = drag.current;
         if (!d || Math.abs(y - d.from) < LEAST) return null;
-        const s = ss[d.axis]!, inside = (p: number) => Math.min(HEIGHT - BOTTOM, Math.max(TOP, p));
-        const [a, b] = [toValue(s, inside(d.from)), toValue(s, inside(y))].map((v) => Number(v.toPrecision(4))) as [number, number];
-        return { name: axes[d.axis]!.name, lo: Math.min(a, b), hi: Math.max(a, b) };
+        return markOf(axes[d.axis]!, d.from, y);
     };
     const onDown = (x: number, y: number) => {
         const i = xs().findIndex((ax) => Math.abs(ax - x) <= GRAB);

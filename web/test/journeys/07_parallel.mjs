@@ -154,7 +154,7 @@ export default async function ({ page, another }) {
     await page.getByRole("button", { name: "Take the mark of accuracy away" }).waitFor();
     const [, lo, hi] = /accuracy:([^.]*\.[^.]*)\.\.([^&]*)/.exec(decodeURIComponent(page.url()));
     const within = trials.filter((t) => t.searcherMetricValue >= Number(lo) && t.searcherMetricValue <= Number(hi)).map((t) => String(t.id));
-    check(within.length > 0 && within.length < trials.length && Number(hi) >= Number(best.toPrecision(4)), `${within.length} of ${trials.length} in ${lo}..${hi}`);
+    check(within.length > 0 && within.length < trials.length && Number(hi) === best, `${within.length} of ${trials.length} in ${lo}..${hi}`);
     const ids = (p) => rows(p).evaluateAll((all) => all.map((r) => r.dataset.trial));
     await until(async () => (await ids(page)).join() === within.join(), "the table to show what lies within");
     await pictures(page, "experiment-marked");

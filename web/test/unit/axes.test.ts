@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axis, declared, flat, position, varying } from "../../src/charts/axes";
+import { axis, axisScale, declared, flat, position, varying } from "../../src/charts/axes";
 import { brushed, unbrushed, within } from "../../src/charts/brush";
+import { markOf } from "../../src/charts/parallel";
+import { toValue } from "../../src/charts/scales";
 
 test("a tree becomes names with dots, lists their JSON", () => {
     assert.deepEqual({ ...flat({ lr: 0.1, net: { width: 8, act: "relu" }, dims: [1, 2], none: null }) },
@@ -43,4 +45,20 @@ test("brushes: all must hold; a row without the value lies outside", () => {
     const one = brushed([{ name: "lr", lo: 0, hi: 1 }], { name: "lr", lo: 3, hi: 2 });
     assert.deepEqual(one, [{ name: "lr", lo: 2, hi: 3 }]);
     assert.deepEqual(unbrushed(one, "lr"), []);
+});
+
+test("a drag to an end of an axis marks the trial that lies there, one between leaves out nothing that it passed", () => {
+    const [top, bottom] = [12, 288];
+    for (const [values, type] of [[[0.12345678, 0.5, 0.98764], undefined], [[1.23456e-5, 1e-3, 0.0987654], "log"], [[3, 4096, 16384], undefined], [[-16384, -3], undefined], [["a", "b", "c"], undefined], [[0.98764, 0.98764], undefined]] as const) {
+        const a = axis("x", [...values], { type }), rows = values.map((x) => flat({ x })), inside = (from: number, to: number) => rows.map((r) => within(r, [a], [markOf(a, from, to)]));
+        assert.deepEqual([inside(top, 150).at(-1), inside(150, top - 8).at(-1)], [true, true], `the upper end of ${values}`);
+        assert.deepEqual([inside(150, bottom)[0], inside(bottom + 8, 150)[0]], [true, true], `the lower end of ${values}`);
+        assert.deepEqual(inside(top, bottom), rows.map(() => true), `${values}`);
+        const scale = axisScale(a, bottom, top);
+        for (let y = top + 1; y < bottom - 10; y++) {
+            const b = markOf(a, y, y + 10);
+            assert.ok(b.lo <= toValue(scale, y + 10) && b.hi >= toValue(scale, y), `${values}: ${b.lo}..${b.hi} at ${y}`);
+        }
+    }
+    assert.deepEqual(markOf(axis("x", [0, 1]), 100, 200), { name: "x", lo: 0.3188, hi: 0.6812 });
 });
