@@ -5,7 +5,7 @@ import { shownColumns } from "../../src/pages/experiments/columns";
 import { hpCell, hpsOf, searches, specText } from "../../src/pages/experiments/hp";
 import { runsOf } from "../../src/pages/experiments/search";
 import { rowPx } from "../../src/pages/experiments/table";
-import { ALL, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
+import { ALL, between, isTicked, NONE, size, tick } from "../../src/pages/experiments/selection";
 import { inSight } from "../../src/ui/virtual";
 import { groupsCsv, groupsWords, said, sortedGroups, spreadText, type Group } from "../../src/pages/experiments/groups_data";
 import { columnsOf, isFiltered, listQuery, listView, type ListView } from "../../src/state/list_address";
@@ -136,4 +136,12 @@ test("the rows in sight and some beyond are in the document, and no others", () 
     assert.deepEqual(inSight(36 * 1000 + 1, 720, 100_000, 36), [994, 1027]);
     assert.deepEqual(inSight(36 * 100_000 - 720, 720, 100_000, 36), [99_974, 100_000]);
     assert.deepEqual(inSight(36 * 1000, 720, 5, 36), [0, 5], "there are fewer by now than it was scrolled past");
+});
+
+test("a range goes from row to row, wherever they are by now", () => {
+    const rows = (...ids: number[]) => ids.map((id) => ({ id }));
+    assert.deepEqual(between(rows(9, 8, 7, 6), 9, 7), [9, 8, 7]);
+    assert.deepEqual(between(rows(11, 10, 9, 8, 7, 6), 9, 7), [9, 8, 7]); // two have come
+    assert.deepEqual(between(rows(6, 7, 8, 9), 9, 7), [7, 8, 9]);
+    assert.deepEqual([between(rows(9, 8), 8, 8), between(rows(9, 8), 7, 8), between(rows(9, 8), 9, 3)], [[8], null, null]);
 });

@@ -21,6 +21,12 @@ export function tick(s: Selection, ids: number[], isOn: boolean): Selection {
     return { isAll: s.isAll, ids: next };
 }
 
+/* The ids from one row to another, whichever is first; null: one of them is not there. */
+export function between(rows: readonly { id: number }[], a: number, b: number): number[] | null {
+    const [i, j] = [a, b].map((id) => rows.findIndex((r) => r.id === id)).sort((x, y) => x - y) as [number, number];
+    return i < 0 ? null : rows.slice(i, j + 1).map((r) => r.id);
+}
+
 /* How many of `total` that match. */
 export function size(s: Selection, total: number): number {
     return s.isAll ? Math.max(0, total - s.ids.size) : s.ids.size;

@@ -9,7 +9,7 @@ import type { Sight } from "../../ui/virtual";
 import type { Shown } from "./columns";
 import type { Listed, Stretch } from "./data";
 import type { SetView } from "./filters";
-import { ALL, isTicked, NONE, size, tick, type Selection } from "./selection";
+import { ALL, between, isTicked, NONE, size, tick, type Selection } from "./selection";
 
 /* As experiments.css has them: a row of the table, a line of a card and what is around its lines. */
 const ROW_PX = 36, CARD_LINE_PX = 28, CARD_EDGE_PX = 13;
@@ -69,19 +69,16 @@ function Gap({ px }: { px: number }) {
 }
 
 /* With shift, all from the one that was clicked before. */
-type Click = (i: number, isOn: boolean, isRange: boolean) => void;
+type Click = (id: number, isOn: boolean, isRange: boolean) => void;
 
 function useTicking(p: TableProps): Click {
-    const before = useRef(0), now = useRef(p);
+    const before = useRef<number | null>(null), now = useRef(p); // the id: rows move as others come
     now.current = p; // a row that was drawn earlier acts on what is ticked now
-    const [click] = useState((): Click => (i, isOn, isRange) => {
-        const { got, ticked, setTicked } = now.current;
-        const [from, to] = isRange ? [Math.min(i, before.current), Math.max(i, before.current)] : [i, i];
-        const rows = got.rows.slice(Math.max(0, from - got.offset), Math.max(0, to - got.offset + 1));
-        const isWhole = rows.length === to - from + 1;
-        before.current = i;
-        if (!isWhole) toast("The range begins where no rows are loaded any more: only its end was taken.", true);
-        setTicked(tick(ticked, (isWhole ? rows : got.rows.slice(i - got.offset, i - got.offset + 1)).map((e) => e.id), isOn));
+    const [click] = useState((): Click => (id, isOn, isRange) => {
+        const { got, ticked, setTicked } = now.current, range = isRange && before.current !== null ? between(got.rows, before.current, id) : [id];
+        before.current = id;
+        if (!range) toast("The range begins where no rows are loaded any more: only its end was taken.", true);
+        setTicked(tick(ticked, range ?? [id], isOn));
     });
     return click;
 }
@@ -99,7 +96,7 @@ class Row extends Component<RowProps> {
     render({ e, i, columns, isOn, click }: RowProps) {
         return <tr aria-rowindex={i + 2} data-experiment={e.id} class={isOn ? "chosen" : undefined}>
             <td><input type="checkbox" checked={isOn} aria-label={`Select experiment ${e.id}`}
-                onClick={(ev) => click(i, !isOn, ev.shiftKey)} /></td>
+                onClick={(ev) => click(e.id, !isOn, ev.shiftKey)} /></td>
             <Cells e={e} columns={columns} now={Date.now()} />
         </tr>;
     }
