@@ -4,7 +4,21 @@ import { api, check, create, exampleConfig, pictures, until, url } from "./harne
 
 const lines = async (path) => (await (await fetch(`${url}/api/v1${path}`, { headers: { Authorization: `Bearer ${process.env.DET_TEST_TOKEN}` } })).text()).split("\n").filter(Boolean).map((l) => JSON.parse(l).result);
 
-export default async function ({ page }) {
+/* What has ended stays as it is, and so does why: a search is not gone through again and again for it. */
+async function restsWhenEnded(page, trial) {
+    let asked = 0;
+    page.on("request", (r) => { if (new URL(r.url()).pathname === `/api/v1/trials/${trial}/why`) asked++; });
+    await page.clock.install();
+    await page.goto(`${url}/det/trials/${trial}`);
+    for (let i = 0; i < 3; i++) {
+        await page.getByRole("region", { name: "Timeline" }).getByText(/\d+ events/).waitFor();
+        await page.clock.runFor(10_000);
+        await page.evaluate((id) => fetch(`/api/v1/trials/${id}`), trial);
+    }
+    check(asked <= 1, `asked ${asked} times why a trial that has ended is as it is`);
+}
+
+export default async function ({ page, another }) {
     const config = `${exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 60")}\nprofiling: {enabled: true}\n`;
     const id = await create(config, "digits"), plain = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 1"), "digits");
     const ends = (e) => until(async () => (await api("GET", `/experiments/${e}`)).experiment.state === "STATE_COMPLETED", `experiment ${e} to end`);
@@ -36,4 +50,5 @@ export default async function ({ page }) {
     await profile.getByText("Nothing was profiled").waitFor();
     await page.getByText(/^\d+ files$/).click();
     await page.getByText("metadata.json").waitFor();
+    await restsWhenEnded(await another(), other);
 }

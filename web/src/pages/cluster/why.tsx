@@ -119,12 +119,12 @@ function More({ w, own, again }: { w: Why; own: Own; again: () => void }) {
 
 /* The experiment that what waits is of; 0: of none. */
 export interface Own { experiment: number; of: Of }
-export interface WhyProps extends Own { what: What; id: string; again: () => void; onlyWaiting?: boolean; isOpen?: boolean }
+export interface WhyProps extends Own { what: What; id: string; again: () => void; ended?: boolean; onlyWaiting?: boolean; isOpen?: boolean }
 
-/* The sentence, and the rest when opened. onlyWaiting: nothing for what runs. */
-export function WhyLine({ what, id, experiment, of, again, onlyWaiting = false, isOpen = false }: WhyProps) {
+/* The sentence, and the rest when opened. ended: asked once, for it stays as it is. onlyWaiting: nothing for what runs. */
+export function WhyLine({ what, id, experiment, of, again, ended = false, onlyWaiting = false, isOpen = false }: WhyProps) {
     const [open, setOpen] = useState(isOpen);
-    const live = useLive(`why ${what} ${id}`, "", (s) => ask(what, id, s), () => ASK_MS);
+    const live = useLive(`why ${what} ${id}`, String(ended), (s) => ask(what, id, s), () => (ended ? null : ASK_MS));
     const w = live.data;
     const both = () => { live.again(); again(); };
     if (!w || !w.text || (onlyWaiting && !w.waiting && w.reason !== "PAUSED")) return null;

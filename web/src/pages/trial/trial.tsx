@@ -135,7 +135,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             {trial.bestCheckpoint && <span>best checkpoint at batch {number(trial.bestCheckpoint.totalBatches)}</span>}
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
-        <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} onlyWaiting={trial.state !== "STATE_ERROR"} />
+        {(!ended || trial.state === "STATE_ERROR") && <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} ended={ended} onlyWaiting={!ended} />}
         <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
