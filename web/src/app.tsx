@@ -9,7 +9,7 @@ import { useLive } from "./state/live";
 import { askRights } from "./state/may";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
-import { linkError, me, signOut, start } from "./state/session";
+import { linkError, me, signOut, start, startError } from "./state/session";
 import { Confirm } from "./ui/confirm";
 import { Keys, showKeys } from "./ui/keys";
 import { CommandPalette, openPalette } from "./ui/palette";
@@ -68,7 +68,7 @@ function App() {
     const home = path.value === "/" || path.value === "/det";
     useEffect(() => { if (home) navigate(HOME, true); }, [home]);
     const away = !isReachable.value && <div class="banner" role="alert">The master does not answer. This page asks again by itself.</div>;
-    if (isSignedIn.value === null) return <>{away}<p class="page soft">Asking the master…</p></>;
+    if (isSignedIn.value === null) return <>{away}<p class="page soft" role="status">{startError.value ? `It cannot be told yet who you are: ${startError.value}. The master is asked again by itself.` : "Asking the master…"}</p></>;
     if (!isSignedIn.value && !me.value) return <>{away}<SignIn why={linkError.value} /></>;
     return <div class="frame" key={me.value?.id}>
         <a class="skip" href="#page">To the page</a>

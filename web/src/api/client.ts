@@ -100,9 +100,10 @@ export async function fetched(route: keyof Routes, path: Params, accept: string)
     return bodyOf((await send(route, { path, accept })).blob(), undefined);
 }
 
-/* The results of a stream of lines {"result": ...}; ends with it, or with options.signal. An error's line throws. */
-export async function* stream<T>(route: keyof Routes, options: { path?: Params; query?: Query; signal?: AbortSignal } = {}): AsyncGenerator<T> {
+/* The results of a stream of lines {"result": ...}; ends with it, or with options.signal. An error's line throws. `opened`: told once it is open, be there a line or not. */
+export async function* stream<T>(route: keyof Routes, options: { path?: Params; query?: Query; signal?: AbortSignal; opened?: () => void } = {}): AsyncGenerator<T> {
     const r = await send(route, options);
+    options.opened?.();
     const reader = r.body!.pipeThrough(new TextDecoderStream()).getReader();
     try {
         let rest = "";

@@ -17,6 +17,12 @@ export function waitMs(everyMs: number, failures: number): number {
     return Math.min(SLOWEST_MS, everyMs * Math.pow(2, Math.min(failures, 20)));
 }
 
+/* What to wait for after one more failure; null: the same question would get the same answer. */
+export function pauseAfter(e: ApiError, failures: number): number | null {
+    if (e.status === TOO_LONG) return SLOWEST_MS; // it would take as long in a second, and others wait behind it
+    return e.status === 0 || e.status >= 500 || e.status === 429 ? waitMs(1000, failures) : null;
+}
+
 class Asker<T> {
     private timer: ReturnType<typeof setTimeout> | undefined;
     private stop: AbortController | null = null;
@@ -46,8 +52,8 @@ class Asker<T> {
             if (stop.signal.aborted) return;
             if (!(e instanceof ApiError)) throw e;
             this.tell(null, e);
-            if (e.status === TOO_LONG) this.later(SLOWEST_MS); // it would take as long in a second, and others wait behind it
-            else if (e.status === 0 || e.status >= 500 || e.status === 429) this.later(waitMs(1000, this.failures++));
+            const ms = pauseAfter(e, this.failures++);
+            if (ms !== null) this.later(ms);
         }
     }
 

@@ -1,11 +1,14 @@
 /* Who is signed in; signing in and out. */
 import { signal } from "@preact/signals";
 import { ApiError, call, isSignedIn, type Messages } from "../api/client";
+import { pauseAfter } from "./live";
 import { secretOf } from "./password";
 
 export const me = signal<Messages["user.v1.User"] | null>(null);
 /* Why the sign-in link that opened the page was not taken, in the master's words, until somebody has signed in. */
 export const linkError = signal("");
+/* Why it is not known yet whose session it is. */
+export const startError = signal("");
 
 async function ask(): Promise<void> {
     me.value = (await call("GET /api/v1/me")).user;
@@ -30,16 +33,22 @@ async function exchange(token: string): Promise<void> {
     }
 }
 
-/* At the start: whose session is it? One that is there already stays when a link is refused. */
+/* At the start: whose session is it? One that is there already stays when a link is refused. Who cannot be told is asked for again: a master that is away says nothing of the session. */
 export async function start(): Promise<void> {
     const token = takeToken();
     if (token) await exchange(token);
-    try {
-        await ask();
-    } catch (e) {
-        if (!(e instanceof ApiError)) throw e;
-        isSignedIn.value = e.status === 0 ? null : false;
+    for (let failures = 0; isSignedIn.value !== true; failures++) {
+        try {
+            await ask();
+        } catch (e) {
+            if (!(e instanceof ApiError)) throw e;
+            const ms = pauseAfter(e, failures);
+            startError.value = e.message;
+            if (ms === null) break;
+            await new Promise((wake) => setTimeout(wake, ms));
+        }
     }
+    isSignedIn.value ??= false;
 }
 
 export async function signIn(username: string, password: string): Promise<void> {

@@ -3,9 +3,23 @@ import { api, check, create, isValidation, pictures, until, url } from "./harnes
 
 const config = { name: "seen again", entrypoint: ["true"], hyperparameters: {}, searcher: { name: "single", metric: "x", max_length: { batches: 1 } } };
 
+/* The master is away as the page, or a log on it, asks for the first time: it asks again, and says so. */
+async function awayAtFirst(page, id, route, words, there) {
+    const failures = ["abort", 503];
+    await page.route(route, (r) => {
+        const now = failures.shift();
+        return now === "abort" ? r.abort() : now ? r.fulfill({ status: now, json: { error: { error: "not yet" } } }) : r.continue();
+    });
+    await page.goto(`${url}/det/trials/${id}/logs`);
+    await page.getByText(words).waitFor();
+    await there.waitFor(); // nobody pressed anything
+    check(!failures.length && await page.getByText(words).count() === 0, `${failures.length} answers were not asked for`);
+    await page.unroute(route);
+}
+
 export default async function ({ page }) {
-    page.mayFail = [isValidation];
-    page.maySay.push(/ERR_INTERNET_DISCONNECTED/);
+    page.mayFail = [isValidation, (r) => r.status() === 503];
+    page.maySay.push(/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/);
     const id = await create(config, null, false), banner = page.getByText("The master does not answer."), lost = (is) => page.context().setOffline(is);
     await page.goto(`${url}/det/experiments/${id}`);
     await page.getByText("paused").first().waitFor();
@@ -33,4 +47,9 @@ export default async function ({ page }) {
     await lost(false);
     await banner.waitFor({ state: "detached" }); // nobody pressed anything
     await until(async () => await page.getByRole("table", { name: "Agents" }).count() === 1, "the agents");
+    const ran = await create({ ...config, entrypoint: ["echo", "here it is"], max_restarts: 0 }), trial = (await until(async () => (await api("GET", `/experiments/${ran}/trials`)).trials[0], "the trial")).id;
+    await until(async () => /COMPLETED|ERROR/.test((await api("GET", `/experiments/${ran}`)).experiment.state), "it to end");
+    const line = page.getByRole("log").getByText("here it is");
+    await awayAtFirst(page, trial, /\/api\/v1\/me$/, /It cannot be told yet who you are: .*asked again by itself/, line);
+    await awayAtFirst(page, trial, /\/logs\?.*limit=/, /The log could not be read: .*asked for again by itself/, line);
 }

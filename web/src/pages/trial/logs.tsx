@@ -3,152 +3,20 @@
  * reader is there. Lines are text: colours become classes, and no other escape does anything.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, isSignedIn, stream, type Messages } from "../../api/client";
 import { logQuery, logView, type LogView } from "../../state/address";
 import { navigate, path, query } from "../../state/router";
 import { plain } from "../../ui/ansi";
 import { count } from "../../ui/format";
 import { LogLines } from "../../ui/log_view";
-import { asText, justBefore, line, merge, trim, type Line } from "../../ui/loglines";
+import { asText, justBefore, type Line } from "../../ui/loglines";
 import "../../ui/parts.css";
 import { saveAs } from "../../ui/save";
 import { toast } from "../../ui/toasts";
 import { LogFilters } from "./log_filters";
+import { filterOf, NOTHING, read, Reader } from "./log_reader";
 
-const PAGE = 500, MOST = 3000;
 const EDGE = 300; // CSS pixels from an end at which more is read
 const SAVE_PAGE = 50_000; // lines of a download that are in memory at once; what is behind them is a file of the browser's
-const BACK_MS = 1000;
-
-type Sent = Messages["TrialLogsResponse"];
-type Query = { [key: string]: string | number | boolean | string[] | number[] | undefined };
-
-/* What the reader's filters are to the API. */
-export function filterOf(v: LogView): Query {
-    return { searchText: v.search || undefined, enableRegex: v.search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks,
-        agentIds: v.hosts, stdtypes: v.outputs, sources: v.sources };
-}
-
-async function read(id: string, more: Query, signal: AbortSignal): Promise<Line[]> {
-    const out: Line[] = [];
-    for await (const s of stream<Sent>("GET /api/v1/trials/{trialId}/logs", { path: { trialId: id }, query: more, signal })) out.push(line(s));
-    return out.sort((a, b) => a.id - b.id);
-}
-
-interface Win { lines: Line[]; atStart: boolean; atEnd: boolean }
-const NOTHING: Win = { lines: [], atStart: false, atEnd: false };
-
-/* The lines around one, or the newest. */
-async function first(id: string, v: LogView, signal: AbortSignal): Promise<Win> {
-    const filter = filterOf(v);
-    if (!v.line) {
-        const lines = await read(id, { ...filter, limit: PAGE, orderBy: "ORDER_BY_DESC" }, signal);
-        return { lines, atStart: lines.length < PAGE, atEnd: true };
-    }
-    const [before, after] = await Promise.all([
-        read(id, { ...filter, limit: PAGE, orderBy: "ORDER_BY_DESC", beyondId: v.line + 1 }, signal),
-        read(id, { ...filter, limit: PAGE, beyondId: v.line }, signal)]);
-    return { lines: merge(before, after), atStart: before.length < PAGE, atEnd: after.length < PAGE };
-}
-
-/* The state of the window and what moves it. One reading at a time. */
-class Reader {
-    win: Win = NOTHING;
-    error = "";
-    private stop = new AbortController();
-    private busy = false;
-    private timer: ReturnType<typeof setTimeout> | undefined;
-
-    constructor(private readonly id: string, private readonly view: LogView, private readonly changed: () => void) {}
-
-    private set(win: Partial<Win>): void {
-        this.win = { ...this.win, ...win };
-        this.changed();
-    }
-
-    private async guarded(work: () => Promise<void>): Promise<void> {
-        if (this.busy) return;
-        this.busy = true;
-        try {
-            await work();
-            this.error = "";
-        } catch (e) {
-            if (this.stop.signal.aborted) return;
-            if (!(e instanceof ApiError)) throw e;
-            this.error = e.message;
-            this.changed();
-        } finally {
-            this.busy = false;
-        }
-    }
-
-    async begin(): Promise<void> {
-        await this.guarded(async () => this.set(await first(this.id, this.view, this.stop.signal)));
-        if (this.win.atEnd) void this.follow();
-    }
-
-    older(): Promise<void> {
-        const from = this.win.lines[0]?.id;
-        if (this.win.atStart || from === undefined) return Promise.resolve();
-        return this.guarded(async () => {
-            const more = await read(this.id, { ...filterOf(this.view), limit: PAGE, orderBy: "ORDER_BY_DESC", beyondId: from }, this.stop.signal);
-            const all = merge(more, this.win.lines), kept = trim(all, MOST, "oldest");
-            this.set({ lines: kept, atStart: more.length < PAGE, atEnd: this.win.atEnd && kept.length === all.length });
-        });
-    }
-
-    newer(): Promise<void> {
-        const from = this.win.lines.at(-1)?.id ?? 0;
-        if (this.win.atEnd) return Promise.resolve();
-        return this.guarded(async () => {
-            const more = await read(this.id, { ...filterOf(this.view), limit: PAGE, beyondId: from }, this.stop.signal);
-            this.grow(more);
-            this.set({ atEnd: more.length < PAGE });
-            if (this.win.atEnd) void this.follow();
-        });
-    }
-
-    private grow(more: Line[]): void {
-        const all = merge(this.win.lines, more), kept = trim(all, MOST, "newest");
-        this.set({ lines: kept, atStart: this.win.atStart && kept.length === all.length });
-    }
-
-    /* New lines as they come, several to one drawing; begun again where the stream breaks. */
-    private async follow(): Promise<void> {
-        let waiting: Line[] = [], frame = 0;
-        const flush = () => {
-            frame = 0;
-            if (this.win.atEnd) this.grow(waiting);
-            waiting = [];
-        };
-        try {
-            const from = this.win.lines.at(-1)?.id ?? 0;
-            for await (const s of stream<Sent>("GET /api/v1/trials/{trialId}/logs",
-                { path: { trialId: this.id }, query: { ...filterOf(this.view), follow: true, beyondId: from }, signal: this.stop.signal })) {
-                if (!this.win.atEnd) return; // the reader has gone so far up that the end was let go
-                waiting.push(line(s));
-                frame ||= requestAnimationFrame(flush);
-            }
-        } catch (e) {
-            if (this.stop.signal.aborted) return;
-            if (!(e instanceof ApiError || e instanceof TypeError)) throw e;
-            this.later();
-        } finally {
-            if (frame) cancelAnimationFrame(frame);
-            if (waiting.length && !this.stop.signal.aborted) flush();
-        }
-    }
-
-    /* Not before who reads is signed in again. */
-    private later(): void {
-        this.timer = setTimeout(() => (isSignedIn.value === false ? this.later() : void this.follow()), BACK_MS);
-    }
-
-    end(): void {
-        this.stop.abort();
-        clearTimeout(this.timer);
-    }
-}
 
 function useReader(id: string, view: LogView): Reader | null {
     const [, draw] = useState(0);
@@ -156,7 +24,7 @@ function useReader(id: string, view: LogView): Reader | null {
     useEffect(() => {
         const mine = reader.current = new Reader(id, view, () => draw((n) => n + 1));
         draw((n) => n + 1);
-        void mine.begin();
+        mine.start();
         return () => mine.end();
     }, [id, JSON.stringify(view)]);
     return reader.current;
@@ -227,8 +95,8 @@ export function LogsPage({ id = "" }: Record<string, string>) {
     };
     const onScroll = () => {
         const b = box.current!, below = b.scrollHeight - b.scrollTop - b.clientHeight;
-        if (b.scrollTop < EDGE) void reader?.older();
-        if (below < EDGE) void reader?.newer();
+        if (b.scrollTop < EDGE) reader?.older();
+        if (below < EDGE) reader?.newer();
         setFollow(win.atEnd && below < 4);
     };
     return <div class="logs">
@@ -237,9 +105,9 @@ export function LogsPage({ id = "" }: Record<string, string>) {
                 <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
                 <Download id={id} view={view} /></span></div>
         <LogFilters id={id} view={view} set={set} jump={(time) => void jump(time).catch((e: Error) => toast(e.message, true))} />
-        {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.</p>}
+        {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.{reader.isComing && " It is asked for again by itself."}</p>}
         <LogLines box={box} lines={win.lines} marked={marked} begin={begin} onScroll={onScroll}
-            top={win.atStart ? "The log begins here." : "Reading older lines…"} bottom={win.atEnd ? "" : "Reading newer lines…"} />
+            top={win.atStart ? "The log begins here." : reader?.error ? "" : "Reading older lines…"} bottom={win.atEnd || reader?.error ? "" : "Reading newer lines…"} />
         <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}</p>
     </div>;
 }
