@@ -1,1 +1,0 @@
-import{w as t}from"./chunk.NUHCDC7Q.js";function i(e){let r=t(e.replace(/[\t\n\r]/g," "));return/^[\w@%+=:,./-]+$/.test(r)?r:`'${r.replace(/'/g,"'\\''")}'`}export{i as a};
