@@ -60,5 +60,7 @@ test("a drag to an end of an axis marks the trial that lies there, one between l
             assert.ok(b.lo <= toValue(scale, y + 10) && b.hi >= toValue(scale, y), `${values}: ${b.lo}..${b.hi} at ${y}`);
         }
     }
+    const of = axis("x", [0.12345678, 0.98764321]);
+    assert.deepEqual(markOf(of, top - 5, bottom + 5), { name: "x", lo: of.lo, hi: of.hi });
     assert.deepEqual(markOf(axis("x", [0, 1]), 100, 200), { name: "x", lo: 0.3188, hi: 0.6812 });
 });
