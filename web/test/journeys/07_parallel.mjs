@@ -162,6 +162,7 @@ export default async function ({ page, another }) {
     await other.goto(page.url());
     await until(async () => (await ids(other)).join() === within.join(), "the same in another browser");
     await other.context().close();
+    check(await rows(page).first().getByRole("link", { name: "log" }).getAttribute("href") === `/det/trials/${within[0]}/logs`, "no link to the trial's log");
     await rows(page).first().hover();
     await until(async () => await page.locator("tr.hover").count() === 1, "the row under the pointer to be marked");
     await page.getByRole("button", { name: "Take the mark of accuracy away" }).click();

@@ -21,6 +21,8 @@ async function forks(page, id) {
     await page.waitForURL(/experiments\/\d+$/);
     const fork = Number(/experiments\/(\d+)$/.exec(page.url())[1]), { experiment } = await api("GET", `/experiments/${fork}`);
     check(experiment.forkedFrom === id, `forked from ${experiment.forkedFrom}`);
+    await page.getByRole("link", { name: "Uncategorized / Uncategorized" }).waitFor();
+    check(await page.getByRole("link", { name: `experiment ${id}`, exact: true }).getAttribute("href") === `/det/experiments/${id}`, "no link to what it is forked from");
     check(experiment.originalConfig === CONFIG.replace("first of its line", "\"Fork of first of its line\""), experiment.originalConfig);
     return fork;
 }
@@ -65,8 +67,35 @@ async function continues(page, id) {
     check(experiment.config.searcher.max_length.batches === 9, JSON.stringify(experiment.config.searcher));
 }
 
+/* What has ended is archived, had back and deleted on its own page. */
+async function putsAway(page, id) {
+    await api("POST", `/experiments/${id}/kill`, {});
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_CANCELED", "it to end");
+    await page.goto(`${url}/det/experiments/${id}`);
+    const press = (name) => page.getByRole("button", { name, exact: true }).click(), archived = async () => (await api("GET", `/experiments/${id}`)).experiment.archived;
+    await page.getByText("canceled").first().waitFor();
+    check(await page.locator(".head .chip", { hasText: "archived" }).count() === 0, "archived before it is");
+    await press("Archive");
+    await page.locator(".head .chip", { hasText: "archived" }).waitFor();
+    check(await archived(), "not archived");
+    await pictures(page, "experiment-archived");
+    await press("Unarchive");
+    await page.locator(".head .chip", { hasText: "archived" }).waitFor({ state: "detached" });
+    check(!await archived(), "archived still");
+    await press("Delete");
+    await page.getByRole("dialog").getByText("cannot be had back").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Not now" }).click();
+    check((await api("GET", `/experiments/${id}`)).experiment.state === "STATE_CANCELED", "deleted without a yes");
+    await press("Delete");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText(`Experiment ${id} is being deleted.`).waitFor();
+    await page.getByRole("heading", { name: "Experiments" }).waitFor();
+    await until(async () => !(await api("GET", "/experiments?limit=1000")).experiments.some((e) => e.id === id), "it to be gone");
+}
+
 export default async function ({ page }) {
     const fork = await forks(page, await create(CONFIG, null, false));
     await edits(page, fork);
     await continues(page, fork);
+    await putsAway(page, await create(CONFIG, null, false));
 }

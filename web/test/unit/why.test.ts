@@ -22,11 +22,11 @@ test("what a remedy takes, and of whose", () => {
 });
 
 test("what can be done in each state", () => {
-    assert.deepEqual(verbs("STATE_RUNNING"), ["pause", "cancel", "kill"]);
-    assert.deepEqual(verbs("STATE_QUEUED"), ["pause", "cancel", "kill"]);
-    assert.deepEqual(verbs("STATE_PAUSED"), ["activate", "cancel", "kill"]);
-    assert.deepEqual(verbs("STATE_STOPPING_CANCELED"), ["kill"]);
-    for (const s of ["COMPLETED", "ERROR", "CANCELED", "DELETED", "DELETING", "STOPPING_KILLED"]) assert.deepEqual(verbs(`STATE_${s}`), [], s);
+    const of = (state: string, archived = false) => verbs({ state: `STATE_${state}` as "STATE_ACTIVE", archived });
+    for (const s of ["ACTIVE", "RUNNING", "QUEUED"]) assert.deepEqual(of(s), ["pause", "cancel", "kill"], s);
+    assert.deepEqual([of("PAUSED"), of("STOPPING_CANCELED"), of("DELETE_FAILED")], [["activate", "cancel", "kill"], ["kill"], ["delete"]]);
+    for (const s of ["COMPLETED", "ERROR", "CANCELED"]) assert.deepEqual([of(s), of(s, true)], [["archive", "delete"], ["unarchive", "delete"]], s);
+    for (const s of ["DELETED", "DELETING", "STOPPING_KILLED"]) assert.deepEqual(of(s), [], s);
 });
 
 test("sorting: numbers by size, texts by letters, what is missing last either way", () => {

@@ -2,29 +2,31 @@
 import { useState } from "preact/hooks";
 import { ApiError, call, type Routes } from "../../api/client";
 import { may, maySomewhere, ofExperiment } from "../../state/may";
+import { navigate } from "../../state/router";
 import { confirm } from "../../ui/confirm";
-import { bare, isTerminal } from "../../ui/state";
+import { bare } from "../../ui/state";
 import { toast } from "../../ui/toasts";
 import { ContinueDialog } from "./continue";
+import { allows, RIGHT_OF, VERBS, type Verb } from "../experiments/data";
 import { MoveDialog } from "../places/move";
 import type { Experiment } from "./data";
 import { EditDialog } from "./edit";
 
-type Verb = "pause" | "activate" | "cancel" | "kill";
-const ROUTES: Record<Verb, keyof Routes> = {
+type Own = Exclude<Verb, "move">; // which has a dialog of its own
+const ROUTES: Record<Own, keyof Routes> = {
     pause: "POST /api/v1/experiments/{id}/pause", activate: "POST /api/v1/experiments/{id}/activate",
     cancel: "POST /api/v1/experiments/{id}/cancel", kill: "POST /api/v1/experiments/{id}/kill",
+    archive: "POST /api/v1/experiments/{id}/archive", unarchive: "POST /api/v1/experiments/{id}/unarchive",
+    delete: "DELETE /api/v1/experiments/{experimentId}",
 };
-const ASKS: Partial<Record<Verb, string>> = {
+const ASKS: Partial<Record<Own, string>> = {
     cancel: "Cancel this experiment? Its trials save a checkpoint and end; it cannot be activated again.",
     kill: "Kill this experiment? What was trained since the last checkpoints is lost.",
+    delete: "Delete this experiment? Its metrics, logs and checkpoints are deleted and cannot be had back.",
 };
 
-export function verbs(state: string): Verb[] {
-    const s = bare(state);
-    if (isTerminal(state)) return [];
-    if (s.startsWith("STOPPING") || s.startsWith("DELET")) return s === "STOPPING_CANCELED" ? ["kill"] : [];
-    return s === "PAUSED" ? ["activate", "cancel", "kill"] : ["pause", "cancel", "kill"];
+export function verbs(e: Pick<Experiment, "state" | "archived">): Own[] {
+    return VERBS.filter((v): v is Own => v !== "move" && allows(v, e));
 }
 
 /* What has ended and still has its trials. */
@@ -34,19 +36,21 @@ function canContinue(e: Experiment): boolean {
 
 export function ExperimentActions({ exp, again }: { exp: Experiment; again: () => void }) {
     const [open, setOpen] = useState<"edit" | "continue" | "move" | null>(null), close = () => setOpen(null);
-    const act = async (verb: Verb) => {
+    const act = async (verb: Own) => {
         const question = ASKS[verb], command = `det experiment ${verb} ${exp.id}`;
         if (question && !await confirm(question, verb[0]!.toUpperCase() + verb.slice(1), command)) return;
         try {
-            await call(ROUTES[verb], { path: { id: exp.id } });
-            again();
+            await call(ROUTES[verb], { path: { id: exp.id, experimentId: exp.id } });
+            if (verb !== "delete") return again();
+            toast(`Experiment ${exp.id} is being deleted.`);
+            navigate("/det/experiments");
         } catch (e) {
             if (!(e instanceof ApiError)) throw e;
             toast(`${verb}: ${e.message}`, true);
         }
     };
     const of = ofExperiment(exp);
-    return <span class="row push">{may("operate", of) && verbs(exp.state).map((v) =>
+    return <span class="row push">{verbs(exp).filter((v) => may(RIGHT_OF[v], of)).map((v) =>
         <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}
         {canContinue(exp) && may("operate", of) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
         {maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>}

@@ -10,6 +10,7 @@ import { OnlyLook, OWNER } from "../../ui/look";
 import { Name } from "../../ui/name";
 import { isTerminal, State } from "../../ui/state";
 import "../../ui/parts.css";
+import { between, duration, full } from "../../ui/time";
 import { ExperimentActions } from "./actions";
 import { askBestCheckpoint, askMetrics, askTrials, bestOf, trialsEvery, metricId, searchOf, type Checkpoint, type Experiment, type Metric, type Trial } from "./data";
 import { ExperimentCharts } from "./charts";
@@ -58,6 +59,10 @@ function Title({ exp, trials, best: checkpoint, view }: Pick<Seen, "exp" | "tria
         {checkpoint && <span>best checkpoint <a href={path.value + expQuery({ ...view, tab: "checkpoints" })} title={checkpoint.uuid}>{checkpoint.uuid.slice(0, 8)}</a>{" "}
             ({number(checkpoint.training.searcherMetric as number | null)}, trial {checkpoint.training.trialId})</span>}
         <span class="soft">{exp.username} · {exp.resourcePool} · {searchOf(exp).name}</span>
+        <span>in <a href={`/det/projects/${exp.projectId}`}><Name text={`${exp.workspaceName} / ${exp.projectName}`} /></a></span>
+        {exp.forkedFrom && <span>forked from <a href={`/det/experiments/${exp.forkedFrom}`}>experiment {exp.forkedFrom}</a></span>}
+        {exp.startTime && <span class="soft">started {full(exp.startTime)}, {duration(between(exp.startTime, exp.endTime, Date.now()))}</span>}
+        {trials.length === 1 && <a href={`/det/trials/${trials[0]!.id}/logs`}>Log</a>}
     </p>;
 }
 
@@ -80,7 +85,7 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     return <>
         <div class="head">
             <h1><Name text={exp.name} /> <span class="soft">#{id}</span></h1>
-            <State state={exp.state} />
+            <State state={exp.state} />{exp.archived && <span class="chip">archived</span>}
             {!ended && typeof exp.progress === "number" && <><progress class="progress" aria-label="Progress" max={1} value={exp.progress} /> {percent(exp.progress)}</>}
             <ExperimentActions exp={exp} again={again} />
         </div>

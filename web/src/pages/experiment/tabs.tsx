@@ -58,7 +58,7 @@ function TrialRow({ t, seen, all }: { t: Trial; seen: Seen; all: Column[] }) {
     return <tr class={classes} data-trial={t.id} onMouseEnter={() => seen.setHover(t.id)} onMouseLeave={() => seen.setHover(null)}>
         <td class="nowrap"><input type="checkbox" checked={isChosen} aria-label={`Choose trial ${t.id}`} onChange={() => seen.set({ trials: toggled(seen.view.trials, t.id) })} />{" "}
             <span class="dot" style={{ background: colourOf(t.id, isDark.value) }} /></td>
-        <td data-label="trial"><a href={`/det/trials/${t.id}`} onFocus={() => seen.setHover(t.id)} onBlur={() => seen.setHover(null)}>{t.id}</a></td>
+        <td data-label="trial"><a href={`/det/trials/${t.id}`} onFocus={() => seen.setHover(t.id)} onBlur={() => seen.setHover(null)}>{t.id}</a>{" "}<a class="soft" href={`/det/trials/${t.id}/logs`} title={`Log of trial ${t.id}`}>log</a></td>
         <td data-label="state"><State state={t.state} /></td>
         {all.map((c) => <td key={c.id} data-label={c.title} title={String(c.of(t))}>{c.cell(t)}</td>)}
     </tr>;
