@@ -65,6 +65,9 @@ async function continues(page, id) {
     await dialog.waitFor({ state: "detached" });
     const { experiment } = await api("GET", `/experiments/${id}`);
     check(experiment.config.searcher.max_length.batches === 9, JSON.stringify(experiment.config.searcher));
+    const [trial] = await until(async () => { const { trials } = await api("GET", `/experiments/${id}/trials`); return trials.length && trials; }, "its trial");
+    await page.locator(".facts").getByRole("link", { name: "Log", exact: true }).click();
+    await page.waitForURL(`${url}/det/trials/${trial.id}/logs`);
 }
 
 /* What has ended is archived, had back and deleted on its own page. */

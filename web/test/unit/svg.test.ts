@@ -69,3 +69,14 @@ test("curves go into a file as they go onto the screen", () => {
     assert.deepEqual(strokes.map(([colour]) => colour), ["#999", "#000001"]);
     assert.ok(!/NaN|Infinity|undefined/.test(text(pen)), text(pen));
 });
+
+test("the band of a deviation is one filled path, along its upper edge and back along the lower", () => {
+    const x = scale("linear", 0, 2, 0, 20), y = scale("linear", 0, 10, 100, 0), points = { x: [0, 1, 2], y: [2, 3, 4] };
+    const drawn = (layer: Curve["layer"]) => {
+        const pen = new SvgPen(), band = { x: [0, 1, 2], lo: [1, NaN, 3], hi: [3, 5, 5] };
+        drawCurves(pen, [{ id: 1, label: "a", points, raw: null, colour: "#00f", dash: [], layer, band }], x, y, 1, "#999");
+        return text(pen).split("\n").filter((l) => l.includes('opacity="0.18"'));
+    };
+    assert.deepEqual(drawn("plain"), [`<path d="M0 70L10 50L20 50L20 70L0 90" fill="#00f" opacity="0.18"/>`]);
+    assert.deepEqual(drawn("back"), []);
+});

@@ -12,6 +12,25 @@ test("only commands that the page knows become buttons", () => {
         assert.equal(remedy(other), null, other);
 });
 
+test("each button sends what its command says", async () => {
+    const sent: unknown[] = [];
+    globalThis.fetch = async (input, init) => {
+        sent.push([init?.method, String(input), ...(init?.body ? [JSON.parse(String(init.body))] : [])]);
+        return Response.json({});
+    };
+    const sends = async (command: string, ...what: unknown[]) => {
+        await remedy(command)!();
+        assert.deepEqual(sent.splice(0), [what], command);
+    };
+    for (const verb of ["activate", "pause", "cancel", "kill"]) await sends(`det experiment ${verb} 7`, "POST", `/api/v1/experiments/7/${verb}`);
+    await sends("det trial kill 4", "POST", "/api/v1/trials/4/kill");
+    await sends("det agent enable a/b", "POST", "/api/v1/agents/a%2Fb/enable");
+    await sends("det experiment set max-slots 3 2", "PATCH", "/api/v1/experiments/3", { id: 3, resources: { maxSlots: 2 } });
+    await sends("det experiment set priority 3 10", "PATCH", "/api/v1/experiments/3", { id: 3, resources: { priority: 10 } });
+    await sends("det experiment set weight 3 0.5", "PATCH", "/api/v1/experiments/3", { id: 3, resources: { weight: 0.5 } });
+    await sends("det job update 3.ab --resource-pool p", "POST", "/api/v1/job-queues", { updates: [{ jobId: "3.ab", resourcePool: "p" }] });
+});
+
 test("what a remedy takes, and of whose", () => {
     const of = { ownerId: 7, workspaceId: 2 }, own = { experiment: 3, of }, blockers = [{ experimentId: 8, ownerId: 9 }, { experimentId: 3, ownerId: 7 }];
     const all = (c: string) => takes(c, own, blockers);
