@@ -70,8 +70,17 @@ def alive(pid):
         return False
 
 
+def is_looking(pid):
+    """det-task's own look whether a task's processes reach the master: it comes after three seconds, and goes with an answer."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return b"--reach" in f.read().split(b"\0")
+    except OSError:
+        return False
+
+
 def processes_with(*needles):
-    """Ids of live processes whose environment holds all needles (what setsid'd and double-forked keeps)."""
+    """Ids of live processes whose environment holds all needles (what setsid'd and double-forked keeps), but for is_looking()."""
     found = []
     for p in os.listdir("/proc"):
         if p.isdigit() and int(p) != os.getpid():
@@ -80,7 +89,7 @@ def processes_with(*needles):
                     env = f.read()
             except OSError:
                 continue
-            if all(n.encode() in env for n in needles) and alive(int(p)):
+            if all(n.encode() in env for n in needles) and alive(int(p)) and not is_looking(p):
                 found.append(int(p))
     return found
 
