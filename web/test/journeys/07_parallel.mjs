@@ -130,6 +130,13 @@ async function byRecords(page, id, trials) {
     check(rows.length === reported, `${rows.length} of ${reported} reports are in the file`);
 }
 
+/* An importance says on how many trials it rests, and that a few are too few. */
+async function rests(page, n) {
+    await page.getByText(`It rests on ${n} trials only: under 20, chance alone makes large numbers.`).waitFor();
+    const of = await page.getByRole("table", { name: "Importance" }).locator("tbody tr").evaluateAll((rows) => rows.map((r) => Number(r.cells[3].textContent)));
+    check(of.length > 1 && of.every((k) => k === n), `they rest on ${of}, not on ${n}`);
+}
+
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
     const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
@@ -174,6 +181,7 @@ export default async function ({ page, another }) {
         await page.getByRole("navigation", { name: "Parts of the experiment" }).getByRole("link", { name: tab }).click();
         await page.locator(`.tabs a[aria-current]`, { hasText: tab }).waitFor();
         await pictures(page, `experiment-${tab}`);
+        if (tab === "importance") await rests(page, trials.length);
         if (tab === "scatter") await asFiles(page, "Scatter", ["coloured by accuracy"]);
     }
     await page.goto(`${url}/det/trials/${within[0]}`);

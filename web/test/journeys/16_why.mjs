@@ -1,5 +1,5 @@
 // What is queued says why in the master's words; a remedy is pressed, and it starts.
-import { api, create, pictures, until, url } from "./harness.mjs";
+import { api, check, create, pictures, until, url } from "./harness.mjs";
 
 const config = (name, slots) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: slots },
     searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
@@ -31,8 +31,11 @@ export default async function ({ page }) {
     await row.getByText("queued").waitFor();
     await page.locator(".slot.taken").nth(slots - 1).waitFor();
     await row.getByRole("button", { name: "Why?" }).click();
-    const why = page.getByRole("region", { name: "Why it waits" }), { text } = await api("GET", `/experiments/${second}/why`);
+    const why = page.getByRole("region", { name: "Why it waits" }), { text, blockers, expectedStart } = await api("GET", `/experiments/${second}/why`);
     await why.getByText(text).waitFor();
+    check(blockers.length === 1 && blockers[0].experimentId === first, `in the way are ${JSON.stringify(blockers)}`);
+    await why.getByRole("listitem").filter({ has: page.getByRole("link", { name: `experiment ${first}`, exact: true }) }).getByText(`${slots} slots, admin`).waitFor();
+    await why.getByText(typeof expectedStart.seconds === "number" ? /^Expected to start in about \d/ : `When it starts cannot be told: ${expectedStart.basis}.`).waitFor();
     const trial = (await api("GET", `/experiments/${first}/trials`)).trials[0].id;
     await page.getByRole("link", { name: new RegExp(`^slot 0 of .*: experiment ${first}, trial ${trial}, of admin, since \\d{4}-`) }).waitFor();
     await page.getByText(`${slots} slots: trial ${trial} of admin for`).waitFor();

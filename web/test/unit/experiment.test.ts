@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { layer } from "../../src/pages/experiment/charts";
 import { askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../src/pages/experiment/data";
 import { numberTyped } from "../../src/pages/experiment/mark";
+import { expView } from "../../src/state/address";
 import { partsOf, valuesOf, wholeCsv } from "../../src/pages/experiment/whole";
 
 const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
@@ -94,4 +96,16 @@ test("rows and axes of a search", () => {
     assert.deepEqual({ ...rows[1]!.values }, { lr: 1e-3, "net.width": 8, loss: 0 });
     assert.deepEqual(axesOf(e, rows, ["lr", "net.width"], "loss").map((a) => [a.name, a.kind, a.lo, a.hi]),
         [["lr", "log", 1e-3, 0.1], ["net.width", "category", 0, 1], ["loss", "linear", 0, 0.1]]);
+});
+
+test("a curve is in front when it is pointed at or chosen, behind when another is or when it lies outside the marks", () => {
+    const inside = new Set([1, 2]), of = (query: string, hover: number | null = null) =>
+        [[1], [2], [3], [1, 3]].map((ids) => layer(ids, { view: expView(query), hover: { value: hover } as Parameters<typeof layer>[1]["hover"] }, inside)).join(" ");
+    assert.equal(of(""), "plain plain plain plain");
+    assert.equal(of("", 3), "back back front front");
+    assert.equal(of("t=2"), "back front back back");
+    assert.equal(of("t=2", 3), "back front front front");
+    assert.equal(of("brush=lr:0..1"), "plain plain back plain");
+    assert.equal(of("brush=lr:0..1", 3), "back back front front");
+    assert.equal(of("g=lr&brush=lr:0..1&t=2"), "plain plain plain plain"); // of groups: what lies outside is in none
 });

@@ -40,7 +40,7 @@ export function useSpace(seen: Seen): { rows: Row[]; axes: Axis[]; names: string
 /* A curve of one trial, or of a group. */
 type TrialsCurve = Omit<Curve, "layer"> & { of: number[] };
 
-function layer(of: number[], seen: Seen, inside: Set<number>): Curve["layer"] {
+export function layer(of: number[], seen: Pick<Seen, "view" | "hover">, inside: ReadonlySet<number>): Curve["layer"] {
     const { trials, brush, group } = seen.view, hover = seen.hover.value;
     if (hover !== null && of.includes(hover)) return "front";
     if (trials.length && !group.length) return of.some((id) => trials.includes(id)) ? "front" : "back";
