@@ -102,14 +102,11 @@ int det_code_of_errno(int sys)
 const char *det_strerror(int code)
 {
     switch (code) {
-    case DET_OK:
-        return "success";
+    case DET_OK: return "success";
 #define X(name, number, words)                                                                     \
-    case name:                                                                                     \
-        return words;
+    case name: return words;
         DET_ERRORS(X)
 #undef X
-    default:
-        return "unknown error";
+    default: return "unknown error";
     }
 }

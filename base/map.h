@@ -10,10 +10,10 @@
 
 struct map; /* string -> void * */
 struct map *map_create(void);
-void map_destroy(struct map *m); /* values are not freed; NULL ok */
-void *map_get(const struct map *m, const char *key);                /* NULL if absent */
-void *map_put(struct map *m, const char *key, void *value);         /* the value it replaced */
-void *map_del(struct map *m, const char *key);                      /* the value taken out */
+void map_destroy(struct map *m);                            /* values are not freed; NULL ok */
+void *map_get(const struct map *m, const char *key);        /* NULL if absent */
+void *map_put(struct map *m, const char *key, void *value); /* the value it replaced */
+void *map_del(struct map *m, const char *key);              /* the value taken out */
 size_t map_size(const struct map *m);
 /* for (size_t it = 0; map_next(m, &it, &key, &value);) ; do not change m meanwhile */
 bool map_next(const struct map *m, size_t *it, const char **key, void **value);

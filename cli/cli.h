@@ -18,12 +18,12 @@
 struct session;
 
 struct cli {
-    const char *master;   /* URL as given or found; borrowed */
-    const char *user;     /* -u or DET_USER; NULL: not said */
+    const char *master;      /* URL as given or found; borrowed */
+    const char *user;        /* -u or DET_USER; NULL: not said */
     const char *fingerprint; /* of the master's authority, to be trusted; NULL: not said */
-    bool json;            /* --json: print the answer itself */
-    struct session *s;    /* created on first use */
-    struct opt_list args; /* positional arguments after the verb */
+    bool json;               /* --json: print the answer itself */
+    struct session *s;       /* created on first use */
+    struct opt_list args;    /* positional arguments after the verb */
 };
 
 struct verb {

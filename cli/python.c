@@ -55,8 +55,8 @@ static void add_package(void)
     init[strlen(init) - strlen("/determined/__init__.py")] = '\0';
     char *dir det_cleanup(freep) = realpath(init, NULL);
     const char *own = getenv("PYTHONPATH");
-    char *whole det_cleanup(freep) = own && *own ? det_asprintf("%s:%s", own, dir ? dir : init)
-                                                 : det_strdup(dir ? dir : init);
+    char *whole det_cleanup(freep) =
+        own && *own ? det_asprintf("%s:%s", own, dir ? dir : init) : det_strdup(dir ? dir : init);
     setenv("PYTHONPATH", whole, 1);
 }
 
@@ -67,8 +67,9 @@ int python_become(char **argv, struct det_err *err)
     if (!python)
         python = first_python(false);
     if (!python)
-        return det_fail(err, DET_ENOENT, "there is no python3 on PATH: install it, or name one "
-                                         "in DET_PYTHON_EXECUTABLE"),
+        return det_fail(err, DET_ENOENT,
+                        "there is no python3 on PATH: install it, or name one "
+                        "in DET_PYTHON_EXECUTABLE"),
                CLI_FAILED;
     add_package();
     argv[0] = python;

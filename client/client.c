@@ -138,18 +138,14 @@ static bool may_repeat(struct client *c, const struct client_req *req, CURLcode 
         return !req->once &&
                (x->resp->status == 502 || x->resp->status == 503 || x->resp->status == 504);
     case CURLE_COULDNT_CONNECT:
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return true;
-    case CURLE_OPERATION_TIMEDOUT:
-        return connected == 0;
+    case CURLE_COULDNT_RESOLVE_HOST: return true;
+    case CURLE_OPERATION_TIMEDOUT: return connected == 0;
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-    case CURLE_SSL_CONNECT_ERROR:
-        return !req->once;
-    default:
-        return false;
+    case CURLE_SSL_CONNECT_ERROR: return !req->once;
+    default: return false;
     }
 }
 

@@ -159,9 +159,8 @@ void client_conf_failed(struct client_conf *c, size_t addr, int rc)
 
 void client_conf_finish(struct client_conf *c)
 {
-    const char *const strings[] = {c->o.url,  c->o.token, c->o.ca_file, c->o.authority,
-                                   c->o.cert, c->o.key,   c->o.pin,     c->o.user_agent,
-                                   c->o.cert_name};
+    const char *const strings[] = {c->o.url, c->o.token, c->o.ca_file,    c->o.authority, c->o.cert,
+                                   c->o.key, c->o.pin,   c->o.user_agent, c->o.cert_name};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++)
         free((char *)strings[i]);
     for (struct client_addr *a = c->addrs; a < c->addrs + c->addrs_n; a++) {

@@ -224,19 +224,15 @@ static int curl_failure(const struct client_xfer *x, CURLcode code, struct det_e
         curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &error);
         return error ? det_fail_errno(err, DET_EUNAVAIL, (int)error, "%s", text)
                      : det_fail(err, DET_EUNAVAIL, "%s", text);
-    case CURLE_OPERATION_TIMEDOUT:
-        return det_fail(err, DET_ETIMEOUT, "%s", text);
+    case CURLE_OPERATION_TIMEDOUT: return det_fail(err, DET_ETIMEOUT, "%s", text);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
     case CURLE_SSL_CACERT_BADFILE:
         return det_fail(err, DET_EAUTH, "the server's certificate is not trusted: %s", text);
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-        return det_fail(err, DET_EINVAL, "%s", text);
-    case CURLE_OUT_OF_MEMORY:
-        return det_fail(err, DET_ENOMEM, "%s", text);
-    default:
-        return det_fail(err, DET_EUNAVAIL, "%s", text);
+    case CURLE_UNSUPPORTED_PROTOCOL: return det_fail(err, DET_EINVAL, "%s", text);
+    case CURLE_OUT_OF_MEMORY: return det_fail(err, DET_ENOMEM, "%s", text);
+    default: return det_fail(err, DET_EUNAVAIL, "%s", text);
     }
 }
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC "DETSPOL1"
+#define MAGIC        "DETSPOL1"
 #define HEADER_BYTES 16
 #define SHRINK_BYTES (1u << 20) /* shrinking costs two calls, so not after every record */
 
@@ -194,9 +194,8 @@ int spool_append(struct spool *s, const struct spool_record *r, struct det_err *
                         strlen(r->body));
     encode(r, &b);
     pthread_mutex_lock(&s->lock);
-    int rc = FAILPOINT("spool.write") < 0
-                 ? det_fail(err, DET_EIO, "write %s: a failpoint", s->path)
-                 : write_at(s, b.p, b.len, s->end, err);
+    int rc = FAILPOINT("spool.write") < 0 ? det_fail(err, DET_EIO, "write %s: a failpoint", s->path)
+                                          : write_at(s, b.p, b.len, s->end, err);
     if (rc == 0)
         s->end += b.len;
     else if (ftruncate(s->fd, (off_t)s->end) < 0) /* half a record; the next append covers it */

@@ -27,10 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPOOL_ENV "DET_REPORT_SPOOL"
-#define SPOOL_HEADER "Det-Seq"
-#define SPOOL_RECORD_MAX (32u << 20) /* as the master takes */
-#define SPOOL_BYTES_MAX ((uint64_t)1 << 30) /* of the file */
+#define SPOOL_ENV        "DET_REPORT_SPOOL"
+#define SPOOL_HEADER     "Det-Seq"
+#define SPOOL_RECORD_MAX (32u << 20)         /* as the master takes */
+#define SPOOL_BYTES_MAX  ((uint64_t)1 << 30) /* of the file */
 
 struct spool_record {
     const char *seq, *method, *path, *body; /* body "" means none */

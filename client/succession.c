@@ -11,7 +11,7 @@
 
 enum { CHAIN_MAX = 32 }; /* more is nobody's */
 
-static void chain_free(STACK_OF(X509) *s)
+static void chain_free(STACK_OF(X509) * s)
 {
     sk_X509_pop_free(s, X509_free);
 }
@@ -28,7 +28,7 @@ static X509 *read_one(const char *pem)
     return b ? PEM_read_bio_X509(b, NULL, NULL, NULL) : NULL;
 }
 
-static STACK_OF(X509) *read_all(const char *chain)
+static STACK_OF(X509) * read_all(const char *chain)
 {
     det_cleanup(BIO_free_allp) BIO *b = BIO_new_mem_buf(chain, -1);
     STACK_OF(X509) *all = sk_X509_new_null();
@@ -46,7 +46,7 @@ static bool is_authority(X509 *x)
     return X509_check_ca(x) == 1;
 }
 
-static bool is_vouched(X509 *x, X509 *kept, STACK_OF(X509) *chain)
+static bool is_vouched(X509 *x, X509 *kept, STACK_OF(X509) * chain)
 {
     det_cleanup(X509_STORE_freep) X509_STORE *store = X509_STORE_new();
     det_cleanup(X509_STORE_CTX_freep) X509_STORE_CTX *ctx = X509_STORE_CTX_new();
@@ -64,7 +64,7 @@ static bool is_same(X509 *a, X509 *b)
            X509_NAME_cmp(X509_get_subject_name(a), X509_get_subject_name(b)) == 0;
 }
 
-static bool vouches(X509 *kept, X509 *last, STACK_OF(X509) *chain)
+static bool vouches(X509 *kept, X509 *last, STACK_OF(X509) * chain)
 {
     EVP_PKEY *key = X509_get0_pubkey(last);
     if (!key || !is_authority(kept) || !is_authority(last) || X509_verify(last, key) != 1)

@@ -17,7 +17,7 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 #define SETTINGS(statement_ms, plans)                                                              \
     "SELECT set_config(s.name, v.value, false) FROM pg_settings s JOIN (VALUES "                   \
     "('lock_timeout', '2000'), ('statement_timeout', '" statement_ms "'), "                        \
-    "('client_connection_check_interval', '1000'), ('jit', 'off'), "                              \
+    "('client_connection_check_interval', '1000'), ('jit', 'off'), "                               \
     "('max_parallel_workers_per_gather', '0'), ('TimeZone', 'UTC'), ('DateStyle', 'ISO'), "        \
     "('synchronous_commit', 'on'), "                                                               \
     "('plan_cache_mode', '" plans "')) v(name, value) "                                            \
@@ -25,7 +25,9 @@ enum { WATCH_MS = 1000, QUIET_READ_S = 40, QUIET_WRITE_S = 75, QUIET_DIAL_S = 10
 #define SETTINGS_WRITE SETTINGS("60000", "auto")
 #define COMMIT_AHEAD   "SET synchronous_commit = off" /* db_flush.h waits for it */
 #define SETTINGS_READ  SETTINGS("30000", "force_generic_plan")
-#define SETTINGS_SEARCH SETTINGS("10000", "force_generic_plan") /* db_query_search() tells of it */
+#define SETTINGS_SEARCH                                                                            \
+    SETTINGS("10000", "force_generic_plan") /* db_query_search() tells of it                       \
+                                             */
 #define SETTINGS_CHART SETTINGS("10000", "force_generic_plan")
 
 static void link_dial(struct db_link *l);
@@ -118,8 +120,8 @@ static void link_send(struct db_link *l, const char *sql, db_op_cb *cb)
 static struct db_link *link_reading(struct db *db, int i)
 {
     int chart = i - db->readers_n - 1;
-    return i < db->readers_n ? &db->readers[i]
-           : chart < 0       ? &db->searcher
+    return i < db->readers_n   ? &db->readers[i]
+           : chart < 0         ? &db->searcher
            : chart < DB_CHARTS ? &db->charts[chart]
                                : NULL;
 }
@@ -390,7 +392,7 @@ void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
     bool full = db->group.bytes + db->group.unanswered + tx->bytes > DB_PENDING_BYTES_MAX;
     if (db->closing || !db_is_up(db) || full) {
         db_fail_later(db, cb, arg, DET_EUNAVAIL,
-                   full ? "too much is waiting to be written; try again" : DB_UNREACHABLE);
+                      full ? "too much is waiting to be written; try again" : DB_UNREACHABLE);
         db_tx_free(tx);
         return;
     }

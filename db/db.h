@@ -64,8 +64,8 @@ bool db_timed_out(const struct db_result *r);       /* the statement took longer
 /* Nobody could be asked, or at a bad moment: the same may go through later. A statement that took
  * too long would do so again. */
 bool db_is_away(const struct db_result *r);
-int db_rows(const struct db_result *r);             /* rows returned */
-int64_t db_affected(const struct db_result *r);     /* rows written */
+int db_rows(const struct db_result *r);         /* rows returned */
+int64_t db_affected(const struct db_result *r); /* rows written */
 /* Whose fault a failure is, as far as its SQLSTATE tells. */
 enum db_blame {
     DB_BLAME_NOBODY, /* it is none */
@@ -167,7 +167,7 @@ size_t db_tx_size(const struct db_tx *tx);                 /* statements so far 
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 /* A transaction that writes nothing, but fails when another master leads. */
 void db_tx_fence(struct db_tx *tx);
-void db_tx_drop(struct db_tx *tx);                         /* never sent; NULL ok */
+void db_tx_drop(struct db_tx *tx); /* never sent; NULL ok */
 /* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
 DET_MUST int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                           void *arg, struct det_err *err);

@@ -38,9 +38,10 @@ static int choose_life(struct masterconf *conf)
         fprintf(stderr, "det-master: %s\n", err.text);
         return 1;
     }
-    printf("the next master that leads begins a new life: it takes agents that served another copy of "
-           "this database,\nand starts again what ran%s\n",
-           is_led ? ". One leads now: end it and start it again" : "");
+    printf(
+        "the next master that leads begins a new life: it takes agents that served another copy of "
+        "this database,\nand starts again what ran%s\n",
+        is_led ? ". One leads now: end it and start it again" : "");
     return 0;
 }
 

@@ -40,7 +40,7 @@ struct master {
     const struct masterconf *conf;
     uv_loop_t loop;
     uv_signal_t term, intr;
-    uv_timer_t warn; /* again and again, where the transport is insecure */
+    uv_timer_t warn;  /* again and again, where the transport is insecure */
     uv_timer_t renew; /* looks for a new certificate, where it is not */
     char url[300];
     struct transport transport;
@@ -159,7 +159,8 @@ static int on_authority(void *arg)
     int rc = transport_follow(&m->transport, m->sh.http, &err);
     if (rc < 0 && !m->is_behind)
         log_error("the cluster's authority was rotated, and this master still shows the one of "
-                  "before, but tries again: %s", err.text);
+                  "before, but tries again: %s",
+                  err.text);
     m->is_behind = rc < 0;
     return rc;
 }

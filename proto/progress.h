@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PROGRESS_ENV "DET_PROGRESS_FILE"
+#define PROGRESS_ENV   "DET_PROGRESS_FILE"
 #define PROGRESS_BYTES 64
 #define PROGRESS_MAGIC UINT64_C(0x31474f5250544544) /* "DETPROG1" in little-endian order */
 
@@ -34,14 +34,14 @@ enum progress_phase {
 };
 
 struct progress {
-    _Atomic uint64_t magic;   /* PROGRESS_MAGIC once the rank has begun; written last */
-    _Atomic uint64_t batches; /* training batches that this process has finished */
-    _Atomic int64_t mono_ms;  /* CLOCK_MONOTONIC of the last sign of life */
-    _Atomic uint32_t phase;   /* enum progress_phase */
-    _Atomic uint32_t loading_ms;     /* how long compiling or loading the model's code took */
-    _Atomic int64_t loaded_mono_ms;  /* when that was done; 0: not yet */
+    _Atomic uint64_t magic;              /* PROGRESS_MAGIC once the rank has begun; written last */
+    _Atomic uint64_t batches;            /* training batches that this process has finished */
+    _Atomic int64_t mono_ms;             /* CLOCK_MONOTONIC of the last sign of life */
+    _Atomic uint32_t phase;              /* enum progress_phase */
+    _Atomic uint32_t loading_ms;         /* how long compiling or loading the model's code took */
+    _Atomic int64_t loaded_mono_ms;      /* when that was done; 0: not yet */
     _Atomic int64_t first_batch_mono_ms; /* when the first batch of this process was done */
-    uint32_t pad[4];          /* zero */
+    uint32_t pad[4];                     /* zero */
 };
 _Static_assert(sizeof(struct progress) == PROGRESS_BYTES, "the layout is fixed");
 

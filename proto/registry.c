@@ -63,8 +63,10 @@ int registry_labels(const json_t *list, json_t *out, struct det_err *err)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *label = json_string_value(json_array_get(list, i));
         if (!label || strlen(label) > REGISTRY_LABEL_MAX || !label[strspn(label, " \t\r\n")])
-            return det_fail(err, DET_EINVAL, "labels[%zu]: expected a string of 1 to %d bytes, not "
-                            "blank", i, REGISTRY_LABEL_MAX);
+            return det_fail(err, DET_EINVAL,
+                            "labels[%zu]: expected a string of 1 to %d bytes, not "
+                            "blank",
+                            i, REGISTRY_LABEL_MAX);
         if (!is_in(out, label))
             json_array_append_new(out, json_string(label));
     }

@@ -10,18 +10,18 @@
 #include <stdint.h>
 
 enum {
-    RIGHT_OPEN = 1 << 0,    /* asked by anybody, without a token */
-    RIGHT_SEE = 1 << 1,     /* read */
-    RIGHT_CREATE = 1 << 2,  /* new experiments, projects and templates in a workspace */
-    RIGHT_OPERATE = 1 << 3, /* start, pause, stop, kill, continue; places in the queue */
-    RIGHT_EDIT = 1 << 4,    /* names, labels, notes, resources, metadata; archive */
-    RIGHT_DELETE = 1 << 5,  /* experiments, checkpoints (by a policy too), templates */
-    RIGHT_MOVE = 1 << 6,    /* to another project */
-    RIGHT_REPORT = 1 << 7,  /* speak for a running trial: metrics, checkpoints, log lines; say what
-                             * it runs as its owner */
-    RIGHT_ACCOUNT = 1 << 8, /* a user's own name, password and tokens */
-    RIGHT_FOUND = 1 << 9,   /* new workspaces */
-    RIGHT_PLACE = 1 << 10,  /* change and archive a workspace or a project; views shown in it */
+    RIGHT_OPEN = 1 << 0,     /* asked by anybody, without a token */
+    RIGHT_SEE = 1 << 1,      /* read */
+    RIGHT_CREATE = 1 << 2,   /* new experiments, projects and templates in a workspace */
+    RIGHT_OPERATE = 1 << 3,  /* start, pause, stop, kill, continue; places in the queue */
+    RIGHT_EDIT = 1 << 4,     /* names, labels, notes, resources, metadata; archive */
+    RIGHT_DELETE = 1 << 5,   /* experiments, checkpoints (by a policy too), templates */
+    RIGHT_MOVE = 1 << 6,     /* to another project */
+    RIGHT_REPORT = 1 << 7,   /* speak for a running trial: metrics, checkpoints, log lines; say what
+                              * it runs as its owner */
+    RIGHT_ACCOUNT = 1 << 8,  /* a user's own name, password and tokens */
+    RIGHT_FOUND = 1 << 9,    /* new workspaces */
+    RIGHT_PLACE = 1 << 10,   /* change and archive a workspace or a project; views shown in it */
     RIGHT_GRANT = 1 << 11,   /* give and take roles in a workspace */
     RIGHT_CLUSTER = 1 << 12, /* users, groups, agents, stores, settings, what the master keeps */
     RIGHT_ALL = (1 << 13) - 1,

@@ -71,8 +71,8 @@
 
 #define ROUTES_EXPERIMENTS(X)                                                                      \
     X(create_experiment, POST, "/api/v1/experiments", USER, MAX)                                   \
-    X(put_external_experiment, PUT,                                                                \
-      "/api/v1/experiments/by-external-id/{externalExperimentId}", USER, MAX)                      \
+    X(put_external_experiment, PUT, "/api/v1/experiments/by-external-id/{externalExperimentId}",   \
+      USER, MAX)                                                                                   \
     X(get_experiments, GET, "/api/v1/experiments", USER, DEFAULT)                                  \
     X(search_experiments, GET, "/api/v1/experiments-search", USER, DEFAULT)                        \
     X(group_experiments, GET, "/api/v1/experiments-groups", USER, DEFAULT)                         \
@@ -179,8 +179,8 @@
     X(exp_metric_names, GET, "/api/v1/experiments/metrics-stream/metric-names", USER, DEFAULT)     \
     X(exp_metric_batches, GET, "/api/v1/experiments/{experimentId}/metrics-stream/batches", USER,  \
       DEFAULT)                                                                                     \
-    X(exp_trials_snapshot, GET, "/api/v1/experiments/{experimentId}/metrics-stream/trials-snapshot",\
-      USER, DEFAULT)                                                                               \
+    X(exp_trials_snapshot, GET,                                                                    \
+      "/api/v1/experiments/{experimentId}/metrics-stream/trials-snapshot", USER, DEFAULT)          \
     X(exp_trials_sample, GET, "/api/v1/experiments/{experimentId}/metrics-stream/trials-sample",   \
       USER, DEFAULT)                                                                               \
     X(get_metrics, GET, "/api/v1/trials/metrics/trial_metrics", USER, DEFAULT)                     \
@@ -196,7 +196,8 @@
     X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, REPORT)       \
     X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, REPORT)   \
     X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, LARGE)                  \
-    X(get_profiler_series, GET, "/api/v1/trials/{trialId}/profiler/available_series", ANY, DEFAULT)\
+    X(get_profiler_series, GET, "/api/v1/trials/{trialId}/profiler/available_series", ANY,         \
+      DEFAULT)                                                                                     \
     X(get_profiler_metrics, GET, "/api/v1/trials/{labels.trialId}/profiler/metrics", ANY, DEFAULT) \
     X(post_checkpoint, POST, "/api/v1/checkpoints", ANY, LARGE)                                    \
     X(adopt_checkpoint, POST, "/api/v1/checkpoints/adopt", ADMIN, DEFAULT)                         \

@@ -33,7 +33,7 @@ enum subject {
     SUBJECT_TEMPLATE,
     SUBJECT_MODEL,
     SUBJECT_USER,
-    SUBJECT_VIEW, /* of the page; one that is not shared is not there for others */
+    SUBJECT_VIEW,  /* of the page; one that is not shared is not there for others */
     SUBJECT_TOKEN, /* seen by its owner and administrators only */
     SUBJECT_COUNT
 };

@@ -80,8 +80,10 @@ int storeplace_of(const json_t *storage, char **ret, struct det_err *err)
                                                          "supported; use shared_fs or directory",
                                                          type);
     if (rc == 0 && strlen(place) >= STOREPLACE_MAX)
-        rc = det_fail(err, DET_EINVAL, "checkpoint_storage: a path of %zu bytes, at most %d are "
-                      "allowed", strlen(place), STOREPLACE_MAX - 1);
+        rc = det_fail(err, DET_EINVAL,
+                      "checkpoint_storage: a path of %zu bytes, at most %d are "
+                      "allowed",
+                      strlen(place), STOREPLACE_MAX - 1);
     if (rc < 0)
         return rc;
     normalise(place);

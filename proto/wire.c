@@ -199,25 +199,19 @@ static int decode_one(json_t *j, const char *where, const struct wire_field *f, 
 {
     switch (f->type) {
     case WIRE_STR:
-    case WIRE_TIME:
-        return decode_text(j, where, f->type, to, err);
+    case WIRE_TIME: return decode_text(j, where, f->type, to, err);
     case WIRE_BOOL:
         if (!json_is_boolean(j))
             return expected(where, "true or false", j, err);
         *(int *)to = json_is_true(j);
         return 0;
-    case WIRE_I32:
-        return decode_i32(j, where, to, err);
-    case WIRE_I64:
-        return wire_i64(j, where, to, err);
-    case WIRE_F64:
-        return wire_f64(j, where, to, err);
-    case WIRE_ENUM:
-        return wire_enum(j, where, f->names, to, err);
+    case WIRE_I32: return decode_i32(j, where, to, err);
+    case WIRE_I64: return wire_i64(j, where, to, err);
+    case WIRE_F64: return wire_f64(j, where, to, err);
+    case WIRE_ENUM: return wire_enum(j, where, f->names, to, err);
     case WIRE_OBJECT:
     case WIRE_ARRAY:
-    case WIRE_ANY:
-        break;
+    case WIRE_ANY: break;
     }
     return decode_json(j, where, f->type, to, err);
 }

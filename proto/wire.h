@@ -66,7 +66,7 @@ extern const struct wire_name wire_order_by[], wire_log_level[], wire_exp_state[
     wire_trial_state[], wire_checkpoint_state[], wire_trial_sort[], wire_exp_sort[],
     wire_user_sort[], wire_agent_sort[], wire_checkpoint_sort[], wire_filter_option[],
     wire_template_sort[], wire_model_sort[], wire_version_sort[], wire_workspace_sort[],
-    wire_project_sort[], wire_metric_type[],
-    wire_early_exit[], wire_job_state[], wire_profiler_type[];
+    wire_project_sort[], wire_metric_type[], wire_early_exit[], wire_job_state[],
+    wire_profiler_type[];
 
 #endif

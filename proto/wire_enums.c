@@ -109,14 +109,11 @@ const struct wire_name wire_user_sort[] = {
 const struct wire_name wire_template_sort[] = {
     {"SORT_BY_UNSPECIFIED", 0}, {"SORT_BY_NAME", 1}, END};
 
-const struct wire_name wire_model_sort[] = {{"SORT_BY_UNSPECIFIED", 0},
-                                            {"SORT_BY_NAME", 1},
-                                            {"SORT_BY_DESCRIPTION", 2},
-                                            {"SORT_BY_CREATION_TIME", 4},
-                                            {"SORT_BY_LAST_UPDATED_TIME", 5},
-                                            {"SORT_BY_NUM_VERSIONS", 6},
-                                            {"SORT_BY_WORKSPACE", 7},
-                                            END};
+const struct wire_name wire_model_sort[] = {
+    {"SORT_BY_UNSPECIFIED", 0},       {"SORT_BY_NAME", 1},
+    {"SORT_BY_DESCRIPTION", 2},       {"SORT_BY_CREATION_TIME", 4},
+    {"SORT_BY_LAST_UPDATED_TIME", 5}, {"SORT_BY_NUM_VERSIONS", 6},
+    {"SORT_BY_WORKSPACE", 7},         END};
 
 const struct wire_name wire_version_sort[] = {
     {"SORT_BY_UNSPECIFIED", 0}, {"SORT_BY_VERSION", 3}, {"SORT_BY_CREATION_TIME", 4}, END};

@@ -102,7 +102,7 @@ DET_MUST int storage_remove_tree(struct storage *s, const char *place, struct de
  * the master's word, and is on the disk before the master hears of it. Where it is missing the file
  * system is not mounted, and nothing is made.
  */
-#define STORAGE_MARKER ".det-store" /* {"version": 1, "id": "<uuid>"} */
+#define STORAGE_MARKER ".det-store"   /* {"version": 1, "id": "<uuid>"} */
 #define STORAGE_ID_ENV "DET_STORE_ID" /* of a task's store; absent: not known to have one */
 
 enum storage_sight {

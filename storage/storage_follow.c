@@ -64,8 +64,7 @@ int storage_remove_tree(struct storage *s, const char *place, struct det_err *er
     if (!slash || !slash[1])
         return det_fail(err, DET_EINVAL, "\"%s\" is no directory in another", place);
     det_cleanup(freep) char *above = det_strndup(place, (size_t)(slash - place));
-    det_cleanup(det_closep) int fd =
-        fsx_open_beneath(s->fd, above, O_RDONLY | O_DIRECTORY, 0, err);
+    det_cleanup(det_closep) int fd = fsx_open_beneath(s->fd, above, O_RDONLY | O_DIRECTORY, 0, err);
     if (fd < 0)
         return fd == DET_ENOENT ? 0 : det_wrap(err, fd, "%s/%s", s->root, place);
     rc = fsx_remove_tree(fd, slash + 1, err);
@@ -81,7 +80,8 @@ static int make_shared(struct storage *s, const char *folder, mode_t mode, struc
         rc < 0 ? -1 : fsx_open_beneath(s->fd, folder, O_RDONLY | O_DIRECTORY, 0, err);
     if (rc < 0 || fd < 0)
         return rc < 0 ? rc : fd;
-    return fchmod(fd, mode) < 0 && errno != EPERM ? storage_errno("chmod", s->root, folder, err) : 0;
+    return fchmod(fd, mode) < 0 && errno != EPERM ? storage_errno("chmod", s->root, folder, err)
+                                                  : 0;
 }
 
 /* Several accounts write to a root whose mode says so: sticky, for others or for a group. */

@@ -6,15 +6,15 @@
 #include "storage.h"
 
 struct storage {
-    char *root; /* absolute path, for messages and for storage_path() */
-    int fd;     /* of the root; everything happens beneath it */
+    char *root;            /* absolute path, for messages and for storage_path() */
+    int fd;                /* of the root; everything happens beneath it */
     char id[UUID_STR_MAX]; /* what its marker must say; "": nobody knows it */
 };
 DET_DEFINE_CLEANUP(struct storage *, storage_close)
 
 /* The name of a begun checkpoint, and of one that is being deleted. */
-#define STORAGE_TMP_SUFFIX ".tmp"
-#define STORAGE_DEL_SUFFIX ".del"
+#define STORAGE_TMP_SUFFIX  ".tmp"
+#define STORAGE_DEL_SUFFIX  ".del"
 #define STORAGE_GONE_SUFFIX ".gone" /* in quarantine; never swept */
 
 DET_MUST int storage_check_uuid(const char *uuid, struct det_err *err);

@@ -171,7 +171,8 @@ static int fail_away(const char *place, const char *why, struct det_err *err)
 {
     return det_fail(err, DET_EUNAVAIL,
                     "checkpoint store %s is away: %s; mount it there, or, where it was moved or "
-                    "made anew on purpose: det store adopt %s", place, why, place);
+                    "made anew on purpose: det store adopt %s",
+                    place, why, place);
 }
 
 /* Opened by its path each time: what was mounted since is found there, what was put in its place
@@ -208,8 +209,10 @@ int storage_writable(struct storage *s, struct det_err *err)
     int rc = storage_ready(s, err);
     if (rc < 0 || !s->id[0] || !is_read_only(s->fd))
         return rc;
-    return det_fail(err, DET_EUNAVAIL, "checkpoint store %s is mounted read-only: the kernel's log "
-                    "(dmesg) says whether its disk has failed; mount it writable", s->root);
+    return det_fail(err, DET_EUNAVAIL,
+                    "checkpoint store %s is mounted read-only: the kernel's log "
+                    "(dmesg) says whether its disk has failed; mount it writable",
+                    s->root);
 }
 
 void storage_note_away(const char *text)

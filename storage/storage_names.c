@@ -47,9 +47,8 @@ static void add_name(const struct storage *s, const char *name, json_t *out)
     struct stat st;
     char uuid[UUID_STR_MAX];
     bool aside;
-    if (is_checkpoint(name, uuid, &aside) &&
-        fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
-        !is_cluster(s, name))
+    if (is_checkpoint(name, uuid, &aside) && fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(st.st_mode) && !is_cluster(s, name))
         json_array_append_new(out, json_make("{s:s, s:b, s:I, s:I}", "uuid", uuid, "aside", aside,
                                              "modified", (json_int_t)st.st_mtime, "uid",
                                              (json_int_t)st.st_uid));

@@ -58,9 +58,8 @@ static int sync_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     det_cleanup(det_closep) int fd = fsx_open_beneath(t->fd, path, flags, 0, err);
     if (fd < 0)
         return fd;
-    return sync_file(fd, is_dir ? 0 : (off_t)bytes) < 0
-               ? storage_errno("fsync", t->path, path, err)
-               : 0;
+    return sync_file(fd, is_dir ? 0 : (off_t)bytes) < 0 ? storage_errno("fsync", t->path, path, err)
+                                                        : 0;
 }
 
 int storage_sync_tree(int fd, const char *path, struct det_err *err)

@@ -86,7 +86,8 @@ static int verify_kind(int fd, const struct kind *k, const json_t *hashes, struc
 {
     const char *path;
     json_t *want;
-    json_object_foreach((json_t *)hashes, path, want) {
+    json_object_foreach((json_t *)hashes, path, want)
+    {
         int rc = verify_one(fd, path, k, want, err);
         if (rc < 0)
             return rc;

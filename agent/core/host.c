@@ -313,20 +313,13 @@ static void on_signal(struct host *h, const struct link_order *o)
         return;
     }
     switch (t->state) {
-    case HOST_WAITING:
-        signal_waiting(h, t, o->signal);
-        break;
+    case HOST_WAITING: signal_waiting(h, t, o->signal); break;
     case HOST_STARTING:
-    case HOST_RUNNING:
-        signal_task(h, t, o->signal);
-        break;
-    case HOST_KNOWN: /* not to that master, it seems */
-        host_tell(h, LINK_EV_EXIT, t);
-        break;
+    case HOST_RUNNING: signal_task(h, t, o->signal); break;
+    case HOST_KNOWN: /* not to that master, it seems */ host_tell(h, LINK_EV_EXIT, t); break;
     case HOST_ENDED:
     case HOST_OVER: /* told already, and again until it is acknowledged */
-    case HOST_STATE_COUNT:
-        break;
+    case HOST_STATE_COUNT: break;
     }
 }
 
@@ -348,21 +341,12 @@ static void on_store(struct host *h, const struct link_order *o)
 void host_on_order(struct host *h, const struct link_order *o)
 {
     switch (o->kind) {
-    case LINK_START:
-        on_start(h, o);
-        break;
-    case LINK_SIGNAL:
-        on_signal(h, o);
-        break;
-    case LINK_STORE:
-        on_store(h, o);
-        break;
-    case LINK_STACKS:
-        on_stacks(h, o);
-        break;
+    case LINK_START: on_start(h, o); break;
+    case LINK_SIGNAL: on_signal(h, o); break;
+    case LINK_STORE: on_store(h, o); break;
+    case LINK_STACKS: on_stacks(h, o); break;
     case LINK_HEARTBEAT:
-    case LINK_ORDER_UNKNOWN: /* of a later master */
-        break;
+    case LINK_ORDER_UNKNOWN: /* of a later master */ break;
     }
 }
 
@@ -511,16 +495,11 @@ void host_on_gone(struct host *h, const char *alloc)
         else
             end_as(h, t, LINK_LOST, "det-task ended without a word");
         break;
-    case HOST_ENDED:
-        move(t, HOST_OVER);
-        break;
-    case HOST_KNOWN:
-        forget(h, t);
-        break;
+    case HOST_ENDED: move(t, HOST_OVER); break;
+    case HOST_KNOWN: forget(h, t); break;
     case HOST_WAITING:
     case HOST_OVER:
-    case HOST_STATE_COUNT: /* it has no det-task */
-        break;
+    case HOST_STATE_COUNT: /* it has no det-task */ break;
     }
 }
 

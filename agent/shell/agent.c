@@ -30,9 +30,9 @@
 #include <unistd.h>
 
 #define TOKEN_BYTES_MAX 4096
-#define DEAF_MS 3000 /* after a kill: then its det-task is ended from outside */
-#define DEAF_TICK_MS 500
-#define FIGURES_MS   10000
+#define DEAF_MS         3000 /* after a kill: then its det-task is ended from outside */
+#define DEAF_TICK_MS    500
+#define FIGURES_MS      10000
 
 struct agent {
     uv_loop_t *loop;
@@ -187,9 +187,7 @@ static void perform_one(struct agent *a, const struct host_effect *e)
     struct taskconn *c = map_get(a->conns, e->alloc);
     switch (e->kind) {
     case HOST_START:
-    case HOST_RECOVER:
-        start_task(a, e);
-        break;
+    case HOST_RECOVER: start_task(a, e); break;
     case HOST_SIGNAL:
         if (c)
             send_signal(a, c, e->signal);
@@ -206,15 +204,9 @@ static void perform_one(struct agent *a, const struct host_effect *e)
         taskdir_drop(&a->dirs, e->alloc);
         sweeper_kick(&a->sweeper);
         break;
-    case HOST_SETTLE:
-        gpuwatch_settle(a->gpus, e->slot);
-        break;
-    case HOST_LOOK:
-        watches_add(a->watches, e->task);
-        break;
-    case HOST_UNLOOK:
-        watches_clear(a->watches);
-        break;
+    case HOST_SETTLE: gpuwatch_settle(a->gpus, e->slot); break;
+    case HOST_LOOK: watches_add(a->watches, e->task); break;
+    case HOST_UNLOOK: watches_clear(a->watches); break;
     }
 }
 
@@ -517,9 +509,8 @@ int agent_run(const struct agentopts *given, struct det_err *err)
 {
     struct agentopts own = *given;
     const struct agentopts *o = &own;
-    struct agent a = {.loop = uv_default_loop(),
-                      .conns = map_create(),
-                      .dirs = {.fd = -1, .server = -1}};
+    struct agent a = {
+        .loop = uv_default_loop(), .conns = map_create(), .dirs = {.fd = -1, .server = -1}};
     char boot[UUID_STR_MAX];
     int rc = check_tasks(o, &a.limits, err);
     if (rc == 0)

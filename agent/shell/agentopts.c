@@ -56,7 +56,8 @@ static void make_table(struct agentopts *o, struct opt t[TABLE_MAX])
         {"slot-memory-mib", 0, OPT_INT, &o->slot_memory_mib, "N",
          "memory for each slot of a task, MiB (DET_AGENT_SLOT_MEMORY_MIB); 0, no limit"},
         {"slot-pids", 0, OPT_INT, &o->slot_pids, "N",
-         "processes and threads for each slot (DET_AGENT_SLOT_PIDS); " DEFAULT_PIDS "; 0: no limit"},
+         "processes and threads for each slot (DET_AGENT_SLOT_PIDS); " DEFAULT_PIDS
+         "; 0: no limit"},
         {"log-level", 0, OPT_STR, &o->log_level, "LEVEL", "debug, info, warning or error; info"},
         {"end-tasks", 0, OPT_FLAG, &o->end_tasks, NULL,
          "end every task below --work-dir, and exit"},
@@ -170,7 +171,8 @@ static int check(struct agentopts *o, struct det_err *err)
         (o->slot_memory_mib > 0 && o->slot_memory_mib < SLOT_MIB_MIN))
         return det_fail(err, DET_EINVAL,
                         "--slot-memory-mib (DET_AGENT_SLOT_MEMORY_MIB): a number of MiB from %d to "
-                        "%d; 0: no limit", SLOT_MIB_MIN, SLOT_MIB_MAX);
+                        "%d; 0: no limit",
+                        SLOT_MIB_MIN, SLOT_MIB_MAX);
     if (o->slot_pids < 0 || o->slot_pids > SLOT_PIDS_MAX ||
         (o->slot_pids > 0 && o->slot_pids < SLOT_PIDS_MIN))
         return det_fail(err, DET_EINVAL,

@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 struct agentopts {
-    const char *master; /* URLs in full, commas between */
+    const char *master;     /* URLs in full, commas between */
     const char *token_file; /* of the token that all agents share; NULL: none */
     const char *join_token; /* NULL: none */
-    const char *id;    /* default: the host's name */
-    const char *pool;  /* "": the default pool */
-    const char *slots; /* "auto", or a number of CPU slots */
+    const char *id;         /* default: the host's name */
+    const char *pool;       /* "": the default pool */
+    const char *slots;      /* "auto", or a number of CPU slots */
     const char *work_dir;
     const char *addr; /* how other hosts reach this one; default: the address towards the master */
-    const char *task_uids;     /* FIRST-LAST */
+    const char *task_uids;        /* FIRST-LAST */
     struct account_rule accounts; /* of a root agent: whom tasks run as */
-    const char *hide; /* paths that no task may see, with colons; "" none */
+    const char *hide;             /* paths that no task may see, with colons; "" none */
     const char *ca_file, *cert_name;
     const char *log_level;
     int64_t slot_memory_mib, slot_pids; /* of a task, for each of its slots; 0: no limit */

@@ -16,9 +16,9 @@ struct dial {
     struct host *host;
     char *events_path, *orders_path;
     struct client_uv_call *post, *stream;
-    uv_timer_t timer; /* armed: nothing is sent until it fires */
-    uv_timer_t beat;  /* says that we live when there is nothing else to say */
-    int closing;      /* timers not yet closed */
+    uv_timer_t timer;              /* armed: nothing is sent until it fires */
+    uv_timer_t beat;               /* says that we live when there is nothing else to say */
+    int closing;                   /* timers not yet closed */
     int64_t sent_us, sent_wall_us; /* when the last request went: monotonic, wall */
     uint64_t pause_ms;
     bool was_greeted; /* a hello was acknowledged since the link was last down */
@@ -207,8 +207,8 @@ struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *h
                          void *arg)
 {
     struct dial *d = det_zalloc(sizeof *d);
-    *d = (struct dial){
-        .http = http, .host = host, .life = life, .on_change = on_change, .arg = arg};
+    *d =
+        (struct dial){.http = http, .host = host, .life = life, .on_change = on_change, .arg = arg};
     d->events_path = det_asprintf("/agent/v1/%s/events", agent_id);
     d->orders_path = det_asprintf("/agent/v1/%s/orders", agent_id);
     uv_timer_init(loop, &d->timer);

@@ -28,8 +28,8 @@ static int find_authority(const struct agentopts *o, const char *print, char **r
     for (char *rest = list, *one; rc == DET_EUNAVAIL && (one = strsep(&rest, ","));) {
         det_cleanup(buf_finish) struct buf chain = BUF_INIT;
         det_cleanup(client_destroyp) struct client *c = NULL;
-        rc = client_create(&(struct client_options){.url = one, .cert_name = o->cert_name}, &c,
-                           err);
+        rc =
+            client_create(&(struct client_options){.url = one, .cert_name = o->cert_name}, &c, err);
         if (rc == 0)
             rc = client_peer_chain(c, &chain, err);
         if (rc == 0 && !(*ret = pem_find(buf_str(&chain), print)))
@@ -76,17 +76,15 @@ static int join(struct identity *id, const struct agentopts *o, const struct joi
     det_cleanup(buf_finish) struct buf request = BUF_INIT;
     det_cleanup(client_destroyp) struct client *c = NULL;
     int rc = o->ca_file ? 0 : find_authority(o, t->fingerprint, &authority, err);
-    struct client_options want = {.url = o->master,
-                                  .ca_file = o->ca_file,
-                                  .authority = authority,
-                                  .cert_name = o->cert_name};
+    struct client_options want = {
+        .url = o->master, .ca_file = o->ca_file, .authority = authority, .cert_name = o->cert_name};
     if (rc == 0)
         rc = client_create(&want, &c, err);
     if (rc == 0)
         rc = prepare(id, digest, &request, err);
     if (rc == 0 && authority)
-        rc = fsx_write_atomic(AT_FDCWD, id->authority_path, authority, strlen(authority), 0644,
-                              err);
+        rc =
+            fsx_write_atomic(AT_FDCWD, id->authority_path, authority, strlen(authority), 0644, err);
     if (rc == 0)
         rc = ask(c, o, t->secret, buf_str(&request), &cert, err);
     return rc == 0 ? identity_take(id, NULL, cert, err) : rc;
@@ -226,7 +224,8 @@ struct renewal *renewal_create(uv_loop_t *loop, struct client_uv *http, struct i
     r->path = det_asprintf("/agent/v1/%s/certificate", agent_id);
     if (cert_state(&id->dates, false, clk_wall_us() / 1000000) == CERT_EXPIRED)
         log_error("the certificate of this agent has expired: det agent join-token %s makes a "
-                  "token to join anew", agent_id);
+                  "token to join anew",
+                  agent_id);
     uv_timer_init(loop, &r->timer);
     look_again(r);
     return r;

@@ -128,11 +128,12 @@ static int follow(const char *path, const char *kept, const char *chain, struct 
     if (rc == 0)
         rc = pem_fingerprint(kept, was, err);
     if (rc == 0 && strcmp(was, is) != 0)
-        rc = det_fail(err, DET_EAUTH,
-                      "THE MASTER NAMES ANOTHER AUTHORITY, for which the one that this agent trusts "
-                      "does not vouch. It was %s, it is %s, and the first goes on to count here; if "
-                      "the master's log says the second, join anew (det agent join-token)",
-                      was, is);
+        rc =
+            det_fail(err, DET_EAUTH,
+                     "THE MASTER NAMES ANOTHER AUTHORITY, for which the one that this agent trusts "
+                     "does not vouch. It was %s, it is %s, and the first goes on to count here; if "
+                     "the master's log says the second, join anew (det agent join-token)",
+                     was, is);
     return rc;
 }
 

@@ -81,10 +81,11 @@ static int judge(const struct life *l, const struct link_ack *a, bool has_tasks,
     const char *mine = json_str(l->known, "cluster", "");
     if (strcmp(mine, a->life.cluster) == 0 || !has_tasks)
         return 0;
-    return det_fail(err, DET_ESTATE,
-                    "the master serves cluster %s, and this agent has tasks of cluster %s: end them "
-                    "with det-agent --end-tasks before it may serve another cluster",
-                    a->life.cluster, mine);
+    return det_fail(
+        err, DET_ESTATE,
+        "the master serves cluster %s, and this agent has tasks of cluster %s: end them "
+        "with det-agent --end-tasks before it may serve another cluster",
+        a->life.cluster, mine);
 }
 
 /* Of ids the highest: people have seen them, whatever became of that life. */

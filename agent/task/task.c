@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SPOOL "log.spool"
+#define SPOOL           "log.spool"
 #define RECOVERED_LINES ((int64_t)1 << 40) /* above the numbers of the det-task before */
 
 /* ---- orders ---- */
@@ -96,13 +96,15 @@ static void watch_signals(struct task *t)
 
 static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
 {
-    const struct ctl_handlers h = {
-        .on_signal = on_ctl_signal, .on_end = on_ctl_end, .on_acked = on_ctl_acked,
-        .on_stacks = on_ctl_stacks, .arg = t};
+    const struct ctl_handlers h = {.on_signal = on_ctl_signal,
+                                   .on_end = on_ctl_end,
+                                   .on_acked = on_ctl_acked,
+                                   .on_stacks = on_ctl_stacks,
+                                   .arg = t};
     const struct logspool_origin origin = {t->spec.task.task_id, t->spec.alloc, t->spec.container,
                                            t->spec.agent_id};
-    int rc = logspool_open(t->spec.dirfd, SPOOL, &origin,
-                           mode == TASK_RUN ? 0 : RECOVERED_LINES, &t->spool, err);
+    int rc = logspool_open(t->spec.dirfd, SPOOL, &origin, mode == TASK_RUN ? 0 : RECOVERED_LINES,
+                           &t->spool, err);
     if (rc == 0)
         logspool_limit(t->spool, t->spec.log_bytes_max);
     if (rc == 0)
@@ -120,9 +122,8 @@ static void recover(struct task *t)
                      : json_parse(buf_str(&b), b.len, NULL);
     e.is_said = link_exit_decode(json_object_get(j, "exit"), &e.exit, NULL) == 0;
     if (!e.is_said)
-        e.exit = (struct link_exit){.reason = LINK_LOST,
-                                    .rank = -1,
-                                    .text = "det-task was killed; its ranks were ended"};
+        e.exit = (struct link_exit){
+            .reason = LINK_LOST, .rank = -1, .text = "det-task was killed; its ranks were ended"};
     task_step(t, &e);
 }
 
@@ -171,8 +172,13 @@ static enum task_mode mode_of(const struct task *t, enum task_mode asked)
 
 int task_main(const char *dir, enum task_mode mode)
 {
-    struct task t = {.step_fd = -1, .python_fd = -1, .deaths = -1, .box = TASKBOX_NONE,
-                     .ports = PORTS_NONE, .loop = uv_default_loop(), .marks = {.fd = -1},
+    struct task t = {.step_fd = -1,
+                     .python_fd = -1,
+                     .deaths = -1,
+                     .box = TASKBOX_NONE,
+                     .ports = PORTS_NONE,
+                     .loop = uv_default_loop(),
+                     .marks = {.fd = -1},
                      .begun_ms = clk_mono_ms()};
     struct det_err err = {0};
     fcntl(TASKSPEC_SOCKET_FD, F_SETFD, FD_CLOEXEC);

@@ -56,12 +56,12 @@ struct task {
     uv_timer_t timer; /* life's deadline */
     uv_timer_t watch; /* of the stall watch */
     uv_timer_t ask;   /* until the master is asked, or asked again */
-    bool owns_all;     /* every process of the tree is a descendant of this one */
+    bool owns_all;    /* every process of the tree is a descendant of this one */
     struct stall *stall;
     struct link_silent silent; /* as it was told last */
-    struct rank *reacher;    /* asks the master as the ranks would, until it answers (reach.h) */
+    struct rank *reacher;      /* asks the master as the ranks would, until it answers (reach.h) */
     uv_timer_t reach_at;
-    int64_t reach_ms;        /* since when it fails */
+    int64_t reach_ms;                /* since when it fails */
     struct link_unreached unreached; /* as it was told last; its text is owned */
     struct marks marks;
 
@@ -72,13 +72,13 @@ struct task {
     struct taskbox box;
     VEC(struct rank *) steps; /* of HOOKING, one after the other; the last is at work */
     void (*step_done)(struct task *t, int status); /* it has ended; as waitpid() says */
-    int step_fd;  /* where a step leaves its answer, the hook its environment; -1 */
-    int python_fd; /* the lock on what the environment's packages lie in; -1 */
-    char *python; /* the interpreter of a trial class; NULL: none is found yet */
+    int step_fd;      /* where a step leaves its answer, the hook its environment; -1 */
+    int python_fd;    /* the lock on what the environment's packages lie in; -1 */
+    char *python;     /* the interpreter of a trial class; NULL: none is found yet */
     int python_tries; /* environments that were removed before they could be locked */
-    bool has_python; /* what the configuration names is in env */
+    bool has_python;  /* what the configuration names is in env */
     VEC(struct rank *) ranks;
-    int deaths; /* of ranks (deaths.h) */
+    int deaths;          /* of ranks (deaths.h) */
     pid_t stacks_of[16]; /* processes that tell where they are, each in its turn */
     size_t stacks_n, stacks_next;
     struct pystacks *stacks;        /* what they write; NULL: nobody has asked */
@@ -87,13 +87,13 @@ struct task {
     int stacks_quiet, stacks_ticks;
     uv_timer_t stacks_timer; /* of the process in hand */
     void (*stacks_done)(struct task *t);
-    struct rank *tracer;       /* a debugger that reads a rank's stacks */
-    struct stackfold *fold;    /* what it has printed */
-    size_t traced;             /* ranks whose stacks were asked for */
-    int trace_lines;           /* of the one in hand */
-    pid_t traced_pid;          /* it, unless it was stopped before; 0 */
-    int64_t tracer_ms;         /* when the debugger was started, monotonic */
-    uv_timer_t look_by;        /* until all stacks are to be there */
+    struct rank *tracer;            /* a debugger that reads a rank's stacks */
+    struct stackfold *fold;         /* what it has printed */
+    size_t traced;                  /* ranks whose stacks were asked for */
+    int trace_lines;                /* of the one in hand */
+    pid_t traced_pid;               /* it, unless it was stopped before; 0 */
+    int64_t tracer_ms;              /* when the debugger was started, monotonic */
+    uv_timer_t look_by;             /* until all stacks are to be there */
     void (*looked)(struct task *t); /* then; NULL: nobody looks */
 
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
@@ -114,9 +114,9 @@ void task_happens(struct task *t, enum tasklife_event_kind kind);
 /* An event with an exit, its text from fmt. */
 void task_fails(struct task *t, enum tasklife_event_kind kind, struct link_exit exit,
                 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void task_begin(struct task *t);      /* from TASK_PREPARING on */
-void task_connect(struct task *t);    /* makes http and ship, if they are not there */
-void task_on_child(struct task *t);   /* SIGCHLD */
+void task_begin(struct task *t);            /* from TASK_PREPARING on */
+void task_connect(struct task *t);          /* makes http and ship, if they are not there */
+void task_on_child(struct task *t);         /* SIGCHLD */
 bool task_has_exited(const struct task *t); /* ranks, steps and tracer; none may have begun */
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l);
 void task_tell_running(struct task *t); /* to the agent, with what is known */
@@ -124,10 +124,10 @@ void task_on_stall(struct task *t, const struct stall_found *s);
 /* Whether what runs could speak to the master: looked at in a while, until it can. */
 void task_reach(struct task *t);
 void task_on_reacher_exit(struct task *t, int status);
-void task_reach_stop(struct task *t); /* the task ends */
-void task_look_at_stall(struct task *t); /* TASKLIFE_LOOK */
-void task_look(struct task *t); /* where the ranks are, into the log; they go on */
-void task_look_stop(struct task *t); /* the task ends */
+void task_reach_stop(struct task *t);     /* the task ends */
+void task_look_at_stall(struct task *t);  /* TASKLIFE_LOOK */
+void task_look(struct task *t);           /* where the ranks are, into the log; they go on */
+void task_look_stop(struct task *t);      /* the task ends */
 bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
 /* Has the Python processes write their stacks, then calls done, unless the task ends before. */
 void task_stacks(struct task *t, void (*done)(struct task *t));
@@ -143,7 +143,7 @@ void task_hurry_reports(struct task *t);
 void task_send_log(struct task *t);
 void task_send_rest(struct task *t);
 void task_start_ranks(struct task *t);
-void task_fail_start(struct task *t, const struct det_err *err); /* the host's fault */
+void task_fail_start(struct task *t, const struct det_err *err);           /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
 /* In the task's box, with what is the same for all. o has argv, number, local and pass_fd. */
 /* Of a task without namespaces, to its log: it runs all the same; where users have uids of their

@@ -28,7 +28,7 @@
 #define REQUEST       "run/python.json"
 #define ENVIRONMENT   "run/venv"
 #define ANSWER_MAX    65536
-#define TRIES         2 /* after the first */
+#define TRIES         2       /* after the first */
 #define CACHE_MIB     "20480" /* of one user's environments, without DET_PYTHON_CACHE_MIB */
 
 /* ---- a step ---- */
@@ -219,8 +219,7 @@ static json_t *read_hook(const struct task *t, struct det_err *err)
     size_t len = 0;
     det_cleanup(freep) char *text = answer_of(t, ENVIRON_MAX, &len);
     if (!text) {
-        det_fail(err, DET_EINVAL,
-                 "startup-hook.sh left no usable environment (did it call exit?)");
+        det_fail(err, DET_EINVAL, "startup-hook.sh left no usable environment (did it call exit?)");
         return NULL;
     }
     json_t *env = json_object();
@@ -424,8 +423,8 @@ static char *environments_dir(struct task *t)
 static char *another_python(const struct task *t)
 {
     bool wants_torch = json_flag(t->spec.task.python, "system_site_packages", false);
-    bool is_named = t->spec.task.interpreter ||
-                    (t->python && strcmp(t->python, SYSTEM_PYTHON) == 0);
+    bool is_named =
+        t->spec.task.interpreter || (t->python && strcmp(t->python, SYSTEM_PYTHON) == 0);
     return wants_torch && !is_named && access(SYSTEM_PYTHON, X_OK) == 0 ? SYSTEM_PYTHON : NULL;
 }
 
@@ -440,14 +439,23 @@ static void make_environment(struct task *t)
     det_cleanup(freep) char *request = det_asprintf("%s/" REQUEST, t->spec.dir);
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
     det_cleanup(freep) char *cache = environments_dir(t);
-    char *const argv[] = {t->python, "-I", "-S", script, request, cache,
-                          mib && *mib ? (char *)mib : CACHE_MIB, folder, another_python(t), NULL};
+    char *const argv[] = {t->python,
+                          "-I",
+                          "-S",
+                          script,
+                          request,
+                          cache,
+                          mib && *mib ? (char *)mib : CACHE_MIB,
+                          folder,
+                          another_python(t),
+                          NULL};
     if (t->python && package) {
         start_step(t, "the environment of environment.python", argv, on_environment);
         return;
     }
-    det_fail(&err, DET_ENOENT, t->python ? "the package determined is not installed beside det-task"
-                                         : "there is no python3 on PATH");
+    det_fail(&err, DET_ENOENT,
+             t->python ? "the package determined is not installed beside det-task"
+                       : "there is no python3 on PATH");
     fail_configured(t, &err);
 }
 

@@ -59,10 +59,19 @@ static int start(struct task *t, struct det_err *err)
     JSON_OWN env = t->env ? json_incref(t->env) : taskenv_common(&t->spec, t->spec.addr);
     char **vector = taskenv_vector(env);
     char *const argv[] = {exe, "--reach", NULL};
-    struct rank_options o = {.spec = &t->spec, .file = exe, .argv = argv, .env = vector,
-                             .number = RANK_NO_RANK, .local = 0, .pass_fd = -1,
-                             .cgroup = t->cgroup, .box = &t->box, .loop = t->loop,
-                             .on_line = on_line, .on_silent = on_silent, .arg = t};
+    struct rank_options o = {.spec = &t->spec,
+                             .file = exe,
+                             .argv = argv,
+                             .env = vector,
+                             .number = RANK_NO_RANK,
+                             .local = 0,
+                             .pass_fd = -1,
+                             .cgroup = t->cgroup,
+                             .box = &t->box,
+                             .loop = t->loop,
+                             .on_line = on_line,
+                             .on_silent = on_silent,
+                             .arg = t};
     if (taskbox_finish(&t->box, err) < 0)
         task_say_no_box(t, err);
     int rc = rank_start(&o, &t->reacher, err);

@@ -20,9 +20,8 @@ static void say_place(void *arg, const char *where)
 {
     struct task *t = arg;
     const struct rank *r = t->stacks_rank;
-    det_cleanup(freep) char *who = rank_number(r) < 0
-                                       ? det_asprintf("process %d", rank_pid(r))
-                                       : det_asprintf("rank %d", rank_number(r));
+    det_cleanup(freep) char *who = rank_number(r) < 0 ? det_asprintf("process %d", rank_pid(r))
+                                                      : det_asprintf("rank %d", rank_number(r));
     logspool_say(t->spool, LOGLINE_INFO, "%s is at %s", who, where);
 }
 
@@ -87,8 +86,8 @@ static void on_tick(uv_timer_t *timer)
 void task_stacks(struct task *t, void (*done)(struct task *t))
 {
     const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
-    t->stacks_n = proctree_catching(&tree, PROGRESS_STACKS_SIGNAL, t->stacks_of,
-                                    DET_ARRAY_LEN(t->stacks_of));
+    t->stacks_n =
+        proctree_catching(&tree, PROGRESS_STACKS_SIGNAL, t->stacks_of, DET_ARRAY_LEN(t->stacks_of));
     t->stacks_next = 0;
     t->stacks = pystacks_create();
     t->stacks_done = done;

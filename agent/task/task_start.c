@@ -124,12 +124,12 @@ static bool start_rank(struct task *t, int local, struct det_err *err)
  */
 static void tell_silence(struct task *t, const struct stall_found *s)
 {
-    t->silent = (struct link_silent){
-        .phase = s->local < 0 ? NULL : s->phase,
-        .rank = taskspec_first_rank(&t->spec) + s->local,
-        .batches = s->batches < INT32_MAX ? (int64_t)s->batches : INT32_MAX,
-        .silent_ms = s->silent_ms,
-        .timeout_ms = t->spec.task.stall_timeout_ms};
+    t->silent =
+        (struct link_silent){.phase = s->local < 0 ? NULL : s->phase,
+                             .rank = taskspec_first_rank(&t->spec) + s->local,
+                             .batches = s->batches < INT32_MAX ? (int64_t)s->batches : INT32_MAX,
+                             .silent_ms = s->silent_ms,
+                             .timeout_ms = t->spec.task.stall_timeout_ms};
     task_tell_running(t);
 }
 

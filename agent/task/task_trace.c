@@ -20,8 +20,12 @@
 static const struct {
     char letter;
     const char *means;
-} states[] = {{'R', "running"},         {'S', "sleeping"}, {'D', "in the kernel, not to be woken"},
-              {'T', "stopped by a signal"}, {'t', "stopped by a debugger"}, {'Z', "a zombie"}};
+} states[] = {{'R', "running"},
+              {'S', "sleeping"},
+              {'D', "in the kernel, not to be woken"},
+              {'T', "stopped by a signal"},
+              {'t', "stopped by a debugger"},
+              {'Z', "a zombie"}};
 
 static void read_proc(pid_t pid, const char *name, struct buf *out)
 {
@@ -110,8 +114,9 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     char pid[16];
     snprintf(pid, sizeof pid, "%d", taskbox_inner_pid(rank_pid(r)));
     JSON_OWN env = tracer_env(t);
-    char *const gdb[] = {"gdb", "-nx", "-batch", "-iex", "set auto-load off",
-                         "-ex", "thread apply all bt 40", "-p", pid, NULL};
+    char *const gdb[] = {
+        "gdb", "-nx", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all bt 40",
+        "-p",  pid,   NULL};
     char *const eu[] = {"eu-stack", "-n", "40", "-p", pid, NULL};
     det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), "gdb");
     bool is_gdb = file != NULL;
@@ -121,10 +126,19 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
         return det_fail(err, DET_ENOENT,
                         "neither gdb nor eu-stack is on this host (apt-get install gdb)");
     char **vector = taskenv_vector(env);
-    struct rank_options o = {.spec = &t->spec, .file = file, .argv = is_gdb ? gdb : eu,
-                             .env = vector, .number = rank_number(r), .local = rank_local(r),
-                             .pass_fd = -1, .cgroup = NULL, .box = &t->box, .loop = t->loop,
-                             .on_line = on_line, .on_silent = on_silent, .arg = t};
+    struct rank_options o = {.spec = &t->spec,
+                             .file = file,
+                             .argv = is_gdb ? gdb : eu,
+                             .env = vector,
+                             .number = rank_number(r),
+                             .local = rank_local(r),
+                             .pass_fd = -1,
+                             .cgroup = NULL,
+                             .box = &t->box,
+                             .loop = t->loop,
+                             .on_line = on_line,
+                             .on_silent = on_silent,
+                             .arg = t};
     t->traced_pid = is_stopped(rank_pid(r)) ? 0 : rank_pid(r);
     t->tracer_ms = clk_mono_ms();
     int rc = rank_start(&o, &t->tracer, err);

@@ -41,9 +41,9 @@ enum det_code {
 #define DET_ERR_TEXT_MAX 2044 /* the whole stays as large as it was without `sys` */
 
 struct det_err {
-    int code;                     /* the code returned with this text */
-    char text[DET_ERR_TEXT_MAX];  /* NUL-terminated; cut at the end if too long */
-    int sys;                      /* errno of the system call that failed; 0: none did */
+    int code;                    /* the code returned with this text */
+    char text[DET_ERR_TEXT_MAX]; /* NUL-terminated; cut at the end if too long */
+    int sys;                     /* errno of the system call that failed; 0: none did */
 };
 
 /* Begins the prototype of a function that can fail: a caller that does not look is refused by the

@@ -14,18 +14,14 @@
 static int code_of_errno(int e)
 {
     switch (e) {
-    case EEXIST:
-        return DET_EEXIST;
-    case EROFS:
-        return DET_EPERM;
+    case EEXIST: return DET_EEXIST;
+    case EROFS: return DET_EPERM;
     case EXDEV: /* openat2: the path leaves the directory */
     case ELOOP:
     case ENOTDIR:
     case EISDIR:
-    case ENAMETOOLONG:
-        return DET_EINVAL;
-    default:
-        return det_code_of_errno(e);
+    case ENAMETOOLONG: return DET_EINVAL;
+    default: return det_code_of_errno(e);
     }
 }
 

@@ -152,8 +152,9 @@ int archive_writer_add(struct archive_writer *w, const struct archive_file *f, s
     int rc = add_header(w, f, err);
     if (rc < 0 || f->is_dir || f->len == 0)
         return rc;
-    return archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len ? 0
-                                                                          : failed(w, f->path, err);
+    return archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len
+               ? 0
+               : failed(w, f->path, err);
 }
 
 int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,

@@ -252,20 +252,13 @@ static bool value(struct cut *c, int depth, size_t step)
     if (c->p == c->end || depth > JSON_CUT_DEPTH)
         return false;
     switch (*c->p) {
-    case '{':
-        return object(c, depth, step);
-    case '[':
-        return array(c, depth);
-    case '"':
-        return string(c);
-    case 't':
-        return word(c, "true");
-    case 'f':
-        return word(c, "false");
-    case 'n':
-        return word(c, "null");
-    default:
-        return (*c->p == '-' || is_digit(c)) && number(c);
+    case '{': return object(c, depth, step);
+    case '[': return array(c, depth);
+    case '"': return string(c);
+    case 't': return word(c, "true");
+    case 'f': return word(c, "false");
+    case 'n': return word(c, "null");
+    default: return (*c->p == '-' || is_digit(c)) && number(c);
     }
 }
 

@@ -83,8 +83,7 @@ static void write_array(struct buf *out, const json_t *j, bool pretty, int depth
     buf_add_ch(out, ']');
 }
 
-static void write_member(struct buf *out, const char *key, const json_t *v, bool pretty,
-                         int depth)
+static void write_member(struct buf *out, const char *key, const json_t *v, bool pretty, int depth)
 {
     line_break(out, pretty, depth);
     json_write_string(out, key, strlen(key));
@@ -98,7 +97,8 @@ static void write_object(struct buf *out, const json_t *j, bool pretty, int dept
     json_t *v;
     bool first = true;
     buf_add_ch(out, '{');
-    json_object_foreach((json_t *)j, key, v) {
+    json_object_foreach((json_t *)j, key, v)
+    {
         if (!first)
             buf_add_ch(out, ',');
         first = false;
@@ -112,30 +112,14 @@ static void write_object(struct buf *out, const json_t *j, bool pretty, int dept
 static void write_value(struct buf *out, const json_t *j, bool pretty, int depth)
 {
     switch (j ? json_typeof(j) : JSON_NULL) {
-    case JSON_OBJECT:
-        write_object(out, j, pretty, depth);
-        break;
-    case JSON_ARRAY:
-        write_array(out, j, pretty, depth);
-        break;
-    case JSON_STRING:
-        json_write_string(out, json_string_value(j), json_string_length(j));
-        break;
-    case JSON_INTEGER:
-        buf_add_i64(out, json_integer_value(j));
-        break;
-    case JSON_REAL:
-        json_write_finite(out, json_real_value(j));
-        break;
-    case JSON_TRUE:
-        buf_add_str(out, "true");
-        break;
-    case JSON_FALSE:
-        buf_add_str(out, "false");
-        break;
-    case JSON_NULL:
-        buf_add_str(out, "null");
-        break;
+    case JSON_OBJECT: write_object(out, j, pretty, depth); break;
+    case JSON_ARRAY: write_array(out, j, pretty, depth); break;
+    case JSON_STRING: json_write_string(out, json_string_value(j), json_string_length(j)); break;
+    case JSON_INTEGER: buf_add_i64(out, json_integer_value(j)); break;
+    case JSON_REAL: json_write_finite(out, json_real_value(j)); break;
+    case JSON_TRUE: buf_add_str(out, "true"); break;
+    case JSON_FALSE: buf_add_str(out, "false"); break;
+    case JSON_NULL: buf_add_str(out, "null"); break;
     }
 }
 

@@ -81,14 +81,9 @@ static int act(const struct point *p)
 {
     struct timespec t = {p->ms / 1000, p->ms % 1000 * 1000000};
     switch (p->action) {
-    case ACT_CRASH:
-        kill(getpid(), SIGKILL);
-        return 0;
-    case ACT_ERROR:
-        return DET_EIO;
-    case ACT_DELAY:
-        nanosleep(&t, NULL);
-        return 0;
+    case ACT_CRASH: kill(getpid(), SIGKILL); return 0;
+    case ACT_ERROR: return DET_EIO;
+    case ACT_DELAY: nanosleep(&t, NULL); return 0;
     }
     return 0;
 }

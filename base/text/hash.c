@@ -10,21 +10,17 @@
 #include <xxhash.h>
 
 struct hash {
-    EVP_MD_CTX *evp;   /* one of the two */
+    EVP_MD_CTX *evp; /* one of the two */
     XXH3_state_t *xxh;
 };
 
 static const EVP_MD *digest(enum hash_kind kind)
 {
     switch (kind) {
-    case HASH_MD5:
-        return EVP_md5();
-    case HASH_SHA256:
-        return EVP_sha256();
-    case HASH_SHA512:
-        return EVP_sha512();
-    case HASH_XXH128: /* none of libcrypto's: hash_create() has its own state */
-        break;
+    case HASH_MD5: return EVP_md5();
+    case HASH_SHA256: return EVP_sha256();
+    case HASH_SHA512: return EVP_sha512();
+    case HASH_XXH128: /* none of libcrypto's: hash_create() has its own state */ break;
     }
     return NULL;
 }

@@ -108,19 +108,12 @@ static void list_push(struct opt_list *l, const char *s)
 static int set_value(const struct opt *o, const char *value, struct det_err *err)
 {
     switch (o->kind) {
-    case OPT_FLAG:
-        return set_flag(o, value, err);
+    case OPT_FLAG: return set_flag(o, value, err);
     case OPT_INT:
-    case OPT_COUNT:
-        return set_int(o, value, err);
-    case OPT_STR:
-        *(const char **)o->target = value;
-        return 0;
-    case OPT_STR_LIST:
-        list_push(o->target, value);
-        return 0;
-    case OPT_ABSENT: /* it was refused before */
-        break;
+    case OPT_COUNT: return set_int(o, value, err);
+    case OPT_STR: *(const char **)o->target = value; return 0;
+    case OPT_STR_LIST: list_push(o->target, value); return 0;
+    case OPT_ABSENT: /* it was refused before */ break;
     }
     return 0;
 }

@@ -32,19 +32,14 @@ static bool is_edge(const struct machine *m, size_t at)
 static bool holds(const struct machine *m, enum pattern_do what, size_t at)
 {
     switch (what) {
-    case PATTERN_BEGIN:
-        return at == 0;
-    case PATTERN_END:
-        return at == m->len;
-    case PATTERN_EDGE:
-        return is_edge(m, at);
-    case PATTERN_INSIDE:
-        return !is_edge(m, at);
+    case PATTERN_BEGIN: return at == 0;
+    case PATTERN_END: return at == m->len;
+    case PATTERN_EDGE: return is_edge(m, at);
+    case PATTERN_INSIDE: return !is_edge(m, at);
     case PATTERN_SET: /* these ask nothing of a place */
     case PATTERN_SPLIT:
     case PATTERN_JUMP:
-    case PATTERN_FOUND:
-        break;
+    case PATTERN_FOUND: break;
     }
     return false;
 }

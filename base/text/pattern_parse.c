@@ -140,30 +140,23 @@ static int atom(struct pattern_parser *ps)
     struct pattern_set set = {0};
     int rc;
     switch (*ps->at) {
-    case '(':
-        ps->at++;
-        return group(ps);
+    case '(': ps->at++; return group(ps);
     case '[':
         ps->at++;
         rc = pattern_bracket(ps, &set);
         return rc < 0 ? rc : emit_set(ps, &set);
-    case '\\':
-        ps->at++;
-        return escape(ps);
+    case '\\': ps->at++; return escape(ps);
     case '.':
         ps->at++;
         pattern_set_add(&set, '\n');
         pattern_set_invert(&set);
         return emit_set(ps, &set);
     case '^':
-    case '$':
-        return emit(ps, *ps->at++ == '^' ? PATTERN_BEGIN : PATTERN_END, 0, 0);
+    case '$': return emit(ps, *ps->at++ == '^' ? PATTERN_BEGIN : PATTERN_END, 0, 0);
     case '*':
     case '+':
-    case '?':
-        return pattern_wrong(ps, "nothing to repeat");
-    default:
-        return literal(ps);
+    case '?': return pattern_wrong(ps, "nothing to repeat");
+    default: return literal(ps);
     }
 }
 

@@ -26,8 +26,10 @@ static struct det_dataset *mnist(const char *dir, struct det_err *err)
     char images[4096], labels[4096];
     snprintf(images, sizeof images, "%s/t10k-images-idx3-ubyte.gz", dir);
     snprintf(labels, sizeof labels, "%s/t10k-labels-idx1-ubyte.gz", dir);
-    const struct det_idx_options o = {.images = images, .labels = labels,
-                                      .scale = 1 / (255 * 0.3081), .offset = -0.1307 / 0.3081};
+    const struct det_idx_options o = {.images = images,
+                                      .labels = labels,
+                                      .scale = 1 / (255 * 0.3081),
+                                      .offset = -0.1307 / 0.3081};
     return det_dataset_idx(&o, err);
 }
 
@@ -72,9 +74,9 @@ int main(int argc, char **argv)
         return 2;
     struct det_dataset *ds =
         strcmp(argv[1], "mnist") == 0 ? mnist(argv[2], &err) : jpeg(argv[2], &err);
-    struct det_data_loader *l = det_data_loader(
-        ds, &err, .batch_size = BATCH, .workers = 2,
-        .sampler = det_sampler_random(det_dataset_length(ds), 1, &err));
+    struct det_data_loader *l =
+        det_data_loader(ds, &err, .batch_size = BATCH, .workers = 2,
+                        .sampler = det_sampler_random(det_dataset_length(ds), 1, &err));
     int rc = l ? data_loader_start(l, (struct data_order){pick, l, 1}, &err) : DET_EINVAL;
     while (rc == 0 && fgets(line, sizeof line, stdin))
         rc = turn(l, strtod(line, NULL), &err);

@@ -95,10 +95,9 @@ static void line_add(char *text, const char *token)
     g.lines = det_reallocarray(g.lines, g.lines_n + 1, sizeof *g.lines);
     struct line *l = &g.lines[g.lines_n++];
     *l = (struct line){0};
-    buf_addf(&l->text,
-             "%s %s HTTP/1.1\r\nHost: x\r\n%s: Bearer %s\r\nContent-Length: %zu\r\n\r\n", method, path,
-             rest ? "Grpc-Metadata-x-allocation-token" : "Authorization", rest ? rest : token,
-             body.len);
+    buf_addf(&l->text, "%s %s HTTP/1.1\r\nHost: x\r\n%s: Bearer %s\r\nContent-Length: %zu\r\n\r\n",
+             method, path, rest ? "Grpc-Metadata-x-allocation-token" : "Authorization",
+             rest ? rest : token, body.len);
     buf_add(&l->text, body.p ? body.p : "", body.len);
     const char *mark = strstr(buf_str(&l->text), MARK);
     l->mark = mark ? (size_t)(mark - buf_str(&l->text)) : 0;
@@ -290,8 +289,8 @@ static void run(void)
         if (now() < g.end)
             continue;
         for (size_t i = 0; i < g.conns_n; i++)
-            open += g.conns[i].next <= 0 &&
-                    !(g.conns[i].want && g.conns[i].have >= g.conns[i].want);
+            open +=
+                g.conns[i].next <= 0 && !(g.conns[i].want && g.conns[i].have >= g.conns[i].want);
         if (open == 0)
             return;
     }

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define RECORDS 256
-#define BATCH 4
+#define BATCH   4
 
 static int64_t batches = 20000;
 static int64_t started_us, ended_us;
@@ -100,10 +100,13 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
     det_metrics_f64(metrics, "loss", det_item(m->e, model_loss(m, batch)));
 }
 
-static const struct det_trial_type LinearTrial = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct model), .create = create,
-    .build_training_data_loader = build_loader, .build_validation_data_loader = build_loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch};
+static const struct det_trial_type LinearTrial = {.det_api_version = DET_API_VERSION,
+                                                  .self_bytes = sizeof(struct model),
+                                                  .create = create,
+                                                  .build_training_data_loader = build_loader,
+                                                  .build_validation_data_loader = build_loader,
+                                                  .train_batch = train_batch,
+                                                  .evaluate_batch = evaluate_batch};
 
 static bool completed;
 

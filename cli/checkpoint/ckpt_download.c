@@ -57,8 +57,10 @@ static int through_master(struct cli *c, const char *uuid, int to, struct det_er
         rc = archive_extract(buf_str(&tgz), tgz.len, ARCHIVE_MAX, to, err);
     buf_finish(&tgz);
     if (rc == DET_ETOOBIG)
-        return det_wrap(err, rc, "det takes %zu MiB through the master: read it from its store, or "
-                        "with Checkpoint.download() in Python", ARCHIVE_MAX >> 20);
+        return det_wrap(err, rc,
+                        "det takes %zu MiB through the master: read it from its store, or "
+                        "with Checkpoint.download() in Python",
+                        ARCHIVE_MAX >> 20);
     return rc;
 }
 

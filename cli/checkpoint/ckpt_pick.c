@@ -15,6 +15,7 @@ static struct {
     int64_t top;
 } o = {.top = 1};
 
+/* clang-format off */
 #define COMMON_OPTS                                                                                \
     {"sort-by", 0, OPT_STR, &o.metric, "METRIC",                                                   \
      "the best by this validation metric (default: the searcher's)"},                              \
@@ -23,6 +24,7 @@ static struct {
          "direct: from the store; master: through the master; auto: whichever works (default)"},   \
         {"quiet", 'q', OPT_FLAG, &o.quiet, NULL, "print the path only, as it does anyway"},        \
         {0},
+/* clang-format on */
 
 const struct opt trial_download_opts[] = {
     {"best", 0, OPT_FLAG, &o.best, NULL, "the one with the best validation"},
@@ -49,7 +51,8 @@ static int order_of(const json_t *experiment, struct order *ret, struct det_err 
     if (!o.metric && !o.smaller)
         return 0;
     if (!o.metric || !o.smaller)
-        return det_fail(err, DET_EINVAL, "--sort-by METRIC and --smaller-is-better true|false go together");
+        return det_fail(err, DET_EINVAL,
+                        "--sort-by METRIC and --smaller-is-better true|false go together");
     bool yes = strcmp(o.smaller, "true") == 0;
     if (!yes && strcmp(o.smaller, "false") != 0)
         return det_fail(err, DET_EINVAL, "--smaller-is-better %s: say true or false", o.smaller);
@@ -93,11 +96,13 @@ static int pick(struct cli *c, int64_t trial, const struct order *by, json_t **r
     if (rc < 0)
         return rc;
     if (!first)
-        return det_fail(err, DET_ENOENT, "trial %" PRId64 " has no checkpoint that has its files", trial);
+        return det_fail(err, DET_ENOENT, "trial %" PRId64 " has no checkpoint that has its files",
+                        trial);
     if (o.best && !has_metric(first, by))
         return det_fail(err, DET_ENOENT,
                         "no checkpoint of trial %" PRId64 " has the validation metric %s: --latest "
-                        "takes the last one", trial, by->metric);
+                        "takes the last one",
+                        trial, by->metric);
     *ret = json_incref(first);
     return 0;
 }
@@ -115,7 +120,8 @@ static void tell_of_better(const json_t *trial, const json_t *cp, const struct o
     double here = value_of(json_path(cp, "training.validationMetrics"), by->metric);
     if (o.best && !o.metric && (by->smaller ? top < here : top > here))
         fprintf(stderr,
-                "The trial's best validation has no checkpoint (%s %.4g at batch %" PRId64 "): this is "
+                "The trial's best validation has no checkpoint (%s %.4g at batch %" PRId64
+                "): this is "
                 "the best of those that have one (%.4g at batch %" PRId64 ").\n",
                 by->metric, top, json_int(best, "totalBatches", 0), here,
                 json_int(json_obj(cp, "metadata"), "steps_completed", 0));
@@ -130,8 +136,9 @@ static int by_uuid(struct cli *c, int64_t trial, json_t **ret, struct det_err *e
         return rc;
     int64_t of = json_int(json_path(answer, "checkpoint.training"), "trialId", 0);
     if (of != trial)
-        return det_fail(err, DET_ENOENT, "checkpoint %s is one of trial %" PRId64 ", not of %" PRId64,
-                        o.uuid, of, trial);
+        return det_fail(err, DET_ENOENT,
+                        "checkpoint %s is one of trial %" PRId64 ", not of %" PRId64, o.uuid, of,
+                        trial);
     *ret = json_incref(json_obj(answer, "checkpoint"));
     return 0;
 }
@@ -187,7 +194,7 @@ int experiment_download(struct cli *c, struct det_err *err)
     }
     if (n > 0)
         return 0;
-    det_fail(err, DET_ENOENT, "no checkpoint of experiment %" PRId64 " has the validation metric %s",
-             id, by.metric);
+    det_fail(err, DET_ENOENT,
+             "no checkpoint of experiment %" PRId64 " has the validation metric %s", id, by.metric);
     return CLI_FAILED;
 }

@@ -143,8 +143,8 @@ void checkpoint_show_collection(const json_t *answer, bool all)
 
 int checkpoint_gc(struct cli *c, struct det_err *err)
 {
-    JSON_OWN body = json_make("{s:I,s:b}", "experimentId", (json_int_t)o.experiment, "dryRun",
-                              o.dry_run);
+    JSON_OWN body =
+        json_make("{s:I,s:b}", "experimentId", (json_int_t)o.experiment, "dryRun", o.dry_run);
     JSON_OWN answer = NULL;
     if (cli_call(c, "POST", "/checkpoints/gc", body, &answer, err) < 0)
         return CLI_FAILED;

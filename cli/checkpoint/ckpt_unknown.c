@@ -44,14 +44,16 @@ static int wait_for_look(struct cli *c, json_t **ret, struct det_err *err)
         }
         nanosleep(&pause, NULL);
     }
-    return det_fail(err, DET_ETIMEOUT,
-                    "no agent has looked through %s yet: det task list and det task logs say what it "
-                    "waits for; later: det checkpoint unknown --last %s", cli_arg(c, 0), cli_arg(c, 0));
+    return det_fail(
+        err, DET_ETIMEOUT,
+        "no agent has looked through %s yet: det task list and det task logs say what it "
+        "waits for; later: det checkpoint unknown --last %s",
+        cli_arg(c, 0), cli_arg(c, 0));
 }
 
 static void print(const json_t *list)
 {
-    static const char *const heads[] = {"CHECKPOINT", "WRITTEN",   ">BATCHES", ">SIZE",
+    static const char *const heads[] = {"CHECKPOINT", "WRITTEN", ">BATCHES", ">SIZE",
                                         ">ACCOUNT",   "IN TASK", ">TRIAL",   ""};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     size_t i;

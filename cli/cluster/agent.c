@@ -154,12 +154,11 @@ static void tell_idle(const json_t *a)
 {
     const char *key;
     json_t *slot;
-    json_object_foreach((json_t *)json_obj(a, "slots"), key, slot)
-        if (is_idle(slot))
-            fprintf(stderr, "%s: the GPU of slot %s has had no work for %.0f min; %s has it\n",
-                    json_str(a, "id", ""), json_str(slot, "id", ""),
-                    json_num(json_obj(slot, "gpu"), "idleSeconds", 0) / 60,
-                    json_str(json_obj(slot, "container"), "parent", "nobody"));
+    json_object_foreach((json_t *)json_obj(a, "slots"), key, slot) if (is_idle(slot))
+        fprintf(stderr, "%s: the GPU of slot %s has had no work for %.0f min; %s has it\n",
+                json_str(a, "id", ""), json_str(slot, "id", ""),
+                json_num(json_obj(slot, "gpu"), "idleSeconds", 0) / 60,
+                json_str(json_obj(slot, "container"), "parent", "nobody"));
 }
 
 enum { TABLE_WANTED = -1 };
@@ -174,9 +173,9 @@ static int get_agents(struct cli *c, json_t **ret, struct det_err *err)
 
 static int list_agents(struct cli *c, struct det_err *err)
 {
-    static const char *const heads[] = {"AGENT",  "VERSION", "SINCE",   ">SLOTS", ">USED",
-                                        ">TASKS", "POOL",    "ENABLED", "ADDRESS", "STORES",
-                                        "CERTIFICATE"};
+    static const char *const heads[] = {"AGENT",   "VERSION", "SINCE",      ">SLOTS",
+                                        ">USED",   ">TASKS",  "POOL",       "ENABLED",
+                                        "ADDRESS", "STORES",  "CERTIFICATE"};
     JSON_OWN answer = NULL;
     int rc = get_agents(c, &answer, err);
     if (rc != TABLE_WANTED)
@@ -202,15 +201,17 @@ static int switch_place(struct cli *c, const char *agent, const char *slot, bool
 {
     char *a det_cleanup(freep) = cli_escaped(agent);
     char *s det_cleanup(freep) = cli_escaped(slot ? slot : "");
-    char *path det_cleanup(freep) = det_asprintf("/agents/%s%s%s/%s", a, slot ? "/slots/" : "", s,
-                                                 on ? "enable" : "disable");
+    char *path det_cleanup(freep) =
+        det_asprintf("/agents/%s%s%s/%s", a, slot ? "/slots/" : "", s, on ? "enable" : "disable");
     JSON_OWN body = json_object();
     if (o.drain)
         json_set(body, "drain", json_true());
     if (cli_call(c, "POST", path, on ? NULL : body, NULL, err) < 0)
         return CLI_FAILED;
     fprintf(stderr, "%s%s%s %s\n", agent, slot ? " slot " : "", slot ? slot : "",
-            on ? "enabled" : o.drain ? "is draining" : "disabled");
+            on        ? "enabled"
+            : o.drain ? "is draining"
+                      : "disabled");
     return 0;
 }
 
@@ -278,7 +279,8 @@ static int join_token(struct cli *c, struct det_err *err)
     if (cli_print_json(c, answer))
         return 0;
     fprintf(stderr, "good once, until %s, for %s: det-agent --join-token; it is not shown again:\n",
-            show_time(json_str(answer, "expiry", NULL)), agent ? agent : "an agent of any new name");
+            show_time(json_str(answer, "expiry", NULL)),
+            agent ? agent : "an agent of any new name");
     puts(json_str(answer, "token", ""));
     return 0;
 }
@@ -300,7 +302,8 @@ static void state_cell(struct table *t, const json_t *slot)
     const char *why = json_str(slot, "stateText", "");
     if (!*why)
         table_cell(t, "%s",
-                   strcmp(json_str(slot, "state", "USABLE"), "USABLE") == 0 ? "usable" : "not usable");
+                   strcmp(json_str(slot, "state", "USABLE"), "USABLE") == 0 ? "usable"
+                                                                            : "not usable");
     else
         table_cell(t, "%s%s", json_flag(slot, "forced", false) ? "used all the same: " : "", why);
 }
@@ -324,8 +327,8 @@ static void use_cell(struct table *t, const json_t *slot)
 
 static int list_slots(struct cli *c, struct det_err *err)
 {
-    static const char *const heads[] = {"AGENT", ">SLOT", "TYPE", "DEVICE", "ENABLED", "CONTAINER",
-                                        "USE", "STATE"};
+    static const char *const heads[] = {"AGENT",   ">SLOT",     "TYPE", "DEVICE",
+                                        "ENABLED", "CONTAINER", "USE",  "STATE"};
     JSON_OWN answer = NULL;
     int rc = get_agents(c, &answer, err);
     if (rc != TABLE_WANTED)
@@ -350,8 +353,14 @@ static int list_slots(struct cli *c, struct det_err *err)
     return 0;
 }
 
-#define ALL   {"all", 0, OPT_FLAG, &o.all, NULL, "every agent"}
-#define DRAIN {"drain", 0, OPT_FLAG, &o.drain, NULL, "let running work end first"}
+#define ALL                                                                                        \
+    {                                                                                              \
+        "all", 0, OPT_FLAG, &o.all, NULL, "every agent"                                            \
+    }
+#define DRAIN                                                                                      \
+    {                                                                                              \
+        "drain", 0, OPT_FLAG, &o.drain, NULL, "let running work end first"                         \
+    }
 static const struct opt enable_opts[] = {ALL, {0}};
 static const struct opt disable_opts[] = {ALL, DRAIN, {0}};
 static const struct opt disable_slot_opts[] = {DRAIN, {0}};
@@ -372,10 +381,11 @@ static const struct verb agent_verbs[] = {
 static const struct verb slot_verbs[] = {
     {"list", "ls", "", "every slot and what holds it", NULL, list_slots},
     {"enable", NULL, "AGENT SLOT", "use it again", NULL, enable_slot},
-    {"disable", NULL, "AGENT SLOT", "give it no more work and end what holds it",
-     disable_slot_opts, disable_slot},
+    {"disable", NULL, "AGENT SLOT", "give it no more work and end what holds it", disable_slot_opts,
+     disable_slot},
     {0},
 };
 
-const struct noun noun_agent = {"agent", "a", NULL, "agents: list, enable, disable, join", agent_verbs};
+const struct noun noun_agent = {"agent", "a", NULL, "agents: list, enable, disable, join",
+                                agent_verbs};
 const struct noun noun_slot = {"slot", "s", NULL, "slots: list, enable, disable", slot_verbs};

@@ -49,11 +49,14 @@ static const struct verb master_verbs[] = {
     {"info", NULL, "", "version and cluster", NULL, info},
     {"config", NULL, "[show]", "the master's settings as JSON", NULL, config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
-    {"rotate-authority", NULL, "", "a new certificate authority of the cluster's; who trusted the "
-                                   "one of before follows by itself", NULL, rotate_authority},
+    {"rotate-authority", NULL, "",
+     "a new certificate authority of the cluster's; who trusted the "
+     "one of before follows by itself",
+     NULL, rotate_authority},
     {"audit", NULL, "", "who changed what, from where", master_audit_opts, master_audit},
-    {"lives", NULL, "", "where the database comes from, and which agents are refused since it was "
-                        "restored",
+    {"lives", NULL, "",
+     "where the database comes from, and which agents are refused since it was "
+     "restored",
      NULL, master_lives},
     {"strays", NULL, "[ALLOCATION]", "what tasks of another life of the cluster sent: kept aside",
      master_strays_opts, master_strays},

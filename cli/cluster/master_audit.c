@@ -15,7 +15,8 @@ static struct {
 
 const struct opt master_audit_opts[] = {
     {"user", 0, OPT_STR, &o.user, "NAME", "only what this user did"},
-    {"operation", 0, OPT_STR, &o.operation, "NAME", "only this: delete_experiment, patch_user, ..."},
+    {"operation", 0, OPT_STR, &o.operation, "NAME",
+     "only this: delete_experiment, patch_user, ..."},
     {"since", 0, OPT_STR, &o.since, "TIME", "not before: 2026-01-31T08:00:00Z"},
     {"limit", 0, OPT_COUNT, &o.limit, "N", "how many, the newest (100)"},
     {0},

@@ -43,10 +43,10 @@ static int aggregated(struct cli *c, struct det_err *err)
 {
     det_cleanup(freep) char *start = cli_escaped(cli_arg(c, 0));
     det_cleanup(freep) char *end = cli_escaped(cli_arg(c, 1));
-    det_cleanup(freep) char *path = det_asprintf(
-        "/resources/allocation/aggregated?start_date=%s&end_date=%s"
-        "&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_%s",
-        start, end, by_month ? "MONTHLY" : "DAILY");
+    det_cleanup(freep) char *path =
+        det_asprintf("/resources/allocation/aggregated?start_date=%s&end_date=%s"
+                     "&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_%s",
+                     start, end, by_month ? "MONTHLY" : "DAILY");
     return report(c, path, err);
 }
 

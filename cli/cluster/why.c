@@ -35,8 +35,8 @@ static char *path_of(const char *what, struct det_err *err)
 
 static void print_blockers(const json_t *j)
 {
-    static const char *const heads[] = {"IN THE WAY", ">EXPERIMENT", "OWNER", ">SLOTS", "AGENTS",
-                                        ">LEFT", ""};
+    static const char *const heads[] = {"IN THE WAY", ">EXPERIMENT", "OWNER", ">SLOTS",
+                                        "AGENTS",     ">LEFT",       ""};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     const json_t *list = json_arr(j, "blockers"), *agents;
     size_t i, k;

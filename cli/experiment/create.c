@@ -131,7 +131,8 @@ static int follow_on_screen(struct cli *c, int64_t id, struct det_err *err)
     JSON_OWN failed = NULL;
     if (watch_of_experiment(c, id, err) != 0 || experiment_get(c, id, &e, err) < 0)
         return CLI_FAILED;
-    if (cli_get(c, &failed, err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR", id) < 0)
+    if (cli_get(c, &failed, err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR", id) <
+        0)
         return CLI_FAILED;
     int64_t trial = json_int(json_array_get(json_arr(failed, "trials"), 0), "id", 0);
     if (trial && logs_print_last(c, trial, LINES, err) != 0)

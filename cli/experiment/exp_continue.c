@@ -17,7 +17,7 @@ const struct opt experiment_continue_opts[] = {
     {"config-file", 0, OPT_STR, &o.file, "FILE", "values that replace those it has"},
     {"config", 0, OPT_STR_LIST, &o.config, "KEY=VALUE",
      "replace a value: searcher.max_length.batches=200"},
-    {"follow", 'f', OPT_FLAG, &o.follow, NULL, 
+    {"follow", 'f', OPT_FLAG, &o.follow, NULL,
      "until it ends: the screen of det experiment watch; without a terminal the first trial's log"},
     {"follow-first-trial", 0, OPT_FLAG, &o.follow, NULL, "the same"},
     {0},

@@ -38,10 +38,10 @@ static int patch(struct cli *c, int64_t id, const char *part, json_t *value, str
 static int preview(struct cli *c, int64_t id, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    JSON_OWN body = json_make("{s:I,s:b,s:I,s:I,s:I}", "experimentId", (json_int_t)id, "dryRun", 1,
-                              "saveExperimentBest", (json_int_t)o.experiment_best, "saveTrialBest",
-                              (json_int_t)o.trial_best, "saveTrialLatest",
-                              (json_int_t)o.trial_latest);
+    JSON_OWN body =
+        json_make("{s:I,s:b,s:I,s:I,s:I}", "experimentId", (json_int_t)id, "dryRun", 1,
+                  "saveExperimentBest", (json_int_t)o.experiment_best, "saveTrialBest",
+                  (json_int_t)o.trial_best, "saveTrialLatest", (json_int_t)o.trial_latest);
     if (cli_call(c, "POST", "/checkpoints/gc", body, &answer, err) < 0)
         return CLI_FAILED;
     checkpoint_show_collection(answer, false);
@@ -103,8 +103,7 @@ int experiment_label(struct cli *c, struct det_err *err)
     if (cli_arg_id(c, 1, "experiment", &id, err) < 0)
         return CLI_USAGE;
     char *label det_cleanup(freep) = cli_escaped(cli_arg(c, 2));
-    char *path det_cleanup(freep) =
-        det_asprintf("/experiments/%" PRId64 "/labels/%s", id, label);
+    char *path det_cleanup(freep) = det_asprintf("/experiments/%" PRId64 "/labels/%s", id, label);
     JSON_OWN answer = NULL;
     if (cli_call(c, add ? "PUT" : "DELETE", path, NULL, &answer, err) < 0)
         return CLI_FAILED;

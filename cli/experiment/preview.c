@@ -19,8 +19,7 @@ static struct {
 } o = {.seed = -1};
 
 static const struct opt preview_opts[] = {
-    {"config", 0, OPT_STR_LIST, &o.config, "KEY=VALUE",
-     "replace a value: searcher.max_trials=100"},
+    {"config", 0, OPT_STR_LIST, &o.config, "KEY=VALUE", "replace a value: searcher.max_trials=100"},
     {"seed", 0, OPT_INT, &o.seed, "N", "of the metrics (default the configuration's)"},
     {0},
 };

@@ -56,7 +56,8 @@ static const char *below_work(const char *path)
 /* The path as it was submitted; NULL: a library's. */
 static const char *users_file(const char *path)
 {
-    static const char *const libraries[] = {"/lib/python3", "-packages/", "/python/determined/", "<"};
+    static const char *const libraries[] = {"/lib/python3", "-packages/", "/python/determined/",
+                                            "<"};
     const char *submitted = below_work(path);
     for (size_t i = 0; !submitted && i < DET_ARRAY_LEN(libraries); i++)
         if (strstr(path, libraries[i]))

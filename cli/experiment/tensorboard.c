@@ -36,7 +36,8 @@ static int add(struct cli *c, struct shown *s, int64_t exp_id, int64_t trial, st
         return rc;
     char *store det_cleanup(freep) = show_store_place(json_path(e, "config.checkpoint_storage"));
     if (!store)
-        return det_fail(err, DET_ENOENT, "experiment %" PRId64 " keeps its files in no directory", exp_id);
+        return det_fail(err, DET_ENOENT, "experiment %" PRId64 " keeps its files in no directory",
+                        exp_id);
     char *dir = det_asprintf("%s/%s/tensorboard/experiment/%" PRId64, store,
                              json_str(info, "clusterId", ""), exp_id);
     if (trial) {
@@ -92,8 +93,8 @@ static int start(struct cli *c, struct det_err *err)
     int rc = add_all(c, &s, err);
     if (rc == 0)
         printf("\nThe cluster runs no TensorBoard. On a host that has these files:\n"
-               "  tensorboard %s %s\n", s.n == 1 ? "--logdir" : "--logdir_spec",
-               s.n == 1 ? s.only : buf_str(&s.spec));
+               "  tensorboard %s %s\n",
+               s.n == 1 ? "--logdir" : "--logdir_spec", s.n == 1 ? s.only : buf_str(&s.spec));
     free(s.only);
     buf_finish(&s.spec);
     return rc < 0 ? CLI_FAILED : 0;

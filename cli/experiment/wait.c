@@ -100,8 +100,8 @@ int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *
                  id, why ? ": " : "", why ? why : "", id);
     else
         det_fail(err, DET_ESTATE,
-                 "experiment %" PRId64 " ended %s%s%s; det experiment logs %" PRId64 " tells %s", id,
-                 show_state(state), why ? ": " : "", why ? why : "", id, why ? "more" : "why");
+                 "experiment %" PRId64 " ended %s%s%s; det experiment logs %" PRId64 " tells %s",
+                 id, show_state(state), why ? ": " : "", why ? why : "", id, why ? "more" : "why");
     return CLI_FAILED;
 }
 

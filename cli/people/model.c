@@ -64,8 +64,10 @@ static int query_of_list(struct buf *q, struct det_err *err)
         if (strcmp(o.sort_by, words[i][0]) == 0)
             sort = words[i][1];
     if (!sort)
-        return det_fail(err, DET_EINVAL, "--sort-by: \"%.40s\"; expected name, description, "
-                        "creation_time, last_updated_time, num_versions or workspace", o.sort_by);
+        return det_fail(err, DET_EINVAL,
+                        "--sort-by: \"%.40s\"; expected name, description, "
+                        "creation_time, last_updated_time, num_versions or workspace",
+                        o.sort_by);
     bool is_desc = strcmp(o.order_by, "desc") == 0;
     if (!is_desc && strcmp(o.order_by, "asc") != 0)
         return det_fail(err, DET_EINVAL, "--order-by: \"%.40s\"; expected asc or desc", o.order_by);
@@ -93,9 +95,8 @@ static void put_labels(struct table *t, const json_t *labels)
 
 static void print_models(const json_t *models, const json_t *workspaces)
 {
-    static const char *const heads[] = {">ID",    "MODEL",   "WORKSPACE", ">VERSIONS",
-                                        "LABELS", "OWNER",   "CREATED",   "UPDATED",
-                                        "ARCHIVED"};
+    static const char *const heads[] = {">ID",   "MODEL",   "WORKSPACE", ">VERSIONS", "LABELS",
+                                        "OWNER", "CREATED", "UPDATED",   "ARCHIVED"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     for (size_t i = 0; i < json_array_size(models); i++) {
         const json_t *m = json_array_get(models, i);
@@ -186,7 +187,8 @@ static int described(struct cli *c, json_t **ret, struct det_err *err)
     int64_t n = number ? json_integer_value(number) : 0;
     if (n < -1 || n == 0)
         return det_fail(err, DET_EINVAL,
-                        "--version: \"%.40s\"; expected its number, or -1 for the newest", o.version);
+                        "--version: \"%.40s\"; expected its number, or -1 for the newest",
+                        o.version);
     char *all det_cleanup(freep) =
         model_path(c, "/versions?limit=1&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_VERSION");
     char *model det_cleanup(freep) = model_path(c, "");
@@ -315,7 +317,8 @@ static json_t *changes(bool of_version, struct det_err *err)
     json_t *metadata = o.metadata ? json_parse(o.metadata, strlen(o.metadata), NULL) : NULL;
     if (o.metadata && !json_is_object(metadata)) {
         json_decref(metadata);
-        det_fail(err, DET_EINVAL, "--metadata: expected an object of JSON, such as "
+        det_fail(err, DET_EINVAL,
+                 "--metadata: expected an object of JSON, such as "
                  "'{\"license\": \"MIT\"}', which takes the place of the former");
         return NULL;
     }
@@ -323,7 +326,8 @@ static json_t *changes(bool of_version, struct det_err *err)
         json_set(body, "metadata", metadata);
     if (json_object_size(body) > 0)
         return json_incref(body);
-    det_fail(err, DET_EINVAL, "nothing to change was given: --name, --description, --notes, "
+    det_fail(err, DET_EINVAL,
+             "nothing to change was given: --name, --description, --notes, "
              "--labels, --metadata, and with --version --comment");
     return NULL;
 }
@@ -437,6 +441,5 @@ static const struct verb verbs[] = {
     {0},
 };
 
-const struct noun noun_model = {"model", "m", NULL,
-                                "the model registry: models, and checkpoints as their versions",
-                                verbs};
+const struct noun noun_model = {
+    "model", "m", NULL, "the model registry: models, and checkpoints as their versions", verbs};

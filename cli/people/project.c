@@ -20,8 +20,8 @@ int place_project(struct cli *c, const char *workspace, const char *name, json_t
     if (rc < 0)
         return rc;
     char *word det_cleanup(freep) = cli_escaped(name);
-    rc = cli_get(c, &answer, err, "/workspaces/%" PRId64 "/projects?name=%s",
-                 json_int(w, "id", 0), word);
+    rc = cli_get(c, &answer, err, "/workspaces/%" PRId64 "/projects?name=%s", json_int(w, "id", 0),
+                 word);
     json_t *found = json_array_get(json_arr(answer, "projects"), 0);
     if (rc == 0 && (!found || !*name))
         rc = det_fail(err, DET_ENOENT,

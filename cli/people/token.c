@@ -59,8 +59,8 @@ static void token_row(struct table *t, const json_t *one)
 
 static int list(struct cli *c, struct det_err *err)
 {
-    static const char *const heads[] = {">ID",  "USER",      "DESCRIPTION", "CREATED",
-                                        "UNTIL", "LAST USED", ""};
+    static const char *const heads[] = {">ID",       "USER", "DESCRIPTION", "CREATED", "UNTIL",
+                                        "LAST USED", ""};
     static const struct listing listing = {"tokenInfo", heads, DET_ARRAY_LEN(heads), token_row,
                                            "no tokens"};
     JSON_OWN answer = NULL;
@@ -85,7 +85,8 @@ static int revoke(struct cli *c, struct det_err *err)
 }
 
 static const struct opt create_opts[] = {
-    {"expiration-days", 'e', OPT_COUNT, &o.days, "N", "how long it is good; else as the master says"},
+    {"expiration-days", 'e', OPT_COUNT, &o.days, "N",
+     "how long it is good; else as the master says"},
     {"description", 'd', OPT_STR, &o.description, "TEXT", "what it is for"},
     {0},
 };

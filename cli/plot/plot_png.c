@@ -63,7 +63,7 @@ static void lay_over(struct picture *p, unsigned colour)
 }
 
 static void draw_path(void *self, const struct plot_point *v, size_t n, unsigned colour,
-                     double width)
+                      double width)
 {
     struct plot_point before = {0};
     bool joined = false;

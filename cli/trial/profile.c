@@ -48,8 +48,10 @@ static int ask(struct cli *c, struct view *v, struct det_err *err)
     size_t n;
     const char **all det_cleanup(freep) = json_sorted_keys(names, &n);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        det_cleanup(freep) char *name = cli_escaped(all[i]), *one = det_asprintf(
-            "/trials/%" PRId64 "/profiler/metrics?labels.name=%s", v->trial, name);
+        det_cleanup(freep) char *name = cli_escaped(all[i]),
+                                *one = det_asprintf("/trials/%" PRId64
+                                                    "/profiler/metrics?labels.name=%s",
+                                                    v->trial, name);
         rc = cli_stream(c, one, on_batch, v, err);
     }
     v->span = profile_span(&v->p);
@@ -170,8 +172,9 @@ static void phase_rows(struct table *t, const struct view *v, const char *within
 
 static void print_phases(const struct view *v)
 {
-    static const char *const heads[] = {"PART OF THE LOOP", ">SHARE", "", ">TIMES", ">TOTAL s",
-                                        ">MEDIAN s", ">99% s", ">LONGEST s", ">AT BATCH"};
+    static const char *const heads[] = {"PART OF THE LOOP", ">SHARE",     "",
+                                        ">TIMES",           ">TOTAL s",   ">MEDIAN s",
+                                        ">99% s",           ">LONGEST s", ">AT BATCH"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     phase_rows(t, v, NULL);
     table_print(t, "no durations are known");
@@ -180,8 +183,8 @@ static void print_phases(const struct view *v)
 /* A host of one name without one of its GPUs is its own row. */
 static void print_hosts(const struct view *v)
 {
-    static const char *const heads[] = {"HOST", "GPU", "MEASURED", "UNIT", ">MEAN", ">LOWEST",
-                                        ">HIGHEST"};
+    static const char *const heads[] = {"HOST",  "GPU",     "MEASURED", "UNIT",
+                                        ">MEAN", ">LOWEST", ">HIGHEST"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     for (size_t i = 0; i < v->p.series.n; i++) {
         const struct profile_series *s = &v->p.series.v[i];
@@ -204,8 +207,9 @@ static const char *const kinds[] = {"host", "part of the loop", "throughput"};
 
 static void print_csv(const struct view *v)
 {
-    static const char *const heads[] = {"KIND", "NAME", "HOST", "GPU", "UNIT", "TIMES", "TOTAL",
-                                        "MEAN", "MEDIAN", "99%", "LOWEST", "HIGHEST", "AT BATCH"};
+    static const char *const heads[] = {"KIND",   "NAME",    "HOST",    "GPU",    "UNIT",
+                                        "TIMES",  "TOTAL",   "MEAN",    "MEDIAN", "99%",
+                                        "LOWEST", "HIGHEST", "AT BATCH"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     for (size_t i = 0; i < v->p.series.n; i++) {
         const struct profile_series *s = &v->p.series.v[i];
@@ -227,11 +231,11 @@ static void print_csv(const struct view *v)
 static json_t *series_json(const struct view *v, const struct profile_series *s)
 {
     const struct profile_sum sum = profile_sum(s);
-    json_t *j = json_make(
-        "{s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:I}", "kind", kinds[s->kind], "name",
-        s->name, "host", s->agent, "gpu", s->gpu, "unit", profile_unit(s), "times",
-        (json_int_t)sum.n, "total", sum.total, "mean", sum.mean, "median", sum.median, "p99",
-        sum.p99, "lowest", sum.least, "highest", sum.most, "atBatch", (json_int_t)sum.most_batch);
+    json_t *j = json_make("{s:s,s:s,s:s,s:s,s:s,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:I}", "kind",
+                          kinds[s->kind], "name", s->name, "host", s->agent, "gpu", s->gpu, "unit",
+                          profile_unit(s), "times", (json_int_t)sum.n, "total", sum.total, "mean",
+                          sum.mean, "median", sum.median, "p99", sum.p99, "lowest", sum.least,
+                          "highest", sum.most, "atBatch", (json_int_t)sum.most_batch);
     const char *within = profile_within(&v->p, s->name);
     if (s->kind != PROFILE_TIMING)
         return j;

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[PROFILE_KIND_COUNT] = {"PROFILER_METRIC_TYPE_SYSTEM",
-                                                      "PROFILER_METRIC_TYPE_TIMING",
-                                                      "PROFILER_METRIC_TYPE_MISC"};
+static const char *const kinds[PROFILE_KIND_COUNT] = {
+    "PROFILER_METRIC_TYPE_SYSTEM", "PROFILER_METRIC_TYPE_TIMING", "PROFILER_METRIC_TYPE_MISC"};
 
 static bool read_kind(const char *text, enum profile_kind *ret)
 {
@@ -195,16 +194,11 @@ const char *profile_unit(const struct profile_series *s)
 {
     static const struct {
         const char *name, *unit;
-    } units[] = {{"cpu_util_simple", "%"},
-                 {"free_memory", "GB"},
-                 {"net_throughput_sent", "Gbit/s"},
-                 {"net_throughput_recv", "Gbit/s"},
-                 {"disk_iops", "1/s"},
-                 {"disk_throughput_read", "B/s"},
-                 {"disk_throughput_write", "B/s"},
-                 {"gpu_util", "%"},
-                 {"gpu_free_memory", "GB"},
-                 {"samples_per_second", "1/s"}};
+    } units[] = {
+        {"cpu_util_simple", "%"},          {"free_memory", "GB"}, {"net_throughput_sent", "Gbit/s"},
+        {"net_throughput_recv", "Gbit/s"}, {"disk_iops", "1/s"},  {"disk_throughput_read", "B/s"},
+        {"disk_throughput_write", "B/s"},  {"gpu_util", "%"},     {"gpu_free_memory", "GB"},
+        {"samples_per_second", "1/s"}};
     if (s->kind == PROFILE_TIMING)
         return "s";
     for (size_t i = 0; i < DET_ARRAY_LEN(units); i++)

@@ -22,8 +22,7 @@ static bool is_end(const struct reading *r, const char *text)
 {
     for (size_t i = 0; i < json_array_size(r->agents); i++) {
         char end[256];
-        snprintf(end, sizeof end, LINK_STACKS_END,
-                 json_string_value(json_array_get(r->agents, i)));
+        snprintf(end, sizeof end, LINK_STACKS_END, json_string_value(json_array_get(r->agents, i)));
         if (strncmp(text, end, strlen(end)) == 0)
             return true;
     }
@@ -52,8 +51,10 @@ static int read_on(struct cli *c, int64_t id, struct reading *r, struct det_err 
         if (cli_stream(c, path, on_line, r, err) < 0)
             return CLI_FAILED;
         if (r->ended < json_array_size(r->agents) && clk_mono_ms() > by_ms) {
-            det_fail(err, DET_ETIMEOUT, "no answer from all of its agents for %d s; what they say "
-                     "later is in  det trial logs %" PRId64, WAIT_MS / 1000, id);
+            det_fail(err, DET_ETIMEOUT,
+                     "no answer from all of its agents for %d s; what they say "
+                     "later is in  det trial logs %" PRId64,
+                     WAIT_MS / 1000, id);
             return CLI_FAILED;
         }
         usleep(LOOK_MS * 1000);

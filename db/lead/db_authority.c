@@ -26,8 +26,8 @@ static PGresult *ask(const char *conninfo, const char *sql, const char *const *v
 
 int db_authority_read(const char *conninfo, struct db_authority *ret, struct det_err *err)
 {
-    det_cleanup(PQclearp) PGresult *r =
-        ask(conninfo, "SELECT certificate, key, vouches, formers FROM authority_chain", NULL, 0, err);
+    det_cleanup(PQclearp) PGresult *r = ask(
+        conninfo, "SELECT certificate, key, vouches, formers FROM authority_chain", NULL, 0, err);
     if (!r)
         return err->code;
     if (PQntuples(r) > 0) {
@@ -42,9 +42,9 @@ int db_authority_read(const char *conninfo, struct db_authority *ret, struct det
 int db_authority_keep(const char *conninfo, const char *cert, const char *key, struct det_err *err)
 {
     const char *values[] = {cert, key};
-    det_cleanup(PQclearp) PGresult *r =
-        ask(conninfo, "INSERT INTO authority (certificate, key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            values, 2, err);
+    det_cleanup(PQclearp) PGresult *r = ask(
+        conninfo, "INSERT INTO authority (certificate, key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        values, 2, err);
     return r ? 0 : err->code;
 }
 

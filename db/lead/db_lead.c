@@ -12,8 +12,7 @@ enum { STALLED_AFTER = 6, LOST_AFTER_MS = 15000, BACKOFF_MIN_MS = 50, BACKOFF_MA
     "SELECT c.epoch, l.beat, l.url, pg_try_advisory_xact_lock(4919001), "                          \
     "coalesce((SELECT made_at::text FROM authority), '') FROM cluster c, leader l"
 /* Unlike a beat it waits for the disk: an epoch must not be given out twice. */
-#define TAKE                                                                                       \
-    "SELECT take_lead($1::bigint, $2) FROM set_config('synchronous_commit', 'on', true)"
+#define TAKE "SELECT take_lead($1::bigint, $2) FROM set_config('synchronous_commit', 'on', true)"
 #define BEAT                                                                                       \
     "UPDATE leader SET beat = beat + 1, seen_at = clock_timestamp() "                              \
     "WHERE (SELECT epoch FROM cluster) = $1::bigint"
@@ -209,8 +208,8 @@ static void on_timer(uv_timer_t *t)
 
 void db_lead_begin(struct db_lead *l, uv_loop_t *loop)
 {
-    l->conn = (struct db_conn){
-        .loop = loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
+    l->conn =
+        (struct db_conn){.loop = loop, .fd = -1, .owner = l, .on_up = on_up, .on_down = on_down};
     uv_timer_init(loop, &l->timer);
     l->timer.data = l;
     l->probe.loop = loop;

@@ -18,19 +18,19 @@ enum { LEAD_JOIN_EPOCH = 1 }; /* its column */
 
 struct db_lead {
     struct db_conn conn;
-    uv_timer_t timer;  /* the next look, beat or dial */
-    const char *url;   /* borrowed: ours, for others to see */
-    int64_t epoch;     /* 0: standing by */
+    uv_timer_t timer; /* the next look, beat or dial */
+    const char *url;  /* borrowed: ours, for others to see */
+    int64_t epoch;    /* 0: standing by */
     struct lead_watch watch;
     struct lead_probe probe; /* of the leader's address */
     char leader_url[256];
     int backoff_ms, unanswered; /* beats due since one was answered */
     bool is_asking, is_closing, is_refused;
-    struct det_err err; /* is_refused: why the first dial failed */
+    struct det_err err;                                 /* is_refused: why the first dial failed */
     void (*on_wait)(void *arg, const char *leader_url); /* may be NULL; whenever the leader
                                                          * changes */
-    int (*on_authority)(void *arg); /* as db_options; wait_arg too */
-    char authority_at[64];          /* when the one was made that it has taken, as text */
+    int (*on_authority)(void *arg);                     /* as db_options; wait_arg too */
+    char authority_at[64]; /* when the one was made that it has taken, as text */
     void *wait_arg;
     void (*on_stalled)(void *arg, bool is_stalled); /* leading: beats stay unanswered, or are
                                                      * again */

@@ -66,19 +66,21 @@ void db_strays(struct db *db, int64_t limit, db_cb *cb, void *arg)
 
 void db_strays_drop(struct db *db, const char *alloc_id, db_cb *cb, void *arg)
 {
-    db_write(db,
-             "WITH gone AS (DELETE FROM strays WHERE $1::text IS NULL OR alloc_id = $1 RETURNING 1) "
-             "SELECT jsonb_build_object('removed', count(*)) FROM gone",
-             db_str_arg(DB_ARGS, alloc_id), cb, arg);
+    db_write(
+        db,
+        "WITH gone AS (DELETE FROM strays WHERE $1::text IS NULL OR alloc_id = $1 RETURNING 1) "
+        "SELECT jsonb_build_object('removed', count(*)) FROM gone",
+        db_str_arg(DB_ARGS, alloc_id), cb, arg);
 }
 
 void db_lives_list(struct db *db, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT coalesce(jsonb_agg(jsonb_build_object('epoch', epoch, 'lastBatch', last_batch, "
-             "'begun', api_time(began_at), 'master', url, 'isNew', is_new, 'isChosen', is_chosen) "
-             "ORDER BY epoch), '[]') FROM (SELECT * FROM lives ORDER BY epoch DESC LIMIT 100) x",
-             NULL, cb, arg);
+    db_query(
+        db,
+        "SELECT coalesce(jsonb_agg(jsonb_build_object('epoch', epoch, 'lastBatch', last_batch, "
+        "'begun', api_time(began_at), 'master', url, 'isNew', is_new, 'isChosen', is_chosen) "
+        "ORDER BY epoch), '[]') FROM (SELECT * FROM lives ORDER BY epoch DESC LIMIT 100) x",
+        NULL, cb, arg);
 }
 
 int db_new_life(const char *conninfo, bool *ret_is_led, struct det_err *err)
@@ -86,10 +88,10 @@ int db_new_life(const char *conninfo, bool *ret_is_led, struct det_err *err)
     det_cleanup(PQfinishp) PGconn *pg = PQconnectdb(conninfo);
     if (PQstatus(pg) != CONNECTION_OK)
         return det_fail(err, DET_EUNAVAIL, "connect to PostgreSQL (--db): %s", PQerrorMessage(pg));
-    det_cleanup(PQclearp) PGresult *r =
-        PQexec(pg, "UPDATE cluster SET new_life_wanted = true RETURNING EXISTS (SELECT FROM pg_locks "
-                   "WHERE locktype = 'advisory' AND classid = 0 AND objid = 4919001 AND granted AND "
-                   "database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
+    det_cleanup(PQclearp) PGresult *r = PQexec(
+        pg, "UPDATE cluster SET new_life_wanted = true RETURNING EXISTS (SELECT FROM pg_locks "
+            "WHERE locktype = 'advisory' AND classid = 0 AND objid = 4919001 AND granted AND "
+            "database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
     if (PQresultStatus(r) != PGRES_TUPLES_OK || PQntuples(r) != 1)
         return det_fail(err, DET_EIO, "the database has no cluster that could begin a new life: %s",
                         PQerrorMessage(pg));

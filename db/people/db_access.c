@@ -2,8 +2,8 @@
 
 /* FOUND gives k, as it was asked, owner_id and workspace_id. */
 #define ACCESS(found)                                                                              \
-    "SELECT x.k, x.owner_id, o.username, w.user_id, w.name, "                                       \
-    "roles_of($2::integer, x.workspace_id) FROM (" found                           \
+    "SELECT x.k, x.owner_id, o.username, w.user_id, w.name, "                                      \
+    "roles_of($2::integer, x.workspace_id) FROM (" found                                           \
     ") x LEFT JOIN users o ON o.id = x.owner_id LEFT JOIN workspaces w ON w.id = x.workspace_id"
 #define IDS "FROM jsonb_array_elements_text($1::jsonb) AS i(k) "
 #define OF_EXPERIMENT(joins)                                                                       \

@@ -11,11 +11,12 @@ void db_audit_write(struct db *db, const struct db_audit_row *row, db_cb *cb, vo
     db_i64_arg(db_i64_arg(db_i64_arg(a, db_epoch(db)), row->n), row->user_id);
     db_str_arg(db_str_arg(db_str_arg(a, row->username), row->address), row->operation);
     db_str_arg(db_str_arg(db_str_arg(a, row->method), row->path), row->detail);
-    db_write(db,
-             "INSERT INTO audit (epoch, n, user_id, username, address, operation, method, path, "
-             "detail, status, token_id) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, "
-             "$8, $9::jsonb, $10::integer, $11::integer) ON CONFLICT DO NOTHING",
-             optional(optional(a, row->status), row->token_id), cb, arg);
+    db_write(
+        db,
+        "INSERT INTO audit (epoch, n, user_id, username, address, operation, method, path, "
+        "detail, status, token_id) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, "
+        "$8, $9::jsonb, $10::integer, $11::integer) ON CONFLICT DO NOTHING",
+        optional(optional(a, row->status), row->token_id), cb, arg);
 }
 
 void db_audit_answered(struct db *db, int64_t n, int status, db_cb *cb, void *arg)

@@ -3,11 +3,12 @@
 void db_join_token_create(struct db *db, const char *sha256, const char *agent_id, int64_t life_s,
                           db_cb *cb, void *arg)
 {
-    db_write(db,
-             "WITH old AS (DELETE FROM agent_join_tokens WHERE expires_at < now() - interval '30 "
-             "days') INSERT INTO agent_join_tokens (token_sha256, agent_id, expires_at) VALUES ($1, "
-             "$2, now() + make_interval(secs => $3::bigint)) RETURNING api_time(expires_at)",
-             db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, sha256), agent_id), life_s), cb, arg);
+    db_write(
+        db,
+        "WITH old AS (DELETE FROM agent_join_tokens WHERE expires_at < now() - interval '30 "
+        "days') INSERT INTO agent_join_tokens (token_sha256, agent_id, expires_at) VALUES ($1, "
+        "$2, now() + make_interval(secs => $3::bigint)) RETURNING api_time(expires_at)",
+        db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, sha256), agent_id), life_s), cb, arg);
 }
 
 static struct db_args *who(struct db_args *a, const struct db_join *j)
@@ -17,7 +18,7 @@ static struct db_args *who(struct db_args *a, const struct db_join *j)
 
 /* What agent_join_judge() says, as the verdict's number; one that is new here lets nobody in. */
 #define VERDICT(words)                                                                             \
-    "SELECT coalesce(array_position(ARRAY['ok', 'unknown', 'used', 'expired', 'other', "            \
+    "SELECT coalesce(array_position(ARRAY['ok', 'unknown', 'used', 'expired', 'other', "           \
     "'joined'], " words ") - 1, 1)"
 
 void db_join_look(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
@@ -38,12 +39,13 @@ void db_join(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
 void db_join_renew(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
 {
     struct db_args *a = db_str_arg(db_str_arg(DB_ARGS, j->agent_id), j->fingerprint);
-    db_write(db,
-             "WITH old AS (DELETE FROM agent_certificates WHERE agent_id = $1 AND until_at < now()) "
-             "INSERT INTO agent_certificates (fingerprint, agent_id, from_at, until_at) SELECT $2, "
-             "i.agent_id, $3::timestamptz, $4::timestamptz FROM agent_identities i WHERE i.agent_id "
-             "= $1 AND i.revoked_at IS NULL",
-             db_time_arg(db_time_arg(a, j->from_us), j->until_us), cb, arg);
+    db_write(
+        db,
+        "WITH old AS (DELETE FROM agent_certificates WHERE agent_id = $1 AND until_at < now()) "
+        "INSERT INTO agent_certificates (fingerprint, agent_id, from_at, until_at) SELECT $2, "
+        "i.agent_id, $3::timestamptz, $4::timestamptz FROM agent_identities i WHERE i.agent_id "
+        "= $1 AND i.revoked_at IS NULL",
+        db_time_arg(db_time_arg(a, j->from_us), j->until_us), cb, arg);
 }
 
 void db_join_revoke(struct db *db, const char *agent_id, db_cb *cb, void *arg)

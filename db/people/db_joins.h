@@ -15,7 +15,13 @@ struct db_join {
 };
 /* Whether an agent may join, and why not. */
 enum db_join_verdict {
-    JOIN_OK, JOIN_UNKNOWN, JOIN_USED, JOIN_EXPIRED, JOIN_OTHER, JOIN_JOINED, JOIN_VERDICT_COUNT
+    JOIN_OK,
+    JOIN_UNKNOWN,
+    JOIN_USED,
+    JOIN_EXPIRED,
+    JOIN_OTHER,
+    JOIN_JOINED,
+    JOIN_VERDICT_COUNT
 };
 /* One number, a verdict. */
 void db_join_look(struct db *db, const struct db_join *j, db_cb *cb, void *arg);

@@ -29,33 +29,39 @@ void db_model_list(struct db *db, const struct db_model_filter *f, const struct 
     else
         db_bool_arg(a, f->archived);
     db_page_arg(db_i64_arg(a, f->id), p);
-    db_query(db,
-             "WITH f AS (SELECT m.id, '' AS state, " MODEL_SORT
-             "FROM models m JOIN users u ON u.id = m.user_id JOIN workspaces w ON w.id = "
-             "m.workspace_id WHERE " PART_OF("m.name", "$1") "AND " PART_OF("m.description", "$2")
-             "AND ($3::jsonb IS NULL OR m.labels @> $3::jsonb) "
-             "AND " ONE_OF("u.username", "$4") "AND " ONE_OF("u.id", "$5")
-             "AND ($6::jsonb IS NULL OR lower(w.name) IN (SELECT lower(x) FROM "
-             "jsonb_array_elements_text($6::jsonb) x)) "
-             "AND " ONE_OF("w.id", "$7") "AND ($8::boolean IS NULL OR m.archived = $8::boolean) "
-             "AND ($9::bigint = 0 OR m.id = $9::bigint))"
-             DB_LIST_TAIL(DB_LIST_ORDER("id", "$11"), "$12", "$13", "NULL",
-                          "(SELECT model_doc(m) FROM models m WHERE m.id = page.id)"),
-             a, cb, arg);
+    db_query(
+        db,
+        "WITH f AS (SELECT m.id, '' AS state, " MODEL_SORT
+        "FROM models m JOIN users u ON u.id = m.user_id JOIN workspaces w ON w.id = "
+        "m.workspace_id WHERE " PART_OF("m.name", "$1") "AND " PART_OF(
+            "m.description",
+            "$2") "AND ($3::jsonb IS NULL OR m.labels @> $3::jsonb) "
+                  "AND " ONE_OF("u.username", "$4") "AND " ONE_OF(
+                      "u.id",
+                      "$5") "AND ($6::jsonb IS NULL OR lower(w.name) IN (SELECT lower(x) FROM "
+                            "jsonb_array_elements_text($6::jsonb) x)) "
+                            "AND " ONE_OF(
+                                "w.id",
+                                "$7") "AND ($8::boolean IS NULL OR m.archived = $8::boolean) "
+                                      "AND ($9::bigint = 0 OR m.id = $9::bigint))" DB_LIST_TAIL(
+                                          DB_LIST_ORDER("id", "$11"), "$12", "$13", "NULL",
+                                          "(SELECT model_doc(m) FROM models m WHERE m.id = page.id)"),
+        a, cb, arg);
 }
 
 /* Numbers of SORT_BY_* of GetModelVersions: 4 is the time, which goes with the number. */
 void db_model_version_list(struct db *db, const char *key, const struct db_page *p, db_cb *cb,
                            void *arg)
 {
-    db_query(db,
-             "WITH f AS (SELECT v.id, '' AS state, CASE $2::integer WHEN 4 THEN v.id "
-             "ELSE v.version END::float8 num, NULL::text txt "
-             "FROM model_versions v WHERE v.model_id = (SELECT model_at($1)))"
-             DB_LIST_TAIL(DB_LIST_ORDER("id", "$3"), "$4", "$5", "NULL",
-                          "(SELECT model_version_doc(v, (SELECT model_brief(m) FROM models m "
-                          "WHERE m.id = (SELECT model_at($1)))) FROM model_versions v WHERE v.id = page.id)"),
-             db_page_arg(db_str_arg(DB_ARGS, key), p), cb, arg);
+    db_query(
+        db,
+        "WITH f AS (SELECT v.id, '' AS state, CASE $2::integer WHEN 4 THEN v.id "
+        "ELSE v.version END::float8 num, NULL::text txt "
+        "FROM model_versions v WHERE v.model_id = (SELECT model_at($1)))" DB_LIST_TAIL(
+            DB_LIST_ORDER("id", "$3"), "$4", "$5", "NULL",
+            "(SELECT model_version_doc(v, (SELECT model_brief(m) FROM models m "
+            "WHERE m.id = (SELECT model_at($1)))) FROM model_versions v WHERE v.id = page.id)"),
+        db_page_arg(db_str_arg(DB_ARGS, key), p), cb, arg);
 }
 
 void db_model_labels(struct db *db, int64_t workspace_id, db_cb *cb, void *arg)

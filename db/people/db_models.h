@@ -6,12 +6,12 @@
 #include "db_list.h"
 
 struct db_model_filter {
-    const char *name, *description;            /* part of it, whatever the case; NULL: any */
-    const char *labels;                        /* JSON arrays as text; NULL: any. All of these */
-    const char *users, *user_ids;              /* one of these */
-    const char *workspaces, *workspace_ids;    /* likewise; names whatever the case */
-    int archived;                              /* 0, 1, -1: both */
-    int64_t id;                                /* 0: any */
+    const char *name, *description;         /* part of it, whatever the case; NULL: any */
+    const char *labels;                     /* JSON arrays as text; NULL: any. All of these */
+    const char *users, *user_ids;           /* one of these */
+    const char *workspaces, *workspace_ids; /* likewise; names whatever the case */
+    int archived;                           /* 0, 1, -1: both */
+    int64_t id;                             /* 0: any */
 };
 /* enum db_list_col. Entries of versions have their model without its texts, labels and metadata. */
 void db_model_list(struct db *db, const struct db_model_filter *f, const struct db_page *p,

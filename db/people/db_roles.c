@@ -15,9 +15,10 @@ void db_group_edit(struct db *db, const struct db_group_edit *g, db_cb *cb, void
 
 void db_group_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT jsonb_build_object('group', group_doc(g)) FROM groups g WHERE g.id = $1::bigint",
-             db_i64_arg(DB_ARGS, id), cb, arg);
+    db_query(
+        db,
+        "SELECT jsonb_build_object('group', group_doc(g)) FROM groups g WHERE g.id = $1::bigint",
+        db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
 void db_group_delete(struct db *db, int64_t id, db_cb *cb, void *arg)
@@ -45,13 +46,14 @@ void db_groups_assign(struct db *db, const char *users, const char *add, const c
                       db_cb *cb, void *arg)
 {
     struct db_args *a = db_str_arg(db_str_arg(db_str_arg(DB_ARGS, users), add), remove);
-    db_write(db,
-             "WITH u AS (SELECT v::integer id FROM jsonb_array_elements_text($1::jsonb) v), "
-             "gone AS (DELETE FROM group_members m USING u WHERE m.user_id = u.id AND m.group_id IN "
-             "(SELECT v::integer FROM jsonb_array_elements_text($3::jsonb) v)) "
-             "INSERT INTO group_members SELECT g::integer, u.id FROM u, "
-             "jsonb_array_elements_text($2::jsonb) g ON CONFLICT DO NOTHING",
-             a, cb, arg);
+    db_write(
+        db,
+        "WITH u AS (SELECT v::integer id FROM jsonb_array_elements_text($1::jsonb) v), "
+        "gone AS (DELETE FROM group_members m USING u WHERE m.user_id = u.id AND m.group_id IN "
+        "(SELECT v::integer FROM jsonb_array_elements_text($3::jsonb) v)) "
+        "INSERT INTO group_members SELECT g::integer, u.id FROM u, "
+        "jsonb_array_elements_text($2::jsonb) g ON CONFLICT DO NOTHING",
+        a, cb, arg);
 }
 
 void db_roles_add(struct db *db, const char *list, db_cb *cb, void *arg)

@@ -21,20 +21,21 @@ void db_template_read(struct db *db, const char *name, db_cb *cb, void *arg)
 }
 
 void db_template_write(struct db *db, enum db_template_how how, const char *name,
-                       const char *config, const struct db_template_origin *o, db_cb *cb,
-                       void *arg)
+                       const char *config, const struct db_template_origin *o, db_cb *cb, void *arg)
 {
     static const char *const sql[] = {
-        [TEMPLATE_NEW] = "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
-                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
-                         "$4::integer) "
-                         "ON CONFLICT DO NOTHING "
-                         "RETURNING jsonb_build_object('template', template_doc(t))",
-        [TEMPLATE_PUT] = "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
-                         "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
-                         "$4::integer) "
-                         "ON CONFLICT (name) DO UPDATE SET config = excluded.config "
-                         "RETURNING jsonb_build_object('template', template_doc(t))",
+        [TEMPLATE_NEW] =
+            "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
+            "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
+            "$4::integer) "
+            "ON CONFLICT DO NOTHING "
+            "RETURNING jsonb_build_object('template', template_doc(t))",
+        [TEMPLATE_PUT] =
+            "INSERT INTO templates AS t (name, config, workspace_id, user_id) VALUES ($1, "
+            "$2::jsonb, CASE $3::integer WHEN 0 THEN 1 ELSE $3::integer END, "
+            "$4::integer) "
+            "ON CONFLICT (name) DO UPDATE SET config = excluded.config "
+            "RETURNING jsonb_build_object('template', template_doc(t))",
         [TEMPLATE_CHANGE] = "UPDATE templates t SET config = $2::jsonb WHERE name = $1 AND "
                             "$3::integer >= 0 AND $4::integer > 0 "
                             "RETURNING jsonb_build_object('template', template_doc(t))",

@@ -33,11 +33,12 @@ void db_token_list(struct db *db, const struct db_token_filter *f, const struct 
 void db_token_edit(struct db *db, int64_t id, const char *description, bool revoke, db_cb *cb,
                    void *arg)
 {
-    db_write(db,
-             "UPDATE access_tokens t SET description = coalesce($2, description), revoked_at = CASE "
-             "WHEN $3::boolean THEN coalesce(revoked_at, now()) ELSE revoked_at END "
-             "WHERE id = $1::bigint RETURNING jsonb_build_object('tokenInfo', access_token_doc(t))",
-             db_bool_arg(db_str_arg(db_i64_arg(DB_ARGS, id), description), revoke), cb, arg);
+    db_write(
+        db,
+        "UPDATE access_tokens t SET description = coalesce($2, description), revoked_at = CASE "
+        "WHEN $3::boolean THEN coalesce(revoked_at, now()) ELSE revoked_at END "
+        "WHERE id = $1::bigint RETURNING jsonb_build_object('tokenInfo', access_token_doc(t))",
+        db_bool_arg(db_str_arg(db_i64_arg(DB_ARGS, id), description), revoke), cb, arg);
 }
 
 void db_token_used(struct db *db, int64_t id)

@@ -18,14 +18,15 @@ void db_user_by_id(struct db *db, int64_t user_id, db_cb *cb, void *arg)
 
 void db_user_by_session(struct db *db, const char *token_sha256, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT " USER_COLUMNS ", s.token_id, "
-             "ceil(extract(epoch FROM s.expires_at - now()) * 1000)::bigint, roles_of(u.id, NULL) FROM ("
-             "SELECT user_id, 0 token_id, expires_at FROM user_sessions WHERE token_sha256 = $1 "
-             "UNION ALL SELECT user_id, id, expires_at FROM access_tokens "
-             "WHERE token_sha256 = $1 AND revoked_at IS NULL) s JOIN users u ON u.id = s.user_id "
-             "WHERE s.expires_at > now()",
-             db_str_arg(DB_ARGS, token_sha256), cb, arg);
+    db_query(
+        db,
+        "SELECT " USER_COLUMNS ", s.token_id, "
+        "ceil(extract(epoch FROM s.expires_at - now()) * 1000)::bigint, roles_of(u.id, NULL) FROM ("
+        "SELECT user_id, 0 token_id, expires_at FROM user_sessions WHERE token_sha256 = $1 "
+        "UNION ALL SELECT user_id, id, expires_at FROM access_tokens "
+        "WHERE token_sha256 = $1 AND revoked_at IS NULL) s JOIN users u ON u.id = s.user_id "
+        "WHERE s.expires_at > now()",
+        db_str_arg(DB_ARGS, token_sha256), cb, arg);
 }
 
 void db_session_create(struct db *db, const char *token_sha256, int64_t user_id, int64_t days,

@@ -53,26 +53,17 @@ static void put_value(struct buf *out, const struct db_result *r, int row, int c
         return;
     }
     switch (PQftype(r->pg, col)) {
-    case OID_BOOL:
-        buf_add_str(out, *s == 't' ? "true" : "false");
-        break;
+    case OID_BOOL: buf_add_str(out, *s == 't' ? "true" : "false"); break;
     case OID_INT2:
     case OID_INT4:
     case OID_INT8:
     case OID_JSON:
-    case OID_JSONB:
-        buf_add(out, s, n);
-        break;
+    case OID_JSONB: buf_add(out, s, n); break;
     case OID_FLOAT4:
     case OID_FLOAT8:
-    case OID_NUMERIC:
-        put_number(out, s, n);
-        break;
-    case OID_TIMESTAMPTZ:
-        put_time(out, s, n);
-        break;
-    default:
-        json_write_string(out, s, n);
+    case OID_NUMERIC: put_number(out, s, n); break;
+    case OID_TIMESTAMPTZ: put_time(out, s, n); break;
+    default: json_write_string(out, s, n);
     }
 }
 

@@ -80,6 +80,7 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
 #define ON_PAGE(ids)                                                                               \
     "unnest(ARRAY(" ids ")) WITH ORDINALITY x(id, rn) "                                            \
     "JOIN experiments e ON e.id = x.id " WITH_MEMBERS
+/* clang-format off */
 #define LISTED_BY(order, from, of_state)                                                           \
     "WITH n AS (SELECT coalesce(sum(e.n), 0)::bigint total "                                       \
     LISTED("experiment_counts e", of_state) ") " LISTED_PAGE(order, from, of_state, "")
@@ -111,7 +112,8 @@ static struct db_args *filter_args(struct db_args *a, const struct db_exp_filter
 #define BY_JOINED(key, join)                                                                       \
     {LISTED_BY(key ", e.id", "experiments e " join, ANY_STATES),                                   \
      LISTED_BY(key " DESC NULLS LAST, e.id", "experiments e " join, ANY_STATES)}
-#define BY(key) BY_JOINED(key, "")
+/* clang-format on */
+#define BY(key)     BY_JOINED(key, "")
 #define BY_SUM(sum) BY_JOINED(SUM_OF(sum), WITH_SUMS)
 
 /* By SORT_BY_*, upwards and downwards. */
@@ -132,11 +134,14 @@ static const char *const sorted_sql[][2] = {
     [17] = BY("e.best_metric"),
 };
 static const char *const by_id_sql[][2] = {
-    {LISTED_BY("e.id", "experiments e", ANY_STATES), LISTED_BY("e.id DESC", "experiments e", ANY_STATES)},
-    {LISTED_BY("e.id", "experiments e", ONE_STATE), LISTED_BY("e.id DESC", "experiments e", ONE_STATE)},
+    {LISTED_BY("e.id", "experiments e", ANY_STATES),
+     LISTED_BY("e.id DESC", "experiments e", ANY_STATES)},
+    {LISTED_BY("e.id", "experiments e", ONE_STATE),
+     LISTED_BY("e.id DESC", "experiments e", ONE_STATE)},
 };
 
-static const char *const bounded_sql[] = {BOUNDED_BY("e.id", ANY_STATES), BOUNDED_BY("e.id DESC", ANY_STATES)};
+static const char *const bounded_sql[] = {BOUNDED_BY("e.id", ANY_STATES),
+                                          BOUNDED_BY("e.id DESC", ANY_STATES)};
 
 /* Whether what is looked for are states, owners and places. */
 static bool is_counted(const struct db_exp_filter *f)

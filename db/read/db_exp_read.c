@@ -7,7 +7,7 @@ static const char read_one[] =
     "SELECT e.state, " MEMBERS("coalesce((SELECT json_agg(t.id ORDER BY t.id) FROM trials t "
                                "WHERE t.experiment_id = e.id), '[]')",
                                "e.notes") "FROM experiments e " WITH_MEMBERS
-    "WHERE e.id = $1::bigint";
+                                          "WHERE e.id = $1::bigint";
 
 void db_exp_read(struct db *db, int64_t id, db_cb *cb, void *arg)
 {

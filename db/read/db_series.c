@@ -14,8 +14,7 @@ void db_series_read(struct db *db, const struct db_series *s, db_cb *cb, void *a
 void db_series_trials(struct db *db, const char *trial_ids, db_cb *cb, void *arg)
 {
     db_query(db,
-             "SELECT t.id, t.state, " TRIAL_MEMBERS "FROM "
-             TRIALS_OF_IDS("ARRAY(SELECT jsonb_array_elements_text($1::jsonb)::integer)")
-             "ORDER BY x.ord",
+             "SELECT t.id, t.state, " TRIAL_MEMBERS "FROM " TRIALS_OF_IDS(
+                 "ARRAY(SELECT jsonb_array_elements_text($1::jsonb)::integer)") "ORDER BY x.ord",
              db_str_arg(DB_ARGS, trial_ids), cb, arg);
 }

@@ -30,9 +30,10 @@ void db_save_timeline(struct db_tx *tx, const struct row_timeline *rows, size_t 
 
 void db_timeline_read(struct db *db, int64_t trial_id, db_cb *cb, void *arg)
 {
-    db_query(db,
-             "SELECT api_time(to_timestamp(l.at_us / 1e6)), l.at_us, l.run_id, l.node, l.kind, "
-             "l.duration_us, l.detail FROM trials t LEFT JOIN trial_timeline l ON l.trial_id = t.id "
-             "WHERE t.id = $1::bigint ORDER BY l.at_us LIMIT 10000",
-             db_i64_arg(DB_ARGS, trial_id), cb, arg);
+    db_query(
+        db,
+        "SELECT api_time(to_timestamp(l.at_us / 1e6)), l.at_us, l.run_id, l.node, l.kind, "
+        "l.duration_us, l.detail FROM trials t LEFT JOIN trial_timeline l ON l.trial_id = t.id "
+        "WHERE t.id = $1::bigint ORDER BY l.at_us LIMIT 10000",
+        db_i64_arg(DB_ARGS, trial_id), cb, arg);
 }

@@ -86,8 +86,8 @@ void db_trial_list(struct db *db, int64_t exp_id, const char *states, const stru
     "AND NOT ($4::boolean AND c.state = 'DELETED')"
 /* Sorted by a metric: only what reads as a number is sorted by it. */
 #define NUMBER(x)                                                                                  \
-    "CASE jsonb_typeof(" x ") WHEN 'number' THEN " x "::float8 WHEN 'string' THEN CASE WHEN "      \
-    x "#>>'{}' ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN (" x "#>>'{}')::float8 END END"
+    "CASE jsonb_typeof(" x ") WHEN 'number' THEN " x "::float8 WHEN 'string' THEN CASE WHEN " x    \
+    "#>>'{}' ~ '^-?[0-9.]+([eE][-+]?[0-9]+)?$' THEN (" x "#>>'{}')::float8 END END"
 #define WORKLOAD_DOC                                                                               \
     "CASE WHEN page.uuid IS NOT NULL THEN (SELECT jsonb_build_object('checkpoint', "               \
     "checkpoint_workload(c)) FROM checkpoints c WHERE c.uuid = page.uuid) "                        \

@@ -235,20 +235,15 @@ static int conn_ready(struct db_conn *c)
 static void on_connecting(struct db_conn *c)
 {
     switch ((int)PQconnectPoll(c->pg)) {
-    case PGRES_POLLING_READING:
-        poll_for(c, UV_READABLE);
-        return;
-    case PGRES_POLLING_WRITING:
-        poll_for(c, UV_WRITABLE);
-        return;
+    case PGRES_POLLING_READING: poll_for(c, UV_READABLE); return;
+    case PGRES_POLLING_WRITING: poll_for(c, UV_WRITABLE); return;
     case PGRES_POLLING_OK:
         if (conn_ready(c) == 0) {
             c->on_up(c);
             return;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     conn_lost(c);
 }

@@ -64,7 +64,8 @@ static void on_epoch(void *arg, const struct db_result *r)
 static void send_epoch(struct db_group *g)
 {
     static const char together[] = "SELECT check_epoch($1)";
-    static const char few[] = "SELECT check_epoch($1), set_config('synchronous_commit', 'on', true)";
+    static const char few[] =
+        "SELECT check_epoch($1), set_config('synchronous_commit', 'on', true)";
     static const char alone[] = "SELECT check_epoch($1), set_config('lock_timeout', '100', true)";
     const char *sql = g->alone ? alone : g->waits ? few : together;
     db_conn_send(g->conn, db_stmt_create(sql, db_i64_arg(DB_ARGS, g->epoch)), on_epoch, g);

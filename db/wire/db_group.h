@@ -11,10 +11,12 @@
 
 #include "db_flush.h"
 
-#define DB_GROUP_UNITS_MAX   1024u
-#define DB_GROUP_FLUSH_MIN   3u /* fewer wait for the disk themselves: nothing else would go on
-                                 * meanwhile */
-#define DB_GROUP_BYTES_MAX   ((size_t)256 << 10) /* more: PostgreSQL would idle while the next
+#define DB_GROUP_UNITS_MAX 1024u
+#define DB_GROUP_FLUSH_MIN                                                                         \
+    3u /* fewer wait for the disk themselves: nothing else would go on                             \
+        * meanwhile */
+#define DB_GROUP_BYTES_MAX                                                                         \
+    ((size_t)256 << 10)                          /* more: PostgreSQL would idle while the next     \
                                                   * gathers */
 #define DB_PENDING_BYTES_MAX ((size_t)512 << 20) /* beyond: DET_EUNAVAIL */
 
@@ -28,7 +30,7 @@ struct db_tx {
     void *arg;
     struct db_result result; /* of the last statement, or of the first that failed */
     size_t answered;         /* statements so far */
-    int64_t sent_us; /* of the first of a group; monotonic */
+    int64_t sent_us;         /* of the first of a group; monotonic */
 };
 void db_tx_free(struct db_tx *tx);
 
@@ -36,7 +38,7 @@ struct db_group {
     struct db_conn *conn;
     int64_t epoch;
     struct db_tx *head, *tail; /* waiting */
-    size_t unanswered; /* bytes of what was sent and not answered */
+    size_t unanswered;         /* bytes of what was sent and not answered */
     size_t bytes;              /* waiting */
     struct db_tx *flight;      /* in order */
     struct db_flush flush;     /* of those before it */

@@ -175,8 +175,7 @@ void db_reads_send(struct db *db)
     lane_send(&db->drawings);
 }
 
-static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links, int n,
-                      size_t ops)
+static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links, int n, size_t ops)
 {
     *lane = (struct db_lane){.db = db, .links = links, .links_n = n, .ops_max = ops};
     lane->end = &lane->waiting;

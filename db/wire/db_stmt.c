@@ -111,13 +111,13 @@ static int code_of(const char *sqlstate)
         const char *prefix;
         int code;
     } codes[] = {
-        {"DE001", DET_EPERM},  {"DE002", DET_ESTALE},   {"DE003", DET_ENOENT},
-        {"DE004", DET_ESTATE}, {"23505", DET_EEXIST},   {"23503", DET_ENOENT},
-        {"23", DET_EINVAL},    {"54", DET_EINVAL},      {"22", DET_EINVAL},
-        {"40", DET_EUNAVAIL},  {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},
-        {"08", DET_EUNAVAIL},  {"55P03", DET_EUNAVAIL},
-        {"25", DET_EUNAVAIL},  {"58", DET_EUNAVAIL},    {"DE005", DET_EEXIST},
-        {"26", DET_EUNAVAIL},  {"0A000", DET_EUNAVAIL}, /* of prepared statements: once more */
+        {"DE001", DET_EPERM},    {"DE002", DET_ESTALE},   {"DE003", DET_ENOENT},
+        {"DE004", DET_ESTATE},   {"23505", DET_EEXIST},   {"23503", DET_ENOENT},
+        {"23", DET_EINVAL},      {"54", DET_EINVAL},      {"22", DET_EINVAL},
+        {"40", DET_EUNAVAIL},    {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},
+        {"08", DET_EUNAVAIL},    {"55P03", DET_EUNAVAIL}, {"25", DET_EUNAVAIL},
+        {"58", DET_EUNAVAIL},    {"DE005", DET_EEXIST},   {"26", DET_EUNAVAIL},
+        {"0A000", DET_EUNAVAIL}, /* of prepared statements: once more */
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(codes); i++)
         if (!strncmp(sqlstate, codes[i].prefix, strlen(codes[i].prefix)))
@@ -187,13 +187,13 @@ enum db_blame db_blame(const struct db_result *r)
         const char *prefix;
         enum db_blame blame;
     } classes[] = {
-        {"DE001", DB_BLAME_LEADER}, {"DE006", DB_BLAME_LEADER},
-        {"21", DB_BLAME_DATA},      {"22", DB_BLAME_DATA},      {"23", DB_BLAME_DATA},
-        {"38", DB_BLAME_DATA},      {"39", DB_BLAME_DATA},      {"44", DB_BLAME_DATA},
-        {"54", DB_BLAME_DATA},      {"P0", DB_BLAME_DATA},      {"08", DB_BLAME_SERVER},
-        {"25006", DB_BLAME_SERVER}, {"53", DB_BLAME_SERVER},    {"57014", DB_BLAME_MOMENT},
-        {"57", DB_BLAME_SERVER},    {"58", DB_BLAME_SERVER},    {"40", DB_BLAME_SERVER},
-        {"55P03", DB_BLAME_SERVER}, {"42", DB_BLAME_SCHEMA},
+        {"DE001", DB_BLAME_LEADER}, {"DE006", DB_BLAME_LEADER}, {"21", DB_BLAME_DATA},
+        {"22", DB_BLAME_DATA},      {"23", DB_BLAME_DATA},      {"38", DB_BLAME_DATA},
+        {"39", DB_BLAME_DATA},      {"44", DB_BLAME_DATA},      {"54", DB_BLAME_DATA},
+        {"P0", DB_BLAME_DATA},      {"08", DB_BLAME_SERVER},    {"25006", DB_BLAME_SERVER},
+        {"53", DB_BLAME_SERVER},    {"57014", DB_BLAME_MOMENT}, {"57", DB_BLAME_SERVER},
+        {"58", DB_BLAME_SERVER},    {"40", DB_BLAME_SERVER},    {"55P03", DB_BLAME_SERVER},
+        {"42", DB_BLAME_SCHEMA},
     };
     if (r->rc >= 0)
         return DB_BLAME_NOBODY;

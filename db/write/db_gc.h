@@ -9,8 +9,21 @@
  * one; due: only of those that ended and were not looked through since. HELD: bits of enum gc_why.
  * An experiment without checkpoints has one row whose uuid is null. */
 enum db_gc_col {
-    GC_EXP, GC_UUID, GC_TRIAL, GC_STEPS, GC_TIME_US, GC_METRIC, GC_HELD, GC_BYTES, GC_KEEP_EXP,
-    GC_KEEP_TRIAL, GC_KEEP_NEW, GC_SMALLER, GC_LIVE, GC_METRIC_NAME, GC_DOC
+    GC_EXP,
+    GC_UUID,
+    GC_TRIAL,
+    GC_STEPS,
+    GC_TIME_US,
+    GC_METRIC,
+    GC_HELD,
+    GC_BYTES,
+    GC_KEEP_EXP,
+    GC_KEEP_TRIAL,
+    GC_KEEP_NEW,
+    GC_SMALLER,
+    GC_LIVE,
+    GC_METRIC_NAME,
+    GC_DOC
 };
 struct db_gc_scope {
     int64_t exp_id;
@@ -20,11 +33,11 @@ struct db_gc_scope {
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg);
 
 struct db_gc_intent {
-    const char *uuids;  /* JSON array */
-    unsigned mask;      /* who can prevent it */
-    const char *globs;  /* JSON array: only these files; NULL: all */
-    int64_t rest_s;     /* in quarantine; 0: none */
-    bool all;           /* all or none */
+    const char *uuids; /* JSON array */
+    unsigned mask;     /* who can prevent it */
+    const char *globs; /* JSON array: only these files; NULL: all */
+    int64_t rest_s;    /* in quarantine; 0: none */
+    bool all;          /* all or none */
 };
 /* Columns uuid, experiment, held: > 0 prevented, 0 written down, -1 nothing left to remove. With
  * .all and something prevented there are only the prevented. MODELS: which versions of models it

@@ -21,19 +21,19 @@ void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg)
         "ANY (ARRAY(SELECT x::integer FROM jsonb_array_elements_text($1::jsonb) x))), "
         "n AS (SELECT m.grp, m.name FROM e, LATERAL (SELECT grp, name FROM metric_names "
         "WHERE experiment_id = e.id AND trials > 0 OFFSET 0) m "
-        "UNION SELECT summary_key(m.grp) COLLATE \"default\", k.name FROM e, " TAILS_OF("e.id")
-        ", jsonb_object_keys(m.named) k(name)) "
-        "SELECT CASE WHEN (SELECT count(*) FROM e) = "
-        "(SELECT count(DISTINCT x) FROM jsonb_array_elements($1::jsonb) x) THEN "
-        "jsonb_build_object('searcherMetrics', (SELECT coalesce(jsonb_agg(DISTINCT searcher_metric), "
-        "'[]') FROM e WHERE searcher_metric <> ''), "
-        "'trainingMetrics', coalesce(jsonb_agg(name ORDER BY name) "
-        "FILTER (WHERE grp = 'avg_metrics'), '[]'), "
-        "'validationMetrics', coalesce(jsonb_agg(name ORDER BY name) "
-        "FILTER (WHERE grp = 'validation_metrics'), '[]'), "
-        "'metricNames', coalesce(jsonb_agg(jsonb_build_object('group', CASE grp WHEN 'avg_metrics' "
-        "THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE grp END, 'name', name) "
-        "ORDER BY grp, name), '[]')) END, (SELECT " ENDED " FROM e), 0, NULL FROM n",
+        "UNION SELECT summary_key(m.grp) COLLATE \"default\", k.name FROM e, " TAILS_OF(
+            "e.id") ", jsonb_object_keys(m.named) k(name)) "
+                    "SELECT CASE WHEN (SELECT count(*) FROM e) = "
+                    "(SELECT count(DISTINCT x) FROM jsonb_array_elements($1::jsonb) x) THEN "
+                    "jsonb_build_object('searcherMetrics', (SELECT coalesce(jsonb_agg(DISTINCT searcher_metric), "
+                    "'[]') FROM e WHERE searcher_metric <> ''), "
+                    "'trainingMetrics', coalesce(jsonb_agg(name ORDER BY name) "
+                    "FILTER (WHERE grp = 'avg_metrics'), '[]'), "
+                    "'validationMetrics', coalesce(jsonb_agg(name ORDER BY name) "
+                    "FILTER (WHERE grp = 'validation_metrics'), '[]'), "
+                    "'metricNames', coalesce(jsonb_agg(jsonb_build_object('group', CASE grp WHEN 'avg_metrics' "
+                    "THEN 'training' WHEN 'validation_metrics' THEN 'validation' ELSE grp END, 'name', name) "
+                    "ORDER BY grp, name), '[]')) END, (SELECT " ENDED " FROM e), 0, NULL FROM n",
         db_str_arg(DB_ARGS, ids), cb, arg);
 }
 
@@ -53,8 +53,9 @@ static struct db_args *news_args(struct db_args *a, const struct db_metric_news 
 /* The answer is there when the experiment is. It is made as text: 5,000 documents of jsonb take 50
  * ms. */
 #define NEWS(doc, ids, from)                                                                       \
-    "SELECT CASE WHEN count(e.id) > 0 THEN " doc " END, " ENDED ", coalesce(max(x.newest), 0), "   \
-    ids " FROM (SELECT id, state FROM experiments WHERE id = $1::bigint) e LEFT JOIN (" from       \
+    "SELECT CASE WHEN count(e.id) > 0 THEN " doc " END, " ENDED                                    \
+    ", coalesce(max(x.newest), 0), " ids                                                           \
+    " FROM (SELECT id, state FROM experiments WHERE id = $1::bigint) e LEFT JOIN (" from           \
     ") x ON true"
 #define LISTED(member, item, order)                                                                \
     "'\"" member "\":[' || coalesce(string_agg(" item ", ',' ORDER BY " order "), '') || ']'"
@@ -68,15 +69,16 @@ void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb,
 {
     db_query_chart(
         db,
-        NEWS("'{' || " LISTED("batches", "x.steps::text", "x.steps") " || '}'", "NULL",
-             "SELECT steps, max(id) newest FROM (SELECT k.steps, k.id FROM metric_steps k "
-             "WHERE k.experiment_id = $1::bigint AND k.grp = $2 AND k.id > $4::bigint "
-             "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text] "
-             "AND (NOT k.doubtful OR " IS_STILL_THERE ") "
-             "UNION ALL SELECT m.steps, m.id FROM trials t JOIN metric_heads h ON h.trial_id = t.id "
-             "AND h.grp = $2 AND h.tail > 0 CROSS JOIN LATERAL (SELECT steps, id FROM " REPORTS
-             "AND m.steps > h.closed_steps AND m.id > $4::bigint) m "
-             "WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL ") s GROUP BY steps"),
+        NEWS(
+            "'{' || " LISTED("batches", "x.steps::text", "x.steps") " || '}'", "NULL",
+            "SELECT steps, max(id) newest FROM (SELECT k.steps, k.id FROM metric_steps k "
+            "WHERE k.experiment_id = $1::bigint AND k.grp = $2 AND k.id > $4::bigint "
+            "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text] "
+            "AND (NOT k.doubtful OR " IS_STILL_THERE ") "
+            "UNION ALL SELECT m.steps, m.id FROM trials t JOIN metric_heads h ON h.trial_id = t.id "
+            "AND h.grp = $2 AND h.tail > 0 CROSS JOIN LATERAL (SELECT steps, id FROM " REPORTS
+            "AND m.steps > h.closed_steps AND m.id > $4::bigint) m "
+            "WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL ") s GROUP BY steps"),
         news_args(DB_ARGS, n), cb, arg);
 }
 
@@ -89,8 +91,11 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
 {
     db_query_chart(
         db,
-        NEWS("'{' || " LISTED("trials", "'{\"trialId\":' || x.id || ',\"hparams\":' || x.hparams || "
-             "',\"metric\":' || x.value || ',\"batchesProcessed\":' || x.steps || '}'", "x.id") " || '}'",
+        NEWS("'{' || " LISTED(
+                 "trials",
+                 "'{\"trialId\":' || x.id || ',\"hparams\":' || x.hparams || "
+                 "',\"metric\":' || x.value || ',\"batchesProcessed\":' || x.steps || '}'",
+                 "x.id") " || '}'",
              "NULL",
              "SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM trials t CROSS JOIN LATERAL "
              "(SELECT m.steps, " VALUE " AS value, m.id newest FROM " REPORTS
@@ -101,7 +106,8 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
 
 /* Reports of a trial that was shown before, as series_lines() has them. */
 #define NEW_ITEMS                                                                                  \
-    "SELECT string_agg(i.item, E'\\n') FROM (SELECT point_text(" VALUE ", m.steps, m.end_time) item " \
+    "SELECT string_agg(i.item, E'\\n') FROM (SELECT point_text(" VALUE                             \
+    ", m.steps, m.end_time) item "                                                                 \
     "FROM " REPORTS "AND m.id > $4::bigint ORDER BY m.steps) i"
 /* The newest of one that is new to the sample is what stands last: to look at all takes as long as
  * to draw them. */
@@ -136,8 +142,8 @@ void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, 
         "WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) demoted FROM best), "
         "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_lines(t.id, $2, "
         "$5::bigint::integer, $6::bigint::integer, $3, "
-        "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, "
-        NEWEST " newest FROM best t) "
+        "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, " NEWEST
+        " newest FROM best t) "
         "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
         "',\"demotedTrials\":' || n.demoted::text || '}' END, is_terminal(e.state), "
         "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "

@@ -12,10 +12,10 @@ enum db_metric_news_col { NEWS_DOC, NEWS_ENDED, NEWS_SINCE, NEWS_TRIALS };
 struct db_metric_news {
     int64_t exp_id;
     const char *group, *name;
-    int64_t since;        /* reports after this one */
-    int64_t from, to;     /* steps, both within */
+    int64_t since;          /* reports after this one */
+    int64_t from, to;       /* steps, both within */
     int64_t trials, points; /* at most; of the sample */
-    const char *shown;    /* JSON array: trials of the last sample, whose older points are known */
+    const char *shown; /* JSON array: trials of the last sample, whose older points are known */
 };
 /* {"searcherMetrics", "trainingMetrics", "validationMetrics", "metricNames"}; ids: JSON array. */
 void db_metric_names(struct db *db, const char *ids, db_cb *cb, void *arg);

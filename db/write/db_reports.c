@@ -34,9 +34,10 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
               "SELECT report_metrics($1::integer, $2::integer, $3, $4::integer, $5::jsonb, "
               "$6::timestamptz, $7)",
               a);
-    db_tx_many(tx, "SELECT * FROM report_metrics_many($1::text[]::integer[], $2::text[]::integer[], "
-                   "$3::text[], $4::text[]::integer[], $5::text[], $6::text[]::timestamptz[], "
-                   "$7::text[])");
+    db_tx_many(tx,
+               "SELECT * FROM report_metrics_many($1::text[]::integer[], $2::text[]::integer[], "
+               "$3::text[], $4::text[]::integer[], $5::text[], $6::text[]::timestamptz[], "
+               "$7::text[])");
     db_call_commit(tx, judge_metrics, cb, arg);
 }
 

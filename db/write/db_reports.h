@@ -28,8 +28,9 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
 
 struct db_checkpoint_report {
     const char *uuid, *task_id, *allocation_id; /* allocation_id NULL: none */
-    int64_t trial_id, run_id, steps; /* trial_id 0: of the task's trial, which runs
-                                      * elsewhere; run_id 0: of whichever run, if it runs */
+    /* trial_id 0: of the task's trial, which runs elsewhere; run_id 0: of whichever run, if it
+     * runs */
+    int64_t trial_id, run_id, steps;
     const char *metadata;  /* JSON object */
     const char *resources; /* JSON object: path -> bytes as number */
     int64_t time_us;

@@ -11,7 +11,7 @@
 
 /* Below 0: for ever. */
 struct db_retention {
-    int64_t log_days;    /* where the experiment says nothing */
+    int64_t log_days; /* where the experiment says nothing */
     int64_t metric_days;
 };
 

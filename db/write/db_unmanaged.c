@@ -5,8 +5,7 @@
 void db_unmanaged_find(struct db *db, int64_t owner_id, const char *external_id, db_cb *cb,
                        void *arg)
 {
-    db_query(db,
-             "SELECT id FROM experiments WHERE owner_id = $1::integer AND external_id = $2",
+    db_query(db, "SELECT id FROM experiments WHERE owner_id = $1::integer AND external_id = $2",
              db_str_arg(db_i64_arg(DB_ARGS, owner_id), external_id), cb, arg);
 }
 

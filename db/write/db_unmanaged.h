@@ -27,7 +27,7 @@ void db_unmanaged_create(struct db *db, const struct row_experiment *r,
 
 struct db_unmanaged_trial {
     int64_t id, experiment_id;
-    const char *external_id; /* NULL: none */
+    const char *external_id;                    /* NULL: none */
     const char *request_id, *task_id, *hparams; /* hparams: a JSON object */
 };
 /* One row: the id, another one's than was given where there was a trial of that name already. */

@@ -146,29 +146,29 @@ static void build_callbacks(void *self, struct det_trial_context *ctx)
     struct sine *s = self;
     s->patience = (struct patience){ctx, det_hparam_i64(ctx, "patience"), INFINITY, 0};
     det_trial_add_callback(ctx, &(const struct det_callback){
-        .name = "patience",
-        .self = &s->patience,
-        .on_validation_end = compare,
-        .state_dict = save_patience,
-        .load_state_dict = load_patience,
-    });
+                                    .name = "patience",
+                                    .self = &s->patience,
+                                    .on_validation_end = compare,
+                                    .state_dict = save_patience,
+                                    .load_state_dict = load_patience,
+                                });
     det_trial_add_callback(ctx, &(const struct det_callback){
-        .name = "diary",
-        .self = s,
-        .on_trial_startup = startup,
-        .on_checkpoint_load_start = load_start,
-        .on_training_start = training_start,
-        .on_training_epoch_start = epoch_start,
-        .on_training_epoch_end = epoch_end,
-        .on_training_workload_end = workload_end,
-        .on_validation_start = validation_start,
-        .on_validation_epoch_start = validation_epoch_start,
-        .on_validation_epoch_end = validation_epoch_end,
-        .on_checkpoint_save_start = save_start,
-        .on_checkpoint_write_end = write_end,
-        .on_checkpoint_upload_end = upload_end,
-        .on_trial_shutdown = shutdown,
-    });
+                                    .name = "diary",
+                                    .self = s,
+                                    .on_trial_startup = startup,
+                                    .on_checkpoint_load_start = load_start,
+                                    .on_training_start = training_start,
+                                    .on_training_epoch_start = epoch_start,
+                                    .on_training_epoch_end = epoch_end,
+                                    .on_training_workload_end = workload_end,
+                                    .on_validation_start = validation_start,
+                                    .on_validation_epoch_start = validation_epoch_start,
+                                    .on_validation_epoch_end = validation_epoch_end,
+                                    .on_checkpoint_save_start = save_start,
+                                    .on_checkpoint_write_end = write_end,
+                                    .on_checkpoint_upload_end = upload_end,
+                                    .on_trial_shutdown = shutdown,
+                                });
 }
 
 /* ---- the model, the data, the training ---- */

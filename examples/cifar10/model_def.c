@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* clang-format off */
 #define MEAN {0.4914, 0.4822, 0.4465}
 #define STD  {0.2470, 0.2435, 0.2616}
+/* clang-format on */
 
 struct cifar {
     struct det_dataset *train;
@@ -79,21 +81,20 @@ static void create(void *self, struct det_trial_context *ctx)
     if (det_hparam_bool(ctx, "amp"))
         det_trial_use_amp(ctx); /* mixed precision, bf16 on a CPU */
     c->train = training_set(ctx);
-    c->net = det_nn_resnet(det_trial_engine(ctx), (int)det_hparam_i64(ctx, "depth"),
-                           .classes = 10, .small_images = true);
+    c->net = det_nn_resnet(det_trial_engine(ctx), (int)det_hparam_i64(ctx, "depth"), .classes = 10,
+                           .small_images = true);
     det_trial_wrap_model(ctx, c->net);
     c->sgd = det_trial_wrap_optimizer(
-        ctx, det_sgd(c->net, .lr = det_hparam_f64(ctx, "max_lr"), .momentum = 0.9,
-                     .nesterov = true, .weight_decay = det_hparam_f64(ctx, "weight_decay")));
+        ctx, det_sgd(c->net, .lr = det_hparam_f64(ctx, "max_lr"), .momentum = 0.9, .nesterov = true,
+                     .weight_decay = det_hparam_f64(ctx, "weight_decay")));
 
     /* The cycle is as long as the training. */
     int64_t batch = det_trial_global_batch_size(ctx);
     int64_t batches = batch ? (det_dataset_length(c->train) + batch - 1) / batch : 0;
-    det_trial_wrap_lr_scheduler(
-        ctx,
-        det_one_cycle_lr(c->sgd, det_hparam_f64(ctx, "max_lr"),
-                         batches * det_hparam_i64(ctx, "epochs")),
-        DET_STEP_EVERY_BATCH, 1);
+    det_trial_wrap_lr_scheduler(ctx,
+                                det_one_cycle_lr(c->sgd, det_hparam_f64(ctx, "max_lr"),
+                                                 batches * det_hparam_i64(ctx, "epochs")),
+                                DET_STEP_EVERY_BATCH, 1);
 }
 
 static void destroy(void *self, struct det_trial_context *ctx)

@@ -115,7 +115,7 @@ static struct det_dataset *points(struct det_trial_context *ctx, int each, uint6
     int64_t n = 0, total = 14 * (int64_t)each;
     float *xy = malloc((size_t)total * 2 * sizeof *xy);
     int64_t *label = malloc((size_t)total * sizeof *label);
-    for (int class = 0; class < CLASSES; class++)
+    for (int class = 0; class < CLASSES; class ++)
         for (int i = 0; i < counts[class]; i++, n++) {
             struct det_draws d = {.seed = seed, .record = n};
             double r = det_draw_uniform(&d, 0.1, 1);

@@ -48,9 +48,9 @@ static void create(void *self, struct det_trial_context *ctx)
     det_trial_wrap_optimizer(ctx, d->sgd);
 
     if (det_hparam_has(ctx, "lr_decay"))
-        det_trial_wrap_lr_scheduler(
-            ctx, det_exponential_lr(d->sgd, det_hparam_f64(ctx, "lr_decay")), DET_STEP_EVERY_EPOCH,
-            1);
+        det_trial_wrap_lr_scheduler(ctx,
+                                    det_exponential_lr(d->sgd, det_hparam_f64(ctx, "lr_decay")),
+                                    DET_STEP_EVERY_EPOCH, 1);
 }
 
 /* ---- data: every fifth row is kept for validation ---- */
@@ -69,8 +69,7 @@ static struct det_dataset *read_digits(struct det_trial_context *ctx,
                                        bool (*keep)(void *arg, int64_t row))
 {
     static const struct det_csv_field fields[] = {
-        {"image", .columns = 64, .dtype = DET_F32, .ndim = 3, .dims = {1, 8, 8},
-         .scale = 1.0 / 16},
+        {"image", .columns = 64, .dtype = DET_F32, .ndim = 3, .dims = {1, 8, 8}, .scale = 1.0 / 16},
         {"label", .first = 64, .columns = 1, .dtype = DET_I64},
         {0},
     };

@@ -31,9 +31,9 @@ static void create(void *self, struct det_trial_context *ctx)
     g->generator = det_nn_sequential(e, det_nn_linear(e, NOISE, 128), det_nn_relu(e),
                                      det_nn_linear(e, 128, 256), det_nn_relu(e),
                                      det_nn_linear(e, 256, PIXELS));
-    g->discriminator = det_nn_sequential(e, det_nn_linear(e, PIXELS, 256), det_nn_relu(e),
-                                         det_nn_dropout(e, 0.3), det_nn_linear(e, 256, 128),
-                                         det_nn_relu(e), det_nn_linear(e, 128, 2));
+    g->discriminator =
+        det_nn_sequential(e, det_nn_linear(e, PIXELS, 256), det_nn_relu(e), det_nn_dropout(e, 0.3),
+                          det_nn_linear(e, 256, 128), det_nn_relu(e), det_nn_linear(e, 128, 2));
     det_trial_wrap_model(ctx, g->generator);
     det_trial_wrap_model(ctx, g->discriminator);
     g->g_adam = det_trial_wrap_optimizer(ctx, det_adam(g->generator, .lr = lr, .beta1 = beta1));
@@ -115,8 +115,8 @@ static void train_batch(void *self, struct det_trial_context *ctx, const struct 
     det_trial_step_optimizer(ctx, g->g_adam);
 
     det_module_zero_grad(g->discriminator); /* what the generator's loss left there */
-    struct det_tensor *d_loss = det_add(e, loss_of(g, real, REAL),
-                                        loss_of(g, det_detach(e, drawn), DRAWN));
+    struct det_tensor *d_loss =
+        det_add(e, loss_of(g, real, REAL), loss_of(g, det_detach(e, drawn), DRAWN));
     det_trial_backward(ctx, d_loss);
     det_trial_step_optimizer(ctx, g->d_adam);
 

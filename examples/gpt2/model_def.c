@@ -90,14 +90,13 @@ static void make_model(struct gpt2 *g, struct det_trial_context *ctx)
     int64_t words = det_hparam_i64(ctx, "vocabulary");
     g->net = det_nn_module(e);
     g->wte = det_module_add(g->net, "wte", embedding(e, words, g->width));
-    g->wpe = det_module_add(g->net, "wpe",
-                            embedding(e, det_hparam_i64(ctx, "sequence"), g->width));
+    g->wpe = det_module_add(g->net, "wpe", embedding(e, det_hparam_i64(ctx, "sequence"), g->width));
     struct det_module *h = det_module_add(g->net, "h", det_nn_module(e));
     for (int64_t i = 0; i < g->layers; i++)
         make_block(e, g, det_module_append(h, det_nn_module(e)), &g->h[i]);
     g->ln_f = det_module_add(g->net, "ln_f", det_nn_layer_norm(e, g->width));
-    g->lm_head = det_module_add(g->net, "lm_head",
-                                det_nn_linear(e, g->width, words, .no_bias = true));
+    g->lm_head =
+        det_module_add(g->net, "lm_head", det_nn_linear(e, g->width, words, .no_bias = true));
     det_module_share_param(g->lm_head, "weight", g->wte, "weight");
     det_module_set_forward(g->net, forward, g);
 }
@@ -128,7 +127,8 @@ static struct det_dataset *tokens(struct det_trial_context *ctx, const char *nam
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.u16", det_data_str(ctx, "path", "."), name);
-    const struct det_token_options options = {.path = path, .type = DET_TOKENS_U16,
+    const struct det_token_options options = {.path = path,
+                                              .type = DET_TOKENS_U16,
                                               .sequence = det_hparam_i64(ctx, "sequence"),
                                               .vocabulary = det_hparam_i64(ctx, "vocabulary")};
     return det_dataset_tokens(&options, det_trial_err(ctx));
@@ -151,8 +151,8 @@ static struct det_tensor *loss_of(struct gpt2 *g, const struct det_batch *batch)
 {
     struct det_engine *e = det_module_engine(g->net);
     struct det_tensor *scores = det_forward(g->net, det_batch_tensor(batch, "input"));
-    struct det_tensor *target = det_reshape(e, det_batch_tensor(batch, "target"), 1,
-                                            (const int64_t[]){-1});
+    struct det_tensor *target =
+        det_reshape(e, det_batch_tensor(batch, "target"), 1, (const int64_t[]){-1});
     return det_cross_entropy(e, scores, target);
 }
 

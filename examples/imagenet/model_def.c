@@ -26,8 +26,7 @@ static struct det_dataset *folder(struct det_trial_context *ctx, const char *par
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", det_data_str(ctx, "path", "."), part);
     return det_dataset_image_folder(
-        &(const struct det_image_folder_options){.path = path, .steps = steps},
-        det_trial_err(ctx));
+        &(const struct det_image_folder_options){.path = path, .steps = steps}, det_trial_err(ctx));
 }
 
 static struct det_dataset *training_set(struct det_trial_context *ctx)

@@ -22,22 +22,15 @@ static void create(void *self, struct det_trial_context *ctx)
     struct det_engine *e = det_trial_engine(ctx);
     int64_t n1 = det_hparam_i64(ctx, "n_filters1"), n2 = det_hparam_i64(ctx, "n_filters2");
 
-    m->net = det_nn_sequential(e,
-        det_nn_conv2d(e, 1, n1, 3),
-        det_nn_relu(e),
-        det_nn_conv2d(e, n1, n2, 3),
-        det_nn_relu(e),
-        det_nn_max_pool2d(e, 2, 2, 0),
-        det_nn_dropout(e, det_hparam_f64(ctx, "dropout1")),
-        det_nn_flatten(e),
-        det_nn_linear(e, n2 * 12 * 12, 128),
-        det_nn_relu(e),
-        det_nn_dropout(e, det_hparam_f64(ctx, "dropout2")),
-        det_nn_linear(e, 128, 10),
+    m->net = det_nn_sequential(
+        e, det_nn_conv2d(e, 1, n1, 3), det_nn_relu(e), det_nn_conv2d(e, n1, n2, 3), det_nn_relu(e),
+        det_nn_max_pool2d(e, 2, 2, 0), det_nn_dropout(e, det_hparam_f64(ctx, "dropout1")),
+        det_nn_flatten(e), det_nn_linear(e, n2 * 12 * 12, 128), det_nn_relu(e),
+        det_nn_dropout(e, det_hparam_f64(ctx, "dropout2")), det_nn_linear(e, 128, 10),
         det_nn_log_softmax(e));
     det_trial_wrap_model(ctx, m->net);
-    m->adam = det_trial_wrap_optimizer(
-        ctx, det_adam(m->net, .lr = det_hparam_f64(ctx, "learning_rate")));
+    m->adam =
+        det_trial_wrap_optimizer(ctx, det_adam(m->net, .lr = det_hparam_f64(ctx, "learning_rate")));
     det_trial_wrap_lr_scheduler(ctx, det_step_lr(m->adam, 1, 0.7), DET_STEP_EVERY_EPOCH, 1);
 }
 
@@ -64,7 +57,8 @@ static struct det_dataset *read_set(struct det_trial_context *ctx, const char *s
         return NULL;
     }
     /* (pixel / 255 - 0.1307) / 0.3081, the usual normalisation of MNIST */
-    const struct det_idx_options options = {.images = images, .labels = labels,
+    const struct det_idx_options options = {.images = images,
+                                            .labels = labels,
                                             .scale = 1 / (255 * 0.3081),
                                             .offset = -0.1307 / 0.3081};
     return det_dataset_idx(&options, det_trial_err(ctx));
@@ -78,8 +72,8 @@ static struct det_dataset *dataset(struct det_trial_context *ctx, bool training)
     struct det_dataset *all = read_set(ctx, "t10k");
     int64_t n = det_dataset_length(all), split = n * 4 / 5;
     struct det_dataset *part = training
-        ? det_dataset_slice(all, 0, split, det_trial_err(ctx))
-        : det_dataset_slice(all, split, n - split, det_trial_err(ctx));
+                                   ? det_dataset_slice(all, 0, split, det_trial_err(ctx))
+                                   : det_dataset_slice(all, split, n - split, det_trial_err(ctx));
     det_dataset_unref(all);
     return part;
 }

@@ -48,7 +48,8 @@ static struct det_dataset *words(struct det_trial_context *ctx, const char *name
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.u16", det_data_str(ctx, "path", "."), name);
-    const struct det_token_options options = {.path = path, .type = DET_TOKENS_U16,
+    const struct det_token_options options = {.path = path,
+                                              .type = DET_TOKENS_U16,
                                               .sequence = det_hparam_i64(ctx, "sequence"),
                                               .vocabulary = det_hparam_i64(ctx, "vocabulary")};
     return det_dataset_tokens(&options, det_trial_err(ctx));
@@ -69,8 +70,8 @@ static struct det_tensor *loss_of(struct lm *m, const struct det_batch *batch)
 {
     struct det_engine *e = det_module_engine(m->net);
     struct det_tensor *scores = det_forward(m->net, det_batch_tensor(batch, "input"));
-    struct det_tensor *target = det_reshape(e, det_batch_tensor(batch, "target"), 1,
-                                            (const int64_t[]){-1});
+    struct det_tensor *target =
+        det_reshape(e, det_batch_tensor(batch, "target"), 1, (const int64_t[]){-1});
     return det_cross_entropy(e, scores, target);
 }
 

@@ -232,17 +232,14 @@ static enum det_dtype widest(const struct op_call *c)
 static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call *c, int i)
 {
     switch (op_table[c->op].amp) {
-    case OP_AMP_LOW:
-        return det_autocast_dtype(e);
-    case OP_AMP_WIDEST:
-        return widest(c);
+    case OP_AMP_LOW: return det_autocast_dtype(e);
+    case OP_AMP_WIDEST: return widest(c);
     case OP_AMP_FIRST:
     case OP_AMP_LOSS:
         return c->in[0] && det__same_shape(c->in[i], c->in[0]) ? c->in[0]->dtype : DET_F32;
     case OP_AMP_FULL:
     case OP_AMP_AS_IS: /* these two are not cast */
-    case OP_AMP_MIXED:
-        break;
+    case OP_AMP_MIXED: break;
     }
     return DET_F32;
 }

@@ -23,8 +23,9 @@ static int number_from(const char *name, uint64_t most, uint64_t *ret, struct de
     errno = 0;
     uint64_t n = strtoull(s, &end, 10);
     if (*s < '0' || *s > '9' || *end || errno || n > most)
-        return det_fail(err, DET_EINVAL, "%s is \"%s\"; write a whole number from 0 to %" PRIu64
-                        ", without a unit", name, s, most);
+        return det_fail(err, DET_EINVAL,
+                        "%s is \"%s\"; write a whole number from 0 to %" PRIu64 ", without a unit",
+                        name, s, most);
     *ret = n;
     return 0;
 }

@@ -28,14 +28,14 @@ struct det_engine {
     struct det_stream *stream;
     char *name; /* "cuda:1" */
     int threads;
-    struct det_err err; /* code 0: none */
+    struct det_err err;                  /* code 0: none */
     VEC(struct det_tensor *) step, dead; /* of the last step */
     struct tape *tape;
     int no_grad; /* depth */
     struct det_rng_state rng;
     VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
     VEC(struct autocast_entry) casts;
-    struct device_reads *reads; /* under way (device_reads.h); borrowed */
+    struct device_reads *reads;           /* under way (device_reads.h); borrowed */
     VEC(struct det_tensor *) cast_before; /* the weights of the last casts, in order; references */
 };
 

@@ -23,7 +23,7 @@ static void call_text(const struct det_call *c, char *out, size_t n)
 }
 
 int det__run_told(struct det_engine *e, det_kernel_fn *fn, const struct det_call *c,
-                 struct det_err *err)
+                  struct det_err *err)
 {
     char text[600];
     int64_t start_ns = span_now_ns();

@@ -148,7 +148,8 @@ int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err 
         if (rc < 0)
             return det_wrap(err, rc,
                             "no memory for %zu bytes beside %zu in use: a smaller batch or model "
-                            "may fit", bytes, p->bytes);
+                            "may fit",
+                            bytes, p->bytes);
     }
     p->live++;
     p->bytes += rounded;

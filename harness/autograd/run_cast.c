@@ -10,24 +10,12 @@
 
 /* The kernels that backend.h says take any dtype. */
 static const bool any_dtype[DET_KERNEL_COUNT] = {
-    [DET_KERNEL_FILL] = true,
-    [DET_KERNEL_COPY] = true,
-    [DET_KERNEL_ADD] = true,
-    [DET_KERNEL_SUB] = true,
-    [DET_KERNEL_MUL] = true,
-    [DET_KERNEL_UNARY] = true,
-    [DET_KERNEL_UNARY_BWD] = true,
-    [DET_KERNEL_BINARY] = true,
-    [DET_KERNEL_BINARY_BWD] = true,
-    [DET_KERNEL_COMPARE] = true,
-    [DET_KERNEL_WHERE] = true,
-    [DET_KERNEL_SUM_TO] = true,
-    [DET_KERNEL_AFFINE] = true,
-    [DET_KERNEL_CLAMP] = true,
-    [DET_KERNEL_RELU] = true,
-    [DET_KERNEL_RELU_BWD] = true,
-    [DET_KERNEL_TRIANGLE] = true,
-    [DET_KERNEL_EQ_COUNT] = true,
+    [DET_KERNEL_FILL] = true,      [DET_KERNEL_COPY] = true,     [DET_KERNEL_ADD] = true,
+    [DET_KERNEL_SUB] = true,       [DET_KERNEL_MUL] = true,      [DET_KERNEL_UNARY] = true,
+    [DET_KERNEL_UNARY_BWD] = true, [DET_KERNEL_BINARY] = true,   [DET_KERNEL_BINARY_BWD] = true,
+    [DET_KERNEL_COMPARE] = true,   [DET_KERNEL_WHERE] = true,    [DET_KERNEL_SUM_TO] = true,
+    [DET_KERNEL_AFFINE] = true,    [DET_KERNEL_CLAMP] = true,    [DET_KERNEL_RELU] = true,
+    [DET_KERNEL_RELU_BWD] = true,  [DET_KERNEL_TRIANGLE] = true, [DET_KERNEL_EQ_COUNT] = true,
 };
 
 /* Tensor i of the call, inputs first. */

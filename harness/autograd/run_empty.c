@@ -40,7 +40,7 @@ int run_of_nothing(struct det_engine *e, const struct det_call *c, struct det_er
     int rc = 0;
     for (int i = 0; rc == 0 && i < DET_CALL_OUT_MAX; i++)
         if (c->out[i] && c->out[i]->numel > 0 && !is_input(c, c->out[i]))
-            rc = det__run(
-                e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {c->out[i]}}, err);
+            rc =
+                det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {c->out[i]}}, err);
     return rc;
 }

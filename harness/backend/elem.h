@@ -15,7 +15,7 @@
 /* GELU's tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) */
 #define ELEM_GELU_TANH(x)                                                                          \
     tanh((ELEM_T)0.7978845608028654 * ((x) + (ELEM_T)0.044715 * (x) * (x) * (x)))
-#define ELEM_HALF ((ELEM_T)0.5)
+#define ELEM_HALF      ((ELEM_T)0.5)
 #define ELEM_2_SQRT_PI 1.1283791670955126 /* 2 / sqrt(pi) */
 
 /* clang-format off */

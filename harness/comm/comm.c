@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_MAX (UINT64_C(1) << 31) /* one rank's block in an allgather */
+#define BLOCK_MAX  (UINT64_C(1) << 31) /* one rank's block in an allgather */
 #define VERDICT_MS 700
 #define TIMEOUT_MS (30 * 60 * 1000)
 
@@ -53,10 +53,15 @@ static int connect_ranks(struct comm *c, const struct comm_options *o, int join_
 {
     char found[128];
     const char *address = o->bind_host;
-    struct comm_store_options so = {
-        .host = o->chief_host ? o->chief_host : "127.0.0.1", .port = o->port, .rank = o->rank,
-        .size = o->size, .secret = o->secret, .timeout_ms = join_ms,
-        .on_unheard = o->on_unheard, .arg = o->arg, .unheard_ms = o->unheard_ms};
+    struct comm_store_options so = {.host = o->chief_host ? o->chief_host : "127.0.0.1",
+                                    .port = o->port,
+                                    .rank = o->rank,
+                                    .size = o->size,
+                                    .secret = o->secret,
+                                    .timeout_ms = join_ms,
+                                    .on_unheard = o->on_unheard,
+                                    .arg = o->arg,
+                                    .unheard_ms = o->unheard_ms};
     int rc = 0;
     if (o->rank == 0)
         rc = comm_store_serve(&so, &c->server, err);

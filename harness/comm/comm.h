@@ -82,8 +82,8 @@ DET_MUST int comm_barrier(struct comm *c, struct det_err *err);
 
 /* One block of bytes from each rank, of any length. */
 struct comm_blobs {
-    void *memory;      /* owns all blocks */
-    const void **v;    /* v[rank] */
+    void *memory;   /* owns all blocks */
+    const void **v; /* v[rank] */
     size_t *bytes;
     int n;
 };

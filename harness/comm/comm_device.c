@@ -23,9 +23,9 @@ struct comm_device {
 /* Caller frees; NULL: none. */
 static char *module_path(void)
 {
-    static const char *const places[] = {
-        "det_comm_nccl.so", "../comm/det_comm_nccl.so", "../lib/det/det_comm_nccl.so",
-        "../lib/x86_64-linux-gnu/det/det_comm_nccl.so"};
+    static const char *const places[] = {"det_comm_nccl.so", "../comm/det_comm_nccl.so",
+                                         "../lib/det/det_comm_nccl.so",
+                                         "../lib/x86_64-linux-gnu/det/det_comm_nccl.so"};
     const char *given = getenv("DET_COMM_DIR");
     det_cleanup(freep) char *own =
         given && *given ? det_asprintf("%s/det_comm_nccl.so", given) : NULL;

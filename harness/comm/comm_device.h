@@ -12,9 +12,9 @@
 #include "comm.h"
 
 /* What the module exports under the name COMM_DEVICE_SYMBOL. */
-#define COMM_DEVICE_SYMBOL "det_comm_device"
+#define COMM_DEVICE_SYMBOL  "det_comm_device"
 #define COMM_DEVICE_VERSION 3
-#define COMM_DEVICE_ID_MAX 256
+#define COMM_DEVICE_ID_MAX  256
 #define COMM_DEVICE_UUID    16
 
 struct comm_device_type {

@@ -21,12 +21,14 @@ extern "C" {
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
-namespace {
+namespace
+{
 
 using ms = std::chrono::milliseconds;
 
 // gloo's key-value store over ours.
-class Store : public gloo::rendezvous::Store {
+class Store : public gloo::rendezvous::Store
+{
   public:
     Store(struct comm_store *s, int timeout_ms) : store_(s), timeout_ms_(timeout_ms) {}
 
@@ -37,15 +39,9 @@ class Store : public gloo::rendezvous::Store {
             throw gloo::IoException(err.text);
     }
 
-    std::vector<char> get(const std::string &key) override
-    {
-        return take(key, timeout_ms_);
-    }
+    std::vector<char> get(const std::string &key) override { return take(key, timeout_ms_); }
 
-    void wait(const std::vector<std::string> &keys) override
-    {
-        wait(keys, ms(timeout_ms_));
-    }
+    void wait(const std::vector<std::string> &keys) override { wait(keys, ms(timeout_ms_)); }
 
     void wait(const std::vector<std::string> &keys, const ms &timeout) override
     {
@@ -112,8 +108,8 @@ int allreduce_sum(void *self, T *v, size_t n, uint32_t op, int timeout_ms, struc
         gloo::AllreduceOptions o(of(self)->context);
         o.setOutput(v, n);
         o.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-        o.setReduceFunction(static_cast<void (*)(void *, const void *, const void *, size_t)>(
-            &gloo::sum<T>));
+        o.setReduceFunction(
+            static_cast<void (*)(void *, const void *, const void *, size_t)>(&gloo::sum<T>));
         o.setTag(op);
         o.setTimeout(ms(timeout_ms));
         gloo::allreduce(o);

@@ -30,10 +30,9 @@ static const char *where(char text[WHERE_MAX])
     (void)cudaRuntimeGetVersion(&runtime);
     (void)ncclGetVersion(&nccl);
     (void)cudaGetLastError(); /* it is only words */
-    snprintf(text, WHERE_MAX,
-             " [cuda:%d, driver for CUDA %d.%d, runtime %d.%d, NCCL %d.%d.%d]", device,
-             driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, nccl / 10000,
-             nccl % 10000 / 100, nccl % 100);
+    snprintf(text, WHERE_MAX, " [cuda:%d, driver for CUDA %d.%d, runtime %d.%d, NCCL %d.%d.%d]",
+             device, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+             nccl / 10000, nccl % 10000 / 100, nccl % 100);
     return text;
 }
 
@@ -100,8 +99,9 @@ static int settle(struct nccl *n, const char *what, ncclResult_t r, int timeout_
             return 0;
         r = r == ncclSuccess ? state : r;
         if (r == ncclInProgress && clk_mono_ms() > deadline_ms)
-            return kill_comm(n, det_fail(err, DET_ETIMEOUT, "NCCL: %s: not done within %d ms", what,
-                                         timeout_ms), err);
+            return kill_comm(
+                n, det_fail(err, DET_ETIMEOUT, "NCCL: %s: not done within %d ms", what, timeout_ms),
+                err);
         if (turns++ < SETTLE_SPINS)
             sched_yield();
         else

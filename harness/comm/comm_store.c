@@ -17,7 +17,7 @@
 #define REASON_MS 5000 /* the server's thread answers at once, or its process is stopped */
 
 struct comm_store {
-    int fd; /* -1: broken */
+    int fd;       /* -1: broken */
     char *reason; /* why a rank has left; NULL: none has as far as known */
     char server[128];
 };
@@ -107,7 +107,8 @@ static int hello(struct comm_store *s, const struct comm_store_options *o, int64
                         o->rank);
     return det_fail(err, DET_EPERM,
                     "rendezvous at %s: rank %d was refused (another run's secret, or the rank is "
-                    "there already)", s->server, o->rank);
+                    "there already)",
+                    s->server, o->rank);
 }
 
 static int dial_until(const struct comm_store_options *o, int64_t deadline_ms, struct det_err *err)

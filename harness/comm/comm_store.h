@@ -19,11 +19,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COMM_STORE_KEY_MAX 256
+#define COMM_STORE_KEY_MAX   256
 #define COMM_STORE_VALUE_MAX (1u << 20)
 #define COMM_STORE_RANKS_MAX 4096
-#define COMM_STORE_REFUSED "refused"
-#define COMM_STORE_LATER "later"
+#define COMM_STORE_REFUSED   "refused"
+#define COMM_STORE_LATER     "later"
 
 enum comm_store_op {
     COMM_STORE_HELLO = 1, /* value: struct comm_store_hello; answered by VALUE: "" when all is well,
@@ -51,7 +51,7 @@ struct comm_store_options {
     const char *host; /* of rank 0 */
     int port, rank, size;
     const char *secret;
-    int timeout_ms;   /* for the server to come up */
+    int timeout_ms;                               /* for the server to come up */
     int (*on_unheard)(void *arg, int unheard_ms); /* the server's, as comm_options has them */
     void *arg;
     int unheard_ms;

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define NO_DESCRIPTOR_MS 50
-#define STRANGER_MS 10000
-#define UNHEARD_MS 60000
+#define STRANGER_MS      10000
+#define UNHEARD_MS       60000
 
 struct value {
     void *p;
@@ -27,11 +27,11 @@ struct value {
 
 struct peer {
     int fd;
-    int rank;                  /* -1 before HELLO */
+    int rank; /* -1 before HELLO */
     int64_t since_ms;
     struct buf in;
-    char *want;                /* key of a GET that waits */
-    int64_t verdict_ms;        /* when a VERDICT must be answered; 0: none asked */
+    char *want;         /* key of a GET that waits */
+    int64_t verdict_ms; /* when a VERDICT must be answered; 0: none asked */
 };
 
 struct comm_store_server {
@@ -39,7 +39,7 @@ struct comm_store_server {
     int listener, stop;
     int size;
     char secret[HASH_HEX_MAX];
-    struct map *values;        /* key -> struct value * */
+    struct map *values; /* key -> struct value * */
     VEC(struct peer *) peers;
     bool *seen, *gone, *failed; /* by rank */
     struct buf verdict;         /* the last one given */
@@ -258,8 +258,7 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     case COMM_STORE_PUT: on_put(s, key, v, n); return true;
     case COMM_STORE_GET: on_get(s, p, key); return true;
     case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
-    case COMM_STORE_GONE:
-        return on_gone(s, p);
+    case COMM_STORE_GONE: return on_gone(s, p);
     case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
     case COMM_STORE_LEFT: return on_left(s, p);
     default: return false;

@@ -100,8 +100,8 @@ static int make_tensors(struct det_batch *b, int64_t n, struct det_err *err)
         const struct dataset_field *field = &b->base->fields[f];
         int64_t dims[DET_DIMS_MAX] = {n};
         memcpy(dims + 1, field->dims, sizeof *dims * (size_t)field->ndim);
-        b->fields[f].tensor = det_host_tensor_view(field->dtype, field->ndim + 1, dims,
-                                                   b->fields[f].data, err);
+        b->fields[f].tensor =
+            det_host_tensor_view(field->dtype, field->ndim + 1, dims, b->fields[f].data, err);
         if (!b->fields[f].tensor)
             rc = DET_ENOMEM;
     }
@@ -120,9 +120,8 @@ int batch_fill(struct det_batch *b, const struct data_pick *pick, uint64_t seed,
     for (size_t i = 0; rc == 0 && i < pick->n; i++) {
         for (size_t f = 0; f < b->base->n_fields; f++)
             out[f] = b->fields[f].data + i * b->base->fields[f].record_bytes;
-        rc = atomic_load(&b->canceled)
-                 ? det_fail(err, DET_ECANCELED, "batch: canceled")
-                 : dataset_read(b->ds, pick->records[i], key, out, err);
+        rc = atomic_load(&b->canceled) ? det_fail(err, DET_ECANCELED, "batch: canceled")
+                                       : dataset_read(b->ds, pick->records[i], key, out, err);
     }
     if (rc < 0 || !b->collate)
         return rc;

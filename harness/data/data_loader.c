@@ -151,8 +151,8 @@ const struct det_loader_options *det_data_loader_get_options(const struct det_da
     return &l->options;
 }
 
-int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index,
-                     struct data_pick *ret, struct det_err *err)
+int data_loader_pick(struct det_data_loader *l, int64_t epoch, int64_t index, struct data_pick *ret,
+                     struct det_err *err)
 {
     if (l->pass)
         return data_pass_pick(l->pass, epoch, index, ret, err);

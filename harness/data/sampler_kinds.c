@@ -62,8 +62,8 @@ static bool batch_next(struct det_sampler *s, const int64_t **ret, size_t *ret_n
 
 static const struct sampler_type batch_type = {.next = batch_next};
 
-struct det_sampler *det_sampler_batch(struct det_sampler *inner, int64_t batch_size,
-                                      bool drop_last, struct det_err *err)
+struct det_sampler *det_sampler_batch(struct det_sampler *inner, int64_t batch_size, bool drop_last,
+                                      struct det_err *err)
 {
     if (inner && (batch_size < 1 || inner->batches)) {
         det_fail(err, DET_EINVAL, "batch sampler: %s",

@@ -1,7 +1,6 @@
 /* Samplers that shuffle: PyTorch's and NumPy's generators. */
 #include "sampler_impl.h"
 
-
 static void random_begin(struct det_sampler *s)
 {
     mt19937_torch_randperm(&s->rng, s->items.v, (size_t)s->n);

@@ -63,10 +63,11 @@ int loop_exit_code(int rc)
 
 void loop_config_finish(struct det_loop_config *c)
 {
-    char **strings[] = {&c->task_id, &c->allocation_id, &c->cluster_id, &c->latest_checkpoint,
-                        &c->searcher_metric, &c->code_dir, &c->spool_path, &c->trial_cls_spec,
-                        &c->trial_type, &c->framework, &c->checkpoint_dir,
-                        &c->tensorboard_dir, &c->store_id};
+    char **strings[] = {&c->task_id,           &c->allocation_id,   &c->cluster_id,
+                        &c->latest_checkpoint, &c->searcher_metric, &c->code_dir,
+                        &c->spool_path,        &c->trial_cls_spec,  &c->trial_type,
+                        &c->framework,         &c->checkpoint_dir,  &c->tensorboard_dir,
+                        &c->store_id};
     for (size_t i = 0; i < DET_ARRAY_LEN(strings); i++) {
         free(*strings[i]);
         *strings[i] = NULL;
@@ -113,8 +114,7 @@ static int check_trial(const struct det_loop_trial_type *t, struct det_err *err)
 static int open_reporter(struct loop *l, struct det_err *err)
 {
     const struct det_loop_config *c = l->c;
-    struct reporter_options o = {.http = c->http, .spool_path = c->spool_path,
-                                 .run_id = c->run_id};
+    struct reporter_options o = {.http = c->http, .spool_path = c->spool_path, .run_id = c->run_id};
     return reporter_open(&o, &l->reporter, err);
 }
 
@@ -191,16 +191,19 @@ static int build_loaders(struct loop *l, struct det_err *err)
 
 static int start_training_data(struct loop *l, struct det_err *err)
 {
-    struct sampler_plan p = {.batches = l->train.batches, .repeat = true, .size = l->size,
-                             .rank = l->rank, .skip = l->state.batches_trained};
+    struct sampler_plan p = {.batches = l->train.batches,
+                             .repeat = true,
+                             .size = l->size,
+                             .rank = l->rank,
+                             .skip = l->state.batches_trained};
     int rc = l->train.type->start ? l->train.type->start(l->train.self, &p, err) : 0;
     return rc < 0 ? det_wrap(err, rc, "training data") : 0;
 }
 
 static int step_zero(struct loop *l, struct det_err *err)
 {
-    bool wanted = l->c->step_zero_validation && l->state.batches_trained == 0 &&
-                  l->known_validation < 0;
+    bool wanted =
+        l->c->step_zero_validation && l->state.batches_trained == 0 && l->known_validation < 0;
     return wanted ? loop_validate(l, err) : 0;
 }
 
@@ -310,8 +313,12 @@ static int close_run(struct loop *l, int rc, struct det_err *err)
 int loop_run(const struct det_loop_config *c, const struct det_loop_trial *t, struct det_err *err)
 {
     struct det_err local = {0};
-    struct loop l = {.c = c, .t = t->type, .self = t->self, .batch_idx = -1,
-                     .known_validation = -1, .state = {.trial_id = c->trial_id}};
+    struct loop l = {.c = c,
+                     .t = t->type,
+                     .self = t->self,
+                     .batch_idx = -1,
+                     .known_validation = -1,
+                     .state = {.trial_id = c->trial_id}};
     err = err ? err : &local;
     loop_alive(PROGRESS_STARTING, 0);
     int rc = open_run(&l, err);

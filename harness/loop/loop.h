@@ -81,38 +81,38 @@ struct loop_observer {
 /* Strings and JSON are owned by the config (loop_config_finish frees them) but for http,
  * observer. */
 struct det_loop_config {
-    bool managed;             /* a trial of the cluster; else local: one operation of max_length */
+    bool managed; /* a trial of the cluster; else local: one operation of max_length */
     int64_t trial_id, experiment_id, run_id; /* 0 in local mode */
     char *task_id, *allocation_id, *cluster_id;
     uint32_t seed;
-    int64_t steps_completed;  /* of latest_checkpoint; 0 for none and for a warm start */
-    char *latest_checkpoint;  /* uuid or NULL */
+    int64_t steps_completed; /* of latest_checkpoint; 0 for none and for a warm start */
+    char *latest_checkpoint; /* uuid or NULL */
 
     struct loop_unit validation_period, checkpoint_period; /* n < 1: never */
     struct loop_unit reporting_period; /* default: 100 batches (the key scheduling_unit) */
     enum loop_policy policy;
     bool smaller_is_better;
-    char *searcher_metric;    /* NULL in local mode */
+    char *searcher_metric;             /* NULL in local mode */
     enum loop_length_unit length_unit; /* of the searcher's operations */
-    int64_t max_length;       /* local mode: length of the one operation, in length_unit */
-    int64_t global_batch_size; /* 0: unknown; needed by records */
-    int64_t aggregation_frequency; /* >= 1 */
+    int64_t max_length;                /* local mode: length of the one operation, in length_unit */
+    int64_t global_batch_size;         /* 0: unknown; needed by records */
+    int64_t aggregation_frequency;     /* >= 1 */
     bool average_aggregated_gradients;
     bool step_zero_validation; /* perform_initial_validation */
-    bool stop_on_nan;         /* a training metric that is no finite number ends the trial */
-    bool test_mode;           /* local: one batch, one validation batch, one checkpoint */
+    bool stop_on_nan;          /* a training metric that is no finite number ends the trial */
+    bool test_mode;            /* local: one batch, one validation batch, one checkpoint */
 
     json_t *experiment_config, *hparams, *checkpoint_storage; /* NULL: none */
-    char *code_dir;           /* copied to <checkpoint>/code; NULL: no copy */
-    char *store_id;           /* managed: of the checkpoint store (STORAGE_ID_ENV); NULL: unknown */
-    int64_t store_hold_ms;    /* how long training waits for a store that is away; 0: 10 minutes */
-    char *spool_path;         /* of the reports (DET_REPORT_SPOOL); NULL: kept in memory */
-    char *trial_cls_spec;     /* "model_def:DigitsTrial" */
-    char *trial_type;         /* load_data.json: "CTrial", "PyTorchTrial" */
-    bool is_trainer;          /* load_data.json: started by a script of the user's */
-    char *framework;          /* metadata.json: "det-0.27.0", "torch-1.13.1" */
-    char *checkpoint_dir;     /* local: where checkpoints go; NULL: XDG data home / determined */
-    char *tensorboard_dir;    /* local: where metrics are written for TensorBoard; NULL: nowhere */
+    char *code_dir;        /* copied to <checkpoint>/code; NULL: no copy */
+    char *store_id;        /* managed: of the checkpoint store (STORAGE_ID_ENV); NULL: unknown */
+    int64_t store_hold_ms; /* how long training waits for a store that is away; 0: 10 minutes */
+    char *spool_path;      /* of the reports (DET_REPORT_SPOOL); NULL: kept in memory */
+    char *trial_cls_spec;  /* "model_def:DigitsTrial" */
+    char *trial_type;      /* load_data.json: "CTrial", "PyTorchTrial" */
+    bool is_trainer;       /* load_data.json: started by a script of the user's */
+    char *framework;       /* metadata.json: "det-0.27.0", "torch-1.13.1" */
+    char *checkpoint_dir;  /* local: where checkpoints go; NULL: XDG data home / determined */
+    char *tensorboard_dir; /* local: where metrics are written for TensorBoard; NULL: nowhere */
 
     /* Local mode: set by a signal handler; the run then stops as set_stop_requested() does, but
      * with one rank after the batch at hand. NULL: none. Borrowed. */
@@ -125,8 +125,10 @@ struct det_loop_config {
 #define LOOP_CONFIG_INIT                                                                           \
     {                                                                                              \
         .reporting_period = {.n = 100}, .aggregation_frequency = 1,                                \
-        .average_aggregated_gradients = true, .smaller_is_better = true,                           \
-        .ranks = {.size = 1, .local_size = 1}                                                      \
+        .average_aggregated_gradients = true, .smaller_is_better = true, .ranks = {                \
+            .size = 1,                                                                             \
+            .local_size = 1                                                                        \
+        }                                                                                          \
     }
 void loop_config_finish(struct det_loop_config *c);
 

@@ -73,32 +73,32 @@ struct loop {
 
     struct loop_state state;
     int64_t epoch_len;
-    int64_t batch_idx;      /* of the batch being trained; -1 before */
-    char latest[64];        /* checkpoint to start from; "" none */
-    bool stop_requested;    /* this rank's own flag */
-    bool leaving;           /* stop, preemption: agreed by all ranks */
-    bool said_nan;          /* that a training metric is no finite number */
-    bool code_is_too_big;   /* for checkpoints of a local run; known to the one that writes */
-    bool in_checkpoint;     /* InvalidHP from here makes no other checkpoint */
-    bool started;           /* on_trial_startup ran: shutdown hooks are owed */
+    int64_t batch_idx;        /* of the batch being trained; -1 before */
+    char latest[64];          /* checkpoint to start from; "" none */
+    bool stop_requested;      /* this rank's own flag */
+    bool leaving;             /* stop, preemption: agreed by all ranks */
+    bool said_nan;            /* that a training metric is no finite number */
+    bool code_is_too_big;     /* for checkpoints of a local run; known to the one that writes */
+    bool in_checkpoint;       /* InvalidHP from here makes no other checkpoint */
+    bool started;             /* on_trial_startup ran: shutdown hooks are owed */
     _Atomic bool works_alone; /* in what waits for no other rank; looked at by another thread */
-    bool chief_reports;     /* another rank, and rank 0 knows that hyperparameters cannot work */
+    bool chief_reports;       /* another rank, and rank 0 knows that hyperparameters cannot work */
 
-    struct loop_rows rows;  /* training */
-    size_t n_settled;       /* rows whose numbers have all come */
-    struct loop_rows outs;  /* validation */
+    struct loop_rows rows; /* training */
+    size_t n_settled;      /* rows whose numbers have all come */
+    struct loop_rows outs; /* validation */
     struct loop_op op;
 
-    bool checkpoints_wait;     /* written before training goes on; the same on all ranks */
-    struct loop_save *saving;  /* chief: the checkpoint that is being written; NULL: none */
-    struct storage *storage; /* the chief's from the start; others open it when they restore */
+    bool checkpoints_wait;        /* written before training goes on; the same on all ranks */
+    struct loop_save *saving;     /* chief: the checkpoint that is being written; NULL: none */
+    struct storage *storage;      /* the chief's from the start; others open it when they restore */
     struct loop_profile *profile; /* NULL: not wanted */
-    bool store_was_away;       /* and training did not go on since */
-    _Atomic bool store_was_full; /* for a write of this run; the saving thread's word too */
-    bool tensorboard_failed;   /* and was logged */
-    struct reporter *reporter; /* chief of a managed trial */
-    struct preempt *preempt;   /* likewise */
-    int64_t known_validation;  /* steps of the last validation the master knows; -1: none */
+    bool store_was_away;          /* and training did not go on since */
+    _Atomic bool store_was_full;  /* for a write of this run; the saving thread's word too */
+    bool tensorboard_failed;      /* and was logged */
+    struct reporter *reporter;    /* chief of a managed trial */
+    struct preempt *preempt;      /* likewise */
+    int64_t known_validation;     /* steps of the last validation the master knows; -1: none */
     bool have_best;
     double best;
 };

@@ -52,8 +52,7 @@ int loop_local_complete(json_t *raw, const char *entrypoint, json_t **ret, struc
     return expconf_complete(raw, &defaults, ret, NULL, err);
 }
 
-int loop_local_hparams(const struct expconf *view, int64_t point, json_t **ret,
-                       struct det_err *err)
+int loop_local_hparams(const struct expconf *view, int64_t point, json_t **ret, struct det_err *err)
 {
     struct mt19937 r;
     *ret = NULL;
@@ -64,8 +63,8 @@ int loop_local_hparams(const struct expconf *view, int64_t point, json_t **ret,
     }
     size_t n = hparam_grid_points(view->hyperparameters);
     if (point < 0 || (size_t)point >= n)
-        return det_fail(err, DET_EINVAL, "--point %" PRId64 ": the grid has points 0 to %zu",
-                        point, n - 1);
+        return det_fail(err, DET_EINVAL, "--point %" PRId64 ": the grid has points 0 to %zu", point,
+                        n - 1);
     *ret = hparam_grid_point(view->hyperparameters, (size_t)point);
     return 0;
 }

@@ -75,7 +75,8 @@ static int check_result(const struct loop_reducer *r, const struct loop_metrics 
         return 0;
     return det_fail(err, DET_EINVAL,
                     "reducer %s: cross_slot_reduce must give one metric of the reducer's name, not "
-                    "%zu", r->name, m->n);
+                    "%zu",
+                    r->name, m->n);
 }
 
 static int run_one(struct loop *l, const struct loop_reducer *r, const struct comm_blobs *all,

@@ -20,8 +20,8 @@ enum boundary { B_TRAIN, B_VALIDATE, B_CHECKPOINT, B_REPORT, B_COUNT };
 
 static bool reached(const struct loop *l)
 {
-    int64_t done = l->op.unit.kind == LOOP_EPOCHS ? l->state.epochs_trained
-                                                  : l->state.batches_trained;
+    int64_t done =
+        l->op.unit.kind == LOOP_EPOCHS ? l->state.epochs_trained : l->state.batches_trained;
     return done >= l->op.unit.n;
 }
 
@@ -79,8 +79,8 @@ static int step_schedulers(struct loop *l, int64_t b, struct det_err *err)
 static int fetch(struct loop *l, const void **ret, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "dataloader_next");
-    struct sampler_plan p = {.batches = l->train.batches, .repeat = true, .size = l->size,
-                             .rank = l->rank};
+    struct sampler_plan p = {
+        .batches = l->train.batches, .repeat = true, .size = l->size, .rank = l->rank};
     struct sampler_pos pos;
     sampler_at(&p, l->batch_idx, &pos);
     int rc = l->train.type->next(l->train.self, pos, ret, err);
@@ -180,8 +180,8 @@ static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
     marks[B_TRAIN] = c->test_mode || loop_due(l->op.unit, b, l->epoch_len);
     marks[B_VALIDATE] = loop_due(c->validation_period, b, l->epoch_len);
     marks[B_CHECKPOINT] = loop_due(c->checkpoint_period, b, l->epoch_len);
-    marks[B_REPORT] = loop_due(c->reporting_period, b, l->epoch_len) ||
-                      (l->size == 1 && interrupted(l));
+    marks[B_REPORT] =
+        loop_due(c->reporting_period, b, l->epoch_len) || (l->size == 1 && interrupted(l));
     return marks[B_TRAIN] || marks[B_VALIDATE] || marks[B_CHECKPOINT] || marks[B_REPORT];
 }
 

@@ -237,8 +237,8 @@ static bool is_best(struct loop *l, double v)
 
 static bool op_done(const struct loop *l)
 {
-    int64_t done = l->op.unit.kind == LOOP_EPOCHS ? l->state.epochs_trained
-                                                  : l->state.batches_trained;
+    int64_t done =
+        l->op.unit.kind == LOOP_EPOCHS ? l->state.epochs_trained : l->state.batches_trained;
     return l->op.active && done >= l->op.unit.n;
 }
 
@@ -316,5 +316,6 @@ int loop_validate(struct loop *l, struct det_err *err)
     }
     loop_metrics_finish(&total.metrics);
     return rc < 0 ? det_wrap(err, rc, "validation after %lld batches",
-                             (long long)l->state.batches_trained) : 0;
+                             (long long)l->state.batches_trained)
+                  : 0;
 }

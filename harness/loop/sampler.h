@@ -30,10 +30,10 @@
 #include <stdint.h>
 
 struct sampler_plan {
-    int64_t batches;  /* of one epoch, all ranks; > 0, INT64_MAX: unknown */
-    bool repeat;      /* training: true, validation: false */
-    int size, rank;   /* 1, 0: unsharded */
-    int64_t skip;     /* of this rank's share */
+    int64_t batches; /* of one epoch, all ranks; > 0, INT64_MAX: unknown */
+    bool repeat;     /* training: true, validation: false */
+    int size, rank;  /* 1, 0: unsharded */
+    int64_t skip;    /* of this rank's share */
 };
 /* A batch: the index-th (0-based) of pass `epoch` over the loader's own batches. With several ranks
  * this pass is the loader's, not the loop's epoch counter. */

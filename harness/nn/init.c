@@ -194,9 +194,10 @@ double det_init_gain(const char *nonlinearity, double param)
     const struct {
         const char *name;
         double gain;
-    } gains[] = {{"linear", 1},  {"conv1d", 1},     {"conv2d", 1},          {"conv3d", 1},
-                 {"sigmoid", 1}, {"tanh", 5.0 / 3}, {"relu", sqrt(2.0)},    {"selu", 0.75},
-                 {"leaky_relu", sqrt(2.0 / (1 + param * param))}};
+    } gains[] = {
+        {"linear", 1},       {"conv1d", 1},  {"conv2d", 1},
+        {"conv3d", 1},       {"sigmoid", 1}, {"tanh", 5.0 / 3},
+        {"relu", sqrt(2.0)}, {"selu", 0.75}, {"leaky_relu", sqrt(2.0 / (1 + param * param))}};
     for (size_t i = 0; nonlinearity && i < DET_ARRAY_LEN(gains); i++)
         if (strcmp(gains[i].name, nonlinearity) == 0)
             return gains[i].gain;

@@ -84,13 +84,13 @@ static void set_phases(struct det_lr *lr, double pct, bool three)
 {
     double total = (double)lr->total_steps;
     lr->phases_n = three ? 3 : 2;
-    lr->phases[0] = (struct lr_phase){pct * total - 1, "initial_lr", "max_lr", "max_momentum",
-                                      "base_momentum"};
-    lr->phases[1] = (struct lr_phase){three ? 2 * pct * total - 2 : total - 1, "max_lr",
-                                      three ? "initial_lr" : "min_lr", "base_momentum",
-                                      "max_momentum"};
-    lr->phases[2] = (struct lr_phase){total - 1, "initial_lr", "min_lr", "max_momentum",
-                                      "max_momentum"};
+    lr->phases[0] =
+        (struct lr_phase){pct * total - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum"};
+    lr->phases[1] =
+        (struct lr_phase){three ? 2 * pct * total - 2 : total - 1, "max_lr",
+                          three ? "initial_lr" : "min_lr", "base_momentum", "max_momentum"};
+    lr->phases[2] =
+        (struct lr_phase){total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"};
 }
 
 static void set_groups(struct det_optim *o, double max_lr, const struct det_one_cycle_options *p)
@@ -118,8 +118,10 @@ struct det_lr *det_one_cycle_lr_create(struct det_optim *o, double max_lr, int64
     if (!p->no_momentum && !has_momentum(o))
         return lr_refuse(o, "OneCycleLR",
                          "the optimizer has no momentum: give .no_momentum = true");
-    struct det_lr like = {.type = &one_cycle_type, .total_steps = total_steps,
-                          .linear = p->linear, .cycle_momentum = !p->no_momentum};
+    struct det_lr like = {.type = &one_cycle_type,
+                          .total_steps = total_steps,
+                          .linear = p->linear,
+                          .cycle_momentum = !p->no_momentum};
     like.use_beta1 = like.cycle_momentum && group_field_find(o->type, "betas");
     set_phases(&like, pct, p->three_phase);
     set_groups(o, max_lr, p);
@@ -189,15 +191,15 @@ struct det_lr *det_cyclic_lr_create(struct det_optim *o, double base_lr, double 
     for (size_t i = 0; i < o->groups.n; i++)
         o->groups.v[i].lr = base_lr;
     size_t n = o->groups.n;
-    return lr_new(o, &(struct det_lr){
-                         .type = cycles ? &cyclic_type : &cyclic_plain_type,
-                         .max_lrs = lr_filled(n, max_lr),
-                         .total_size = up + down,
-                         .step_ratio = up / (up + down),
-                         .mode = modes[p->mode],
-                         .gamma = given(p->gamma, 1),
-                         .scale_mode = p->mode == DET_CYCLIC_EXP_RANGE ? "iterations" : "cycle",
-                         .cycle_momentum = cycles,
-                         .base_momentums = lr_filled(n, given(p->base_momentum, 0.8)),
-                         .max_momentums = lr_filled(n, given(p->max_momentum, 0.9))});
+    return lr_new(
+        o, &(struct det_lr){.type = cycles ? &cyclic_type : &cyclic_plain_type,
+                            .max_lrs = lr_filled(n, max_lr),
+                            .total_size = up + down,
+                            .step_ratio = up / (up + down),
+                            .mode = modes[p->mode],
+                            .gamma = given(p->gamma, 1),
+                            .scale_mode = p->mode == DET_CYCLIC_EXP_RANGE ? "iterations" : "cycle",
+                            .cycle_momentum = cycles,
+                            .base_momentums = lr_filled(n, given(p->base_momentum, 0.8)),
+                            .max_momentums = lr_filled(n, given(p->max_momentum, 0.9))});
 }

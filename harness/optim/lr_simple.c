@@ -105,8 +105,8 @@ struct det_lr *det_constant_lr(struct det_optim *o, double factor, int64_t total
 {
     if (!(factor > 0 && factor <= 1) || total_iters < 0)
         return lr_refuse(o, "ConstantLR", "factor must be above 0 and at most 1, total_iters >= 0");
-    return lr_new(o, &(struct det_lr){.type = &constant_type, .factor = factor,
-                                      .total_iters = total_iters});
+    return lr_new(
+        o, &(struct det_lr){.type = &constant_type, .factor = factor, .total_iters = total_iters});
 }
 
 static double linear_rate(const struct det_lr *lr, size_t group, double rate)
@@ -133,10 +133,13 @@ struct det_lr *det_linear_lr(struct det_optim *o, double start_factor, double en
 {
     if (!(start_factor > 0 && start_factor <= 1 && end_factor >= 0 && end_factor <= 1) ||
         total_iters < 1)
-        return lr_refuse(o, "LinearLR", "start_factor must be above 0, both factors at most 1, and "
-                                        "total_iters at least 1");
-    return lr_new(o, &(struct det_lr){.type = &linear_type, .start_factor = start_factor,
-                                      .end_factor = end_factor, .total_iters = total_iters});
+        return lr_refuse(o, "LinearLR",
+                         "start_factor must be above 0, both factors at most 1, and "
+                         "total_iters at least 1");
+    return lr_new(o, &(struct det_lr){.type = &linear_type,
+                                      .start_factor = start_factor,
+                                      .end_factor = end_factor,
+                                      .total_iters = total_iters});
 }
 
 static double polynomial_rate(const struct det_lr *lr, size_t group, double rate)
@@ -159,8 +162,8 @@ struct det_lr *det_polynomial_lr(struct det_optim *o, int64_t total_iters, doubl
 {
     if (total_iters < 1)
         return lr_refuse(o, "PolynomialLR", "total_iters must be at least 1");
-    return lr_new(o, &(struct det_lr){.type = &polynomial_type, .total_iters = total_iters,
-                                      .power = power});
+    return lr_new(
+        o, &(struct det_lr){.type = &polynomial_type, .total_iters = total_iters, .power = power});
 }
 
 /* ---- cosines ---- */
@@ -230,8 +233,9 @@ struct det_lr *det_cosine_annealing_warm_restarts(struct det_optim *o, int64_t t
 {
     if (t_0 < 1 || t_mult < 1)
         return lr_refuse(o, warm_type.name, "t_0 and t_mult must be at least 1");
-    return lr_new(o, &(struct det_lr){.type = &warm_type, .t_0 = t_0, .t_i = t_0, .t_mult = t_mult,
-                                      .eta_min = eta_min});
+    return lr_new(
+        o, &(struct det_lr){
+               .type = &warm_type, .t_0 = t_0, .t_i = t_0, .t_mult = t_mult, .eta_min = eta_min});
 }
 
 /* ---- a function of the user's ---- */

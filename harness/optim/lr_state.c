@@ -104,8 +104,8 @@ static int refuse(const struct det_lr *lr, const struct det_value *v, const char
 static int load_floats(struct det_lr *lr, const struct det_value *v, double *to, size_t n,
                        struct det_err *err)
 {
-    if ((v->kind != DET_VALUE_FLOATS && v->kind != DET_VALUE_INTS &&
-         v->kind != DET_VALUE_COUNTS) || v->n != n)
+    if ((v->kind != DET_VALUE_FLOATS && v->kind != DET_VALUE_INTS && v->kind != DET_VALUE_COUNTS) ||
+        v->n != n)
         return det_fail(err, DET_EINVAL, "%s: %s must be a list of %zu numbers", lr->type->name,
                         v->name, n);
     if (n)
@@ -143,8 +143,8 @@ static int load_dicts(struct det_lr *lr, const struct det_value *v, struct det_e
 /* Zero would be divided by. */
 static bool may_be_zero(const char *name)
 {
-    static const char *const counts[] = {"step_size", "T_max", "T_0", "T_i", "T_mult",
-                                         "total_steps"};
+    static const char *const counts[] = {"step_size", "T_max",  "T_0",
+                                         "T_i",       "T_mult", "total_steps"};
     for (size_t i = 0; i < DET_ARRAY_LEN(counts); i++)
         if (strcmp(name, counts[i]) == 0)
             return false;
@@ -170,8 +170,8 @@ static int load_number(struct det_lr *lr, const struct lr_field *f, const struct
     } else if (f->kind == DET_VALUE_STR) {
         const char *own = *(const char *const *)(const void *)at;
         if (strcmp(v->str, own) != 0)
-            return det_fail(err, DET_EINVAL, "%s: %s is %s, the scheduler's is %s",
-                            lr->type->name, v->name, v->str, own);
+            return det_fail(err, DET_EINVAL, "%s: %s is %s, the scheduler's is %s", lr->type->name,
+                            v->name, v->str, own);
     } else if (*(bool *)at != (v->i != 0)) {
         return refuse(lr, v, *(bool *)at ? "True, as the scheduler has it" : "False", err);
     }

@@ -119,10 +119,8 @@ static int prepare(struct det_optim *o, struct slot *s, struct det_call *ret, st
     const struct optim_type *t = o->type;
     int rc = 0;
     s->fresh = s->fresh || !s->kept[0];
-    *ret = (struct det_call){.kernel = t->kernel,
-                             .in = {s->param->grad},
-                             .out = {s->param},
-                             .a.optim = attrs_of(o, s)};
+    *ret = (struct det_call){
+        .kernel = t->kernel, .in = {s->param->grad}, .out = {s->param}, .a.optim = attrs_of(o, s)};
     for (int i = 0; rc == 0 && i < SLOTS_MAX && t->kept[i]; i++) {
         if (t->keeps && !t->keeps(&o->groups.v[s->group], i))
             continue;
@@ -175,7 +173,8 @@ static void warn_without_rate(const struct det_optim *o)
             return;
     }
     log_warning("%s: the learning rate is 0, so its steps change nothing; give one, as in "
-                "det_sgd(net, .lr = 0.1)", o->type->name);
+                "det_sgd(net, .lr = 0.1)",
+                o->type->name);
 }
 
 int det_optim_step(struct det_optim *o)

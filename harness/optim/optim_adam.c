@@ -12,14 +12,29 @@ static bool keeps(const struct group *g, int i)
         {"betas", DET_VALUE_PAIR, offsetof(struct group, betas)},                                  \
         {"eps", DET_VALUE_FLOAT, offsetof(struct group, eps)},                                     \
         {"weight_decay", DET_VALUE_FLOAT, offsetof(struct group, weight_decay)},                   \
-        {"amsgrad", DET_VALUE_BOOL, offsetof(struct group, amsgrad)}
-#define MAXIMIZE {"maximize", DET_VALUE_BOOL, offsetof(struct group, maximize)}
-#define FOREACH {"foreach", DET_VALUE_NONE, -1}
-#define CAPTURABLE {"capturable", DET_VALUE_BOOL, -1}
+    {                                                                                              \
+        "amsgrad", DET_VALUE_BOOL, offsetof(struct group, amsgrad)                                 \
+    }
+#define MAXIMIZE                                                                                   \
+    {                                                                                              \
+        "maximize", DET_VALUE_BOOL, offsetof(struct group, maximize)                               \
+    }
+#define FOREACH                                                                                    \
+    {                                                                                              \
+        "foreach", DET_VALUE_NONE, -1                                                              \
+    }
+#define CAPTURABLE                                                                                 \
+    {                                                                                              \
+        "capturable", DET_VALUE_BOOL, -1                                                           \
+    }
 
 static const struct optim_type adam_type = {
     .name = "Adam",
-    .fields = {NUMBERS, MAXIMIZE, FOREACH, CAPTURABLE, {"differentiable", DET_VALUE_BOOL, -1},
+    .fields = {NUMBERS,
+               MAXIMIZE,
+               FOREACH,
+               CAPTURABLE,
+               {"differentiable", DET_VALUE_BOOL, -1},
                {"fused", DET_VALUE_BOOL, -1}},
     .kernel = DET_KERNEL_ADAM,
     .kept = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"},

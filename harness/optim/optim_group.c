@@ -69,7 +69,7 @@ static int no_number(struct det_optim *o, size_t group, const char *name)
     for (const struct group_field *f = o->type->fields; f->name; f++)
         if (group_number(&o->groups.v[group], f))
             buf_addf(&has, "%s%s", has.len > 0 ? ", " : "",
-                       f->kind == DET_VALUE_PAIR ? "beta1, beta2" : f->name);
+                     f->kind == DET_VALUE_PAIR ? "beta1, beta2" : f->name);
     return det_engine_fail(o->engine, DET_EINVAL, "%s: group %zu has no number \"%s\"; it has: %s",
                            o->type->name, group, name, buf_str(&has));
 }

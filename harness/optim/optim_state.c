@@ -70,11 +70,11 @@ const struct det_value *det_optim_param_state(struct det_optim *o, size_t param,
     struct slot *s = &o->slots.v[param];
     const struct optim_type *t = o->type;
     if (t->step_kind != DET_VALUE_NONE)
-        o->values[(*ret_n)++] = (struct det_value){
-            .name = "step",
-            .kind = t->step_kind,
-            .i = s->steps,
-            .tensor = t->step_kind == DET_VALUE_TENSOR ? step_tensor(s) : NULL};
+        o->values[(*ret_n)++] =
+            (struct det_value){.name = "step",
+                               .kind = t->step_kind,
+                               .i = s->steps,
+                               .tensor = t->step_kind == DET_VALUE_TENSOR ? step_tensor(s) : NULL};
     for (int i = 0; i < SLOTS_MAX && t->kept[i]; i++)
         if (s->kept[i] || t->writes_none)
             o->values[(*ret_n)++] =
@@ -90,12 +90,8 @@ static int as_number(const struct det_value *v, double *ret, struct det_err *err
     double number = 0;
     switch (v->kind) {
     case DET_VALUE_BOOL:
-    case DET_VALUE_INT:
-        *ret = (double)v->i;
-        return 0;
-    case DET_VALUE_FLOAT:
-        *ret = v->f;
-        return 0;
+    case DET_VALUE_INT: *ret = (double)v->i; return 0;
+    case DET_VALUE_FLOAT: *ret = v->f; return 0;
     case DET_VALUE_TENSOR:
         if (!v->tensor || !det__is_float(v->tensor->dtype) || v->tensor->numel != 1 ||
             det_tensor_read(v->tensor, &number, det_tensor_bytes(v->tensor), NULL) < 0)
@@ -109,8 +105,7 @@ static int as_number(const struct det_value *v, double *ret, struct det_err *err
     case DET_VALUE_INTS:
     case DET_VALUE_NONES:
     case DET_VALUE_COUNTS:
-    case DET_VALUE_DICTS:
-        break;
+    case DET_VALUE_DICTS: break;
     }
     return det_fail(err, DET_EINVAL, "%s must be a number", v->name);
 }

@@ -48,9 +48,12 @@ static void on_span(struct span_listener *self, const struct span *s)
     struct profile *p = (struct profile *)self;
     if (!p->recording || p->full || s->start_ns < p->start_ns)
         return; /* the last: it began before the recording did */
-    const struct profile_event e = {.cat = s->cat, .tid = s->tid, .name = intern(p, s->name),
+    const struct profile_event e = {.cat = s->cat,
+                                    .tid = s->tid,
+                                    .name = intern(p, s->name),
                                     .detail = intern(p, p->shapes ? s->detail : NULL),
-                                    .start_ns = s->start_ns, .end_ns = s->end_ns};
+                                    .start_ns = s->start_ns,
+                                    .end_ns = s->end_ns};
     add(p, &e);
 }
 
@@ -60,8 +63,8 @@ static void on_count(struct span_listener *self, const char *name, int64_t value
     if (!p->recording || p->full || !p->memory || value == p->last_value)
         return;
     p->last_value = value;
-    const struct profile_event e = {.count = true, .name = intern(p, name), .start_ns = at_ns,
-                                    .end_ns = at_ns, .value = value};
+    const struct profile_event e = {
+        .count = true, .name = intern(p, name), .start_ns = at_ns, .end_ns = at_ns, .value = value};
     add(p, &e);
 }
 
@@ -69,7 +72,9 @@ void profile_init(struct profile *p, const struct profile_schedule *s, bool shap
                   bool waits)
 {
     *p = (struct profile){.listener = {.on_span = on_span, .on_count = on_count, .waits = waits},
-                          .schedule = *s, .shapes = shapes, .memory = memory};
+                          .schedule = *s,
+                          .shapes = shapes,
+                          .memory = memory};
     p->text_ids = map_create();
     p->last_value = -1;
 }

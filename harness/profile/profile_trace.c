@@ -5,9 +5,11 @@
 #include <inttypes.h>
 
 /* TensorBoard's PyTorch profiler groups by these. */
-static const char *const categories[SPAN_CAT_COUNT] = {
-    [SPAN_STEP] = "user_annotation", [SPAN_LOOP] = "user_annotation", [SPAN_OP] = "cpu_op",
-    [SPAN_DATA] = "user_annotation", [SPAN_COMM] = "user_annotation"};
+static const char *const categories[SPAN_CAT_COUNT] = {[SPAN_STEP] = "user_annotation",
+                                                       [SPAN_LOOP] = "user_annotation",
+                                                       [SPAN_OP] = "cpu_op",
+                                                       [SPAN_DATA] = "user_annotation",
+                                                       [SPAN_COMM] = "user_annotation"};
 
 static void add_text(struct buf *out, const char *text)
 {
@@ -52,9 +54,10 @@ static void add_count(struct buf *out, const struct profile *p, const struct pro
 void profile_write_trace(struct profile *p, const char *process, int pid, struct buf *out)
 {
     profile_sort(p);
-    buf_addf(out, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"truncated\":%s,"
-                  "\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,"
-                  "\"ts\":0,\"args\":{\"name\":",
+    buf_addf(out,
+             "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"truncated\":%s,"
+             "\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,"
+             "\"ts\":0,\"args\":{\"name\":",
              p->full ? "true" : "false", pid);
     add_text(out, process);
     buf_add_str(out, "}}");

@@ -98,8 +98,8 @@ static int find_storage(void *arg, const char *key, const char **ret, size_t *re
     det_cleanup(freep) char *name = det_asprintf("data/%.64s", key);
     int rc = zip_reader_get(&a->zip, a->folder, a->folder_len, name, &e, err);
     if (rc < 0)
-        return det_fail(err, DET_ECORRUPT,
-                        "a tensor's storage \"%.64s\" is missing or damaged", key);
+        return det_fail(err, DET_ECORRUPT, "a tensor's storage \"%.64s\" is missing or damaged",
+                        key);
     *ret = e->data;
     *ret_bytes = e->size;
     return 0;

@@ -41,7 +41,16 @@ enum pth_kind {
 };
 
 enum pth_dtype {
-    PTH_F32, PTH_F64, PTH_F16, PTH_BF16, PTH_I64, PTH_I32, PTH_I16, PTH_I8, PTH_U8, PTH_B8,
+    PTH_F32,
+    PTH_F64,
+    PTH_F16,
+    PTH_BF16,
+    PTH_I64,
+    PTH_I32,
+    PTH_I16,
+    PTH_I8,
+    PTH_U8,
+    PTH_B8,
     PTH_DTYPE_COUNT
 };
 
@@ -90,8 +99,8 @@ const struct pth_value *pth_get(const struct pth_value *dict, const char *key);
 /* Item i of a dict, in order. */
 const struct pth_value *pth_item(const struct pth_value *dict, size_t i,
                                  const struct pth_value **ret_key);
-int64_t pth_as_int(const struct pth_value *v, int64_t fallback);  /* bool too */
-double pth_as_float(const struct pth_value *v, double fallback);  /* int and bool too */
+int64_t pth_as_int(const struct pth_value *v, int64_t fallback);         /* bool too */
+double pth_as_float(const struct pth_value *v, double fallback);         /* int and bool too */
 const char *pth_as_str(const struct pth_value *v, const char *fallback); /* NUL-terminated */
 
 int pth_tensor_ndim(const struct pth_value *v);

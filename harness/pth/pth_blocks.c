@@ -19,14 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RING 8
+#define RING  8
 #define BLOCK (PTH_ROOM / RING)
 #define ALIGN 4096 /* what O_DIRECT asks of memory */
 
 struct blocks {
     char *path;
-    uint64_t at;   /* bytes, those of the open block included */
-    char *ring;    /* RING blocks; own: to be freed */
+    uint64_t at; /* bytes, those of the open block included */
+    char *ring;  /* RING blocks; own: to be freed */
     char *own;
     size_t filled; /* of the open block, the one after those given */
     struct hash *hash;
@@ -41,7 +41,7 @@ struct blocks {
     uint64_t given, done; /* blocks */
     size_t bytes[RING];   /* of block k, at k % RING */
     bool ended;
-    int rc;               /* the writer's, with err; after it blocks are passed over */
+    int rc; /* the writer's, with err; after it blocks are passed over */
 };
 
 /* ---- the writer ---- */

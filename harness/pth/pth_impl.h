@@ -8,7 +8,7 @@
 
 #define PTH_PICKLE_MAX ((size_t)64 << 20)
 #define PTH_VALUES_MAX ((size_t)8 << 20)
-#define PTH_DEPTH_MAX 64
+#define PTH_DEPTH_MAX  64
 
 /* Kinds that live only while a pickle is read. */
 enum { PTH_GLOBAL = PTH_KIND_COUNT, PTH_STORAGE };

@@ -68,8 +68,9 @@ static int put_tensor(struct pickler *p, const struct pth_tensor_view *t)
     if (!list)
         return det_fail(p->err, DET_EINVAL, "a tensor cannot be in a bare pickle");
     if (!pth_view_contiguous(t))
-        return det_fail(p->err, DET_EINVAL, "a tensor with strides of its own cannot be saved: "
-                                            "save a copy of its elements");
+        return det_fail(p->err, DET_EINVAL,
+                        "a tensor with strides of its own cannot be saved: "
+                        "save a copy of its elements");
     if (list->n == list->cap) {
         list->cap = list->cap ? 2 * list->cap : 64;
         list->v = det_reallocarray(list->v, list->cap, sizeof *list->v);

@@ -72,11 +72,11 @@ static const struct {
     const char *storage;
     size_t size;
 } dtypes[PTH_DTYPE_COUNT] = {
-    [PTH_F32] = {"FloatStorage", 4},     [PTH_F64] = {"DoubleStorage", 8},
-    [PTH_F16] = {"HalfStorage", 2},      [PTH_BF16] = {"BFloat16Storage", 2},
-    [PTH_I64] = {"LongStorage", 8},      [PTH_I32] = {"IntStorage", 4},
-    [PTH_I16] = {"ShortStorage", 2},     [PTH_I8] = {"CharStorage", 1},
-    [PTH_U8] = {"ByteStorage", 1},       [PTH_B8] = {"BoolStorage", 1},
+    [PTH_F32] = {"FloatStorage", 4}, [PTH_F64] = {"DoubleStorage", 8},
+    [PTH_F16] = {"HalfStorage", 2},  [PTH_BF16] = {"BFloat16Storage", 2},
+    [PTH_I64] = {"LongStorage", 8},  [PTH_I32] = {"IntStorage", 4},
+    [PTH_I16] = {"ShortStorage", 2}, [PTH_I8] = {"CharStorage", 1},
+    [PTH_U8] = {"ByteStorage", 1},   [PTH_B8] = {"BoolStorage", 1},
 };
 
 size_t pth_dtype_size(enum pth_dtype dtype)

@@ -24,7 +24,7 @@ static inline size_t pth_vm_floor(const struct pth_vm *vm)
 }
 
 int pth_vm_push(struct pth_vm *vm, struct pth_value *v); /* NULL: too many values */
-struct pth_value *pth_vm_pop(struct pth_vm *vm); /* NULL when empty, down to the mark */
+struct pth_value *pth_vm_pop(struct pth_vm *vm);         /* NULL when empty, down to the mark */
 
 int pth_vm_global(struct pth_vm *vm);       /* GLOBAL: two lines */
 int pth_vm_stack_global(struct pth_vm *vm); /* STACK_GLOBAL: two strings on the stack */

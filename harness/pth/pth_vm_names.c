@@ -125,8 +125,8 @@ int pth_vm_persistent(struct pth_vm *vm)
     if (!v)
         return pth_vm_push(vm, NULL);
     v->storage.dtype = type->global.dtype;
-    int rc = vm->storages->find(vm->storages->arg, key, &v->storage.data, &v->storage.bytes,
-                                vm->err);
+    int rc =
+        vm->storages->find(vm->storages->arg, key, &v->storage.data, &v->storage.bytes, vm->err);
     if (rc < 0)
         return rc;
     if ((uint64_t)numel > v->storage.bytes / pth_dtype_size(v->storage.dtype))

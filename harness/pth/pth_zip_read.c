@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END_BYTES 22
+#define END_BYTES     22
 #define CENTRAL_BYTES 46
-#define LOCAL_BYTES 30
+#define LOCAL_BYTES   30
 #define LOCATOR_BYTES 20
-#define END64_BYTES 56
-#define ZIP64_ID 1
-#define COMMENT_MAX 65535
+#define END64_BYTES   56
+#define ZIP64_ID      1
+#define COMMENT_MAX   65535
 
 static uint32_t le16(const uint8_t *p)
 {
@@ -92,8 +92,8 @@ static int read_entry(const uint8_t *p, size_t n, const uint8_t *c, size_t room,
     if (*ret_bytes > room)
         return bad(err, "its directory is cut short");
     e->name = (const char *)c + CENTRAL_BYTES;
-    int rc = read_zip64(c + CENTRAL_BYTES + e->name_len, extra,
-                        (uint64_t *[]){&size, &stored, &at}, err);
+    int rc = read_zip64(c + CENTRAL_BYTES + e->name_len, extra, (uint64_t *[]){&size, &stored, &at},
+                        err);
     if (rc < 0)
         return rc;
     if (le16(c + 10) != 0 || stored != size)
@@ -174,8 +174,7 @@ int zip_reader_get(const struct zip_reader *z, const char *folder, size_t folder
 {
     det_cleanup(freep) char *full = det_asprintf("%.*s/%s", (int)folder_len, folder, name);
     struct zip_entry key = {.name = full, .name_len = strlen(full)};
-    struct zip_entry *e =
-        z->n ? bsearch(&key, z->v, z->n, sizeof *z->v, by_name) : NULL;
+    struct zip_entry *e = z->n ? bsearch(&key, z->v, z->n, sizeof *z->v, by_name) : NULL;
     if (!e)
         return det_fail(err, DET_ENOENT, "zip: no entry %.200s", full);
     e->verified = e->verified || libdeflate_crc32(0, e->data, e->size) == e->crc32;

@@ -11,13 +11,13 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#define ALIGN 64
-#define LOCAL_BYTES 30
-#define ZIP64_ID 1
+#define ALIGN         64
+#define LOCAL_BYTES   30
+#define ZIP64_ID      1
 #define VERSION_PLAIN 10
 #define VERSION_ZIP64 45
-#define FLAGS 0x0808 /* names are UTF-8; a descriptor follows the content */
-#define PORTION ((size_t)256 << 10) /* it stays in a core's cache between checksum and copy */
+#define FLAGS         0x0808              /* names are UTF-8; a descriptor follows the content */
+#define PORTION       ((size_t)256 << 10) /* it stays in a core's cache between checksum and copy */
 
 struct written {
     char *name;
@@ -97,8 +97,8 @@ static void put_common(struct buf *b, const struct zip_writer *w, const struct w
     le16(b, (uint32_t)extra);
 }
 
-int zip_writer_create(const char *path, const struct zip_writer_options *o,
-                      struct zip_writer **ret, struct det_err *err)
+int zip_writer_create(const char *path, const struct zip_writer_options *o, struct zip_writer **ret,
+                      struct det_err *err)
 {
     struct blocks *out;
     int rc = blocks_create(path, o->room, &out, err);
@@ -164,8 +164,8 @@ static int put_descriptor(struct zip_writer *w, const struct written *e, struct 
 int zip_writer_add(struct zip_writer *w, const char *name, const void *data, size_t n,
                    struct det_err *err)
 {
-    vec_push(&w->entries, ((struct written){.name = det_strdup(name), .size = n,
-                                            .at = blocks_at(w->out)}));
+    vec_push(&w->entries,
+             ((struct written){.name = det_strdup(name), .size = n, .at = blocks_at(w->out)}));
     struct written *e = &w->entries.v[w->entries.n - 1];
     int rc = put_head(w, e, err);
     if (rc == 0)

@@ -37,22 +37,17 @@ const char *det_dtype_name(enum det_dtype dtype)
 double det__load_f64(enum det_dtype dtype, const void *p)
 {
     switch (dtype) {
-    case DET_F32:
-        return LOAD(float);
-    case DET_F64:
-        return LOAD(double);
-    case DET_BF16:
-        return det__bf16_to_f32(LOAD(uint16_t));
-    case DET_F16:
-        return det__f16_to_f32(LOAD(uint16_t));
+    case DET_F32: return LOAD(float);
+    case DET_F64: return LOAD(double);
+    case DET_BF16: return det__bf16_to_f32(LOAD(uint16_t));
+    case DET_F16: return det__f16_to_f32(LOAD(uint16_t));
     case DET_I64:
     case DET_I32:
     case DET_I16:
     case DET_I8:
     case DET_U8:
     case DET_BOOL:
-    case DET_DTYPE_COUNT:
-        break;
+    case DET_DTYPE_COUNT: break;
     }
     return (double)det__load_i64(dtype, p);
 }
@@ -60,24 +55,17 @@ double det__load_f64(enum det_dtype dtype, const void *p)
 int64_t det__load_i64(enum det_dtype dtype, const void *p)
 {
     switch (dtype) {
-    case DET_I64:
-        return LOAD(int64_t);
-    case DET_I32:
-        return LOAD(int32_t);
-    case DET_I16:
-        return LOAD(int16_t);
-    case DET_I8:
-        return LOAD(int8_t);
-    case DET_U8:
-        return LOAD(uint8_t);
-    case DET_BOOL:
-        return LOAD(uint8_t) != 0;
+    case DET_I64: return LOAD(int64_t);
+    case DET_I32: return LOAD(int32_t);
+    case DET_I16: return LOAD(int16_t);
+    case DET_I8: return LOAD(int8_t);
+    case DET_U8: return LOAD(uint8_t);
+    case DET_BOOL: return LOAD(uint8_t) != 0;
     case DET_F32:
     case DET_F64:
     case DET_BF16:
     case DET_F16:
-    case DET_DTYPE_COUNT:
-        break;
+    case DET_DTYPE_COUNT: break;
     }
     return det__whole(det__load_f64(dtype, p), -0x1p63, 0x1p63);
 }
@@ -92,68 +80,34 @@ static void store_whole(enum det_dtype dtype, void *p, double v)
 void det__store_f64(enum det_dtype dtype, void *p, double v)
 {
     switch (dtype) {
-    case DET_F32:
-        STORE(float, v);
-        break;
-    case DET_F64:
-        STORE(double, v);
-        break;
-    case DET_BF16:
-        STORE(uint16_t, det__f32_to_bf16((float)v));
-        break;
-    case DET_F16:
-        STORE(uint16_t, det__f32_to_f16((float)v));
-        break;
-    case DET_BOOL:
-        STORE(uint8_t, v != 0);
-        break;
-    case DET_U8:
-        STORE(uint8_t, det__whole(v, 0, 255));
-        break;
+    case DET_F32: STORE(float, v); break;
+    case DET_F64: STORE(double, v); break;
+    case DET_BF16: STORE(uint16_t, det__f32_to_bf16((float)v)); break;
+    case DET_F16: STORE(uint16_t, det__f32_to_f16((float)v)); break;
+    case DET_BOOL: STORE(uint8_t, v != 0); break;
+    case DET_U8: STORE(uint8_t, det__whole(v, 0, 255)); break;
     case DET_I64:
     case DET_I32:
     case DET_I16:
-    case DET_I8:
-        store_whole(dtype, p, v);
-        break;
-    case DET_DTYPE_COUNT:
-        break;
+    case DET_I8: store_whole(dtype, p, v); break;
+    case DET_DTYPE_COUNT: break;
     }
 }
 
 void det__store_i64(enum det_dtype dtype, void *p, int64_t v)
 {
     switch (dtype) {
-    case DET_F32:
-        STORE(float, v);
-        break;
-    case DET_I64:
-        STORE(int64_t, v);
-        break;
-    case DET_I32:
-        STORE(uint32_t, v);
-        break;
-    case DET_I16:
-        STORE(uint16_t, v);
-        break;
+    case DET_F32: STORE(float, v); break;
+    case DET_I64: STORE(int64_t, v); break;
+    case DET_I32: STORE(uint32_t, v); break;
+    case DET_I16: STORE(uint16_t, v); break;
     case DET_I8:
-    case DET_U8:
-        STORE(uint8_t, v);
-        break;
-    case DET_BOOL:
-        STORE(uint8_t, v != 0);
-        break;
-    case DET_F64:
-        STORE(double, (double)v);
-        break;
-    case DET_BF16:
-        STORE(uint16_t, det__f32_to_bf16((float)v));
-        break;
-    case DET_F16:
-        STORE(uint16_t, det__f32_to_f16((float)v));
-        break;
-    case DET_DTYPE_COUNT:
-        break;
+    case DET_U8: STORE(uint8_t, v); break;
+    case DET_BOOL: STORE(uint8_t, v != 0); break;
+    case DET_F64: STORE(double, (double)v); break;
+    case DET_BF16: STORE(uint16_t, det__f32_to_bf16((float)v)); break;
+    case DET_F16: STORE(uint16_t, det__f32_to_f16((float)v)); break;
+    case DET_DTYPE_COUNT: break;
     }
 }
 

@@ -37,8 +37,10 @@ int64_t det__shape_check(enum det_dtype dtype, int ndim, const int64_t *dims, st
             return det_fail(err, DET_EINVAL, "dimension %d is negative", d);
     int64_t numel = det__shape_numel(dtype, ndim, dims);
     if (numel < 0)
-        return det_fail(err, DET_EINVAL, "that is more than the %" PRId64 " bytes that a tensor may "
-                        "have: take a smaller batch or model", DET__BYTES_MAX);
+        return det_fail(err, DET_EINVAL,
+                        "that is more than the %" PRId64 " bytes that a tensor may "
+                        "have: take a smaller batch or model",
+                        DET__BYTES_MAX);
     return numel;
 }
 

@@ -134,7 +134,8 @@ static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err 
     if (!t)
         return det_fail(err, DET_EINVAL, "the tensor is NULL");
     if (det__is_dead(t))
-        return det_fail(err, DET_EINVAL, "%s " DET__IS_DEAD, det__tensor_text(t, text, sizeof text));
+        return det_fail(err, DET_EINVAL, "%s " DET__IS_DEAD,
+                        det__tensor_text(t, text, sizeof text));
     if (bytes != det_tensor_bytes(t))
         return det_fail(err, DET_EINVAL, "%s has %zu bytes, the caller's buffer %zu",
                         det__tensor_text(t, text, sizeof text), det_tensor_bytes(t), bytes);

@@ -123,8 +123,8 @@ static int create(struct tb_file *f, const char *dir, struct det_err *err)
 
 static int open_file(struct det_tensorboard *w, struct tb_file *f, struct det_err *err)
 {
-    det_cleanup(freep) char *dir = *f->dir ? det_asprintf("%s/%s", w->dir, f->dir)
-                                           : det_strdup(w->dir);
+    det_cleanup(freep) char *dir =
+        *f->dir ? det_asprintf("%s/%s", w->dir, f->dir) : det_strdup(w->dir);
     int rc = fsx_mkdirs(AT_FDCWD, dir, 0755, err);
     if (rc == 0)
         rc = create(f, dir, err);

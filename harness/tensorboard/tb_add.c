@@ -5,7 +5,7 @@
 #include <png.h>
 #include <string.h>
 
-#define TEXT_MAX     ((size_t)16 << 20)
+#define TEXT_MAX ((size_t)16 << 20)
 
 /* ---- scalars ---- */
 
@@ -27,12 +27,11 @@ void det_tensorboard_add_scalar(struct det_tensorboard *w, const char *tag, doub
 }
 
 void det_tensorboard_add_scalars(struct det_tensorboard *w, const char *main_tag,
-                                 const struct det_tensorboard_named *values, size_t n,
-                                 int64_t step)
+                                 const struct det_tensorboard_named *values, size_t n, int64_t step)
 {
     for (size_t i = 0; i < n; i++) {
-        det_cleanup(freep) char *dir = det_asprintf("%s_%s", main_tag ? main_tag : "",
-                                                    values[i].name ? values[i].name : "");
+        det_cleanup(freep) char *dir =
+            det_asprintf("%s_%s", main_tag ? main_tag : "", values[i].name ? values[i].name : "");
         for (char *c = dir; *c; c++)
             if (*c == '/')
                 *c = '_';
@@ -160,8 +159,10 @@ static void *encode_png(const struct tb_pixels *p, const uint8_t *bytes, size_t 
 {
     static const png_uint_32 formats[] = {0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB,
                                           PNG_FORMAT_RGBA};
-    png_image image = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)p->w,
-                       .height = (png_uint_32)p->h, .format = formats[p->c]};
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)p->w,
+                       .height = (png_uint_32)p->h,
+                       .format = formats[p->c]};
     png_alloc_size_t n = PNG_IMAGE_PNG_SIZE_MAX(image);
     void *out = det_try_alloc(n);
     if (out && png_image_write_to_memory(&image, out, &n, 0, bytes, 0, NULL)) {

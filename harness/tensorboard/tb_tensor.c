@@ -45,7 +45,8 @@ static bool describe(const struct det_tensor *t, enum det_image_order order, str
         det_tensor_ndim(t) != (order == DET_IMAGE_HW ? 2 : 3))
         return false;
     const int *i = at[order];
-    *p = (struct tb_pixels){.h = det_tensor_dim(t, i[0]), .w = det_tensor_dim(t, i[1]),
+    *p = (struct tb_pixels){.h = det_tensor_dim(t, i[0]),
+                            .w = det_tensor_dim(t, i[1]),
                             .c = i[2] < 0 ? 1 : det_tensor_dim(t, i[2])};
     bool planes = order == DET_IMAGE_CHW;
     p->column = planes ? 1 : p->c;

@@ -59,11 +59,12 @@ static void print_help(void)
 {
     struct buf b = BUF_INIT;
     opt_help(options, &b);
-    printf("usage: det-harness [MODULE:CLASS]         in a task of the cluster\n"
-           "       det-harness run MODEL [OPTION...]  on its own\n"
-           "Runs a trial of the working directory. MODEL is its file, as model_def.c or model_def.so,\n"
-           "or module:Class. Ctrl-C ends a run with a checkpoint.\n\n%s",
-           buf_str(&b));
+    printf(
+        "usage: det-harness [MODULE:CLASS]         in a task of the cluster\n"
+        "       det-harness run MODEL [OPTION...]  on its own\n"
+        "Runs a trial of the working directory. MODEL is its file, as model_def.c or model_def.so,\n"
+        "or module:Class. Ctrl-C ends a run with a checkpoint.\n\n%s",
+        buf_str(&b));
     buf_finish(&b);
 }
 

@@ -37,9 +37,12 @@ static int parse(const char *text, const char *what, json_t **ret, struct det_er
 static void set_ranks(struct det_trainer *t, const struct det_distributed *d)
 {
     t->chief_host = det_strdup(d->chief_host);
-    t->config.ranks = (struct comm_options){
-        .rank = d->rank, .size = d->size, .local_rank = d->local_rank,
-        .local_size = d->local_size, .chief_host = t->chief_host, .port = d->port};
+    t->config.ranks = (struct comm_options){.rank = d->rank,
+                                            .size = d->size,
+                                            .local_rank = d->local_rank,
+                                            .local_size = d->local_size,
+                                            .chief_host = t->chief_host,
+                                            .port = d->port};
 }
 
 static int configure_local(struct det_trainer *t, const struct det_trainer_options *o,
@@ -82,9 +85,8 @@ static int configure(struct det_trainer *t, const struct det_trainer_options *o,
     return rc;
 }
 
-int det_trainer_create(const struct det_trial_type *type,
-                       const struct det_trainer_options *options, struct det_trainer **ret,
-                       struct det_err *err)
+int det_trainer_create(const struct det_trial_type *type, const struct det_trainer_options *options,
+                       struct det_trainer **ret, struct det_err *err)
 {
     static const struct det_trainer_options none;
     const struct det_trainer_options *o = options ? options : &none;
@@ -134,7 +136,8 @@ static int unit(const struct det_loop_config *c, const struct det_unit *u, const
     if (u->at || c->global_batch_size < 1)
         return det_fail(err, DET_EINVAL,
                         u->at ? "%s: a list counts batches or epochs, not records"
-                              : "%s: records need the hyperparameter global_batch_size", what);
+                              : "%s: records need the hyperparameter global_batch_size",
+                        what);
     int64_t n = u->n / c->global_batch_size;
     ret->n = n > 1 ? n : 1;
     return 0;
@@ -155,8 +158,8 @@ static int periods(struct det_loop_config *c, const struct det_fit_options *o, s
 
 static int policy(const char *name, enum loop_policy *ret, struct det_err *err)
 {
-    static const char *const names[] = {[LOOP_POLICY_BEST] = "best", [LOOP_POLICY_ALL] = "all",
-                                        [LOOP_POLICY_NONE] = "none"};
+    static const char *const names[] = {
+        [LOOP_POLICY_BEST] = "best", [LOOP_POLICY_ALL] = "all", [LOOP_POLICY_NONE] = "none"};
     *ret = LOOP_POLICY_BEST;
     for (size_t i = 0; name && i < DET_ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0) {
@@ -164,7 +167,8 @@ static int policy(const char *name, enum loop_policy *ret, struct det_err *err)
             return 0;
         }
     return name ? det_fail(err, DET_EINVAL, "checkpoint_policy: \"%.40s\" is not best, all or none",
-                           name) : 0;
+                           name)
+                : 0;
 }
 
 static int local_length(struct det_loop_config *c, const struct det_fit_options *o,
@@ -178,8 +182,9 @@ static int local_length(struct det_loop_config *c, const struct det_fit_options 
     c->max_length = o->max_length.n;
     c->interrupt = o->interrupt;
     if (o->max_length.n < 1 && !o->test_mode)
-        return det_fail(err, DET_EINVAL, "det_trainer_fit: max_length must be given, as in "
-                                         "det_trainer_fit(t, &err, .max_length = DET_EPOCHS(2))");
+        return det_fail(err, DET_EINVAL,
+                        "det_trainer_fit: max_length must be given, as in "
+                        "det_trainer_fit(t, &err, .max_length = DET_EPOCHS(2))");
     return 0;
 }
 
@@ -194,8 +199,10 @@ static int prepare(struct det_trainer *t, const struct det_fit_options *o, struc
     if (rc < 0)
         return rc;
     if (c->managed)
-        return o->test_mode ? det_fail(err, DET_EINVAL, "test_mode is for training without a "
-                                                        "cluster") : 0;
+        return o->test_mode ? det_fail(err, DET_EINVAL,
+                                       "test_mode is for training without a "
+                                       "cluster")
+                            : 0;
     free(c->checkpoint_dir);
     c->checkpoint_dir = det_strdup(t->checkpoint_dir);
     rc = local_length(c, o, err);

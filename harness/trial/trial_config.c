@@ -57,7 +57,8 @@ static void list_names(struct buf *out, const json_t *object, const char *wanted
     const char *key, *near;
     json_t *value;
     VEC(const char *) names = {0};
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         buf_addf(out, "%s%s", names.n ? ", " : "", key);
         vec_push(&names, key);
     }
@@ -80,9 +81,10 @@ static void missing(struct det_trial_context *ctx, const char *name)
         buf_add_str(&has, "has: ");
     if (!at || json_is_object(at))
         list_names(&has, at, part);
-    trial_fail(ctx, DET_EINVAL, "hyperparameters.%s is not in the configuration; "
-               "hyperparameters%s%.*s %s", name, bytes ? "." : "", (int)bytes, name,
-               buf_str(&has));
+    trial_fail(ctx, DET_EINVAL,
+               "hyperparameters.%s is not in the configuration; "
+               "hyperparameters%s%.*s %s",
+               name, bytes ? "." : "", (int)bytes, name, buf_str(&has));
 }
 
 static const json_t *hparam(struct det_trial_context *ctx, const char *name)

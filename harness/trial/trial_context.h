@@ -79,7 +79,7 @@ struct state_staging {
 struct det_trial_context {
     const struct det_trial_type *type;
     struct trial_extra extra;
-    void *trial; /* the user's struct */
+    void *trial;       /* the user's struct */
     struct loop *loop; /* NULL outside a run */
     const struct det_loop_config *config;
     struct det_engine *engine;
@@ -99,20 +99,20 @@ struct det_trial_context {
     VEC(struct loop_callback) loop_callbacks;
     struct trial_loader train, valid;
     struct state_staging staging;
-    struct trial_late late; /* metrics of training batches */
-    struct comm_blobs open_grads; /* of all ranks, for the checkpoint that rank 0 writes */
-    struct comm_blobs rank_calls; /* likewise: how often each has drawn random numbers */
+    struct trial_late late;          /* metrics of training batches */
+    struct comm_blobs open_grads;    /* of all ranks, for the checkpoint that rank 0 writes */
+    struct comm_blobs rank_calls;    /* likewise: how often each has drawn random numbers */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
     bool no_device_comm;
-    bool no_grad;       /* det_no_grad_begin() is in force */
-    bool adding;        /* build_callbacks is running */
-    bool made;          /* create is over: what the loop knows of models and the like stays */
-    bool reducing;      /* the loop has the reducers */
+    bool no_grad;  /* det_no_grad_begin() is in force */
+    bool adding;   /* build_callbacks is running */
+    bool made;     /* create is over: what the loop knows of models and the like stays */
+    bool reducing; /* the loop has the reducers */
     char *hparams_text, *config_text, *data_text; /* JSON, made when asked for */
-    char *download_dir; /* NULL: not asked for yet */
-    json_t *metadata;   /* NULL: none was set */
-    struct comm_blobs gathered; /* of the last det_trial_allgather() */
-    void *broadcast;            /* of the last det_trial_broadcast() */
+    char *download_dir;                           /* NULL: not asked for yet */
+    json_t *metadata;                             /* NULL: none was set */
+    struct comm_blobs gathered;                   /* of the last det_trial_allgather() */
+    void *broadcast;                              /* of the last det_trial_broadcast() */
     struct trial_tensorboard tensorboard;
     struct trial_profile *profile; /* NULL: none was set */
 };

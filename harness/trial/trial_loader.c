@@ -66,8 +66,8 @@ int trial_loader_init(struct trial_loader *l, struct det_data_loader *dl, uint32
     l->perm = o->shuffle ? det_try_alloc(sizeof *l->perm * (size_t)n) : NULL;
     if (o->shuffle && !l->perm)
         return det_fail(err, DET_ENOMEM, "an order of %lld records", (long long)n);
-    *ret = (struct loop_loader){.type = &loader_type, .self = l,
-                                .batches = det_data_loader_length(dl)};
+    *ret = (struct loop_loader){
+        .type = &loader_type, .self = l, .batches = det_data_loader_length(dl)};
     return 0;
 }
 

@@ -110,8 +110,7 @@ struct det_custom_reducer *det_trial_wrap_reducer(struct det_trial_context *ctx,
     if (!fn)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_reducer(\"%s\"): the function is NULL",
                    name ? name : "");
-    struct det_custom_reducer *r = new_reducer(ctx, name ? name : "", for_training,
-                                               for_validation);
+    struct det_custom_reducer *r = new_reducer(ctx, name ? name : "", for_training, for_validation);
     r->fn = fn;
     r->arg = arg;
     return r;
@@ -200,8 +199,11 @@ void trial_fill_reducers(struct det_trial_context *ctx)
     ctx->loop_reducers.n = 0;
     for (size_t i = 0; i < ctx->reducers.n; i++) {
         struct det_custom_reducer *r = ctx->reducers.v[i];
-        struct loop_reducer x = {.self = r, .name = r->name, .for_training = r->for_training,
-                                 .for_validation = r->for_validation, .reset = on_reset,
+        struct loop_reducer x = {.self = r,
+                                 .name = r->name,
+                                 .for_training = r->for_training,
+                                 .for_validation = r->for_validation,
+                                 .reset = on_reset,
                                  .per_slot_reduce = on_per_slot,
                                  .cross_slot_reduce = on_cross_slot};
         vec_push(&ctx->loop_reducers, x);

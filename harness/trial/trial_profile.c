@@ -20,8 +20,7 @@ struct trial_profile {
     struct buf summary;
 };
 
-void det_trial_set_profiler_opt(struct det_trial_context *ctx,
-                                const struct det_profiler_options *o)
+void det_trial_set_profiler_opt(struct det_trial_context *ctx, const struct det_profiler_options *o)
 {
     if (o->skip_first < 0 || o->wait < 0 || o->warmup < 0 || o->active < 0 || o->repeat < 0 ||
         o->rows < 0) {
@@ -33,8 +32,8 @@ void det_trial_set_profiler_opt(struct det_trial_context *ctx,
                    "det_trial_set_profiler: once, and before training starts (in create)");
         return;
     }
-    const struct profile_schedule s = {o->skip_first, o->wait, o->warmup,
-                                       o->active ? o->active : 1, o->repeat};
+    const struct profile_schedule s = {o->skip_first, o->wait, o->warmup, o->active ? o->active : 1,
+                                       o->repeat};
     ctx->profile = det_zalloc(sizeof *ctx->profile);
     ctx->profile->rows = o->rows ? (size_t)o->rows : ROWS;
     profile_init(&ctx->profile->p, &s, !o->no_shapes, !o->no_memory, !o->no_sync);
@@ -54,8 +53,8 @@ static int write_trace(struct det_trial_context *ctx, struct det_err *err)
     gethostname(host, sizeof host - 1);
     snprintf(process, sizeof process, "rank %d", rank);
     profile_write_trace(&ctx->profile->p, process, (int)getpid(), &text);
-    det_cleanup(freep) char *path = det_asprintf("%s/%s#%d.%" PRId64 ".pt.trace.json", dir, host,
-                                                 rank, clk_wall_us() / 1000);
+    det_cleanup(freep) char *path =
+        det_asprintf("%s/%s#%d.%" PRId64 ".pt.trace.json", dir, host, rank, clk_wall_us() / 1000);
     int rc = fsx_mkdirs(AT_FDCWD, dir, 0755, err);
     return rc < 0 ? rc : fsx_write_atomic(AT_FDCWD, path, buf_str(&text), text.len, 0644, err);
 }

@@ -33,11 +33,13 @@ void det_trial_use_amp(struct det_trial_context *ctx)
     if (ctx->amp)
         return;
     if (ctx->scaler)
-        trial_fail(ctx, DET_EINVAL, "det_trial_use_amp: the trial wrapped a scaler of its own; take "
-                                    "det_autocast_begin() with that");
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_use_amp: the trial wrapped a scaler of its own; take "
+                   "det_autocast_begin() with that");
     else if (ctx->models.n)
-        trial_fail(ctx, DET_EINVAL, "det_trial_use_amp: call it before the first "
-                                    "det_trial_wrap_model()");
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_use_amp: call it before the first "
+                   "det_trial_wrap_model()");
     else
         ctx->scaler = s;
     ctx->amp = ctx->scaler == s;

@@ -99,8 +99,8 @@ void trial_tensorboard_finish(struct det_trial_context *ctx)
 
 /* ---- metrics ---- */
 
-static void write_scalar(struct det_tensorboard *w, const char *prefix,
-                         const struct loop_metric *m, int64_t step)
+static void write_scalar(struct det_tensorboard *w, const char *prefix, const struct loop_metric *m,
+                         int64_t step)
 {
     det_cleanup(buf_finish) struct buf tag = BUF_INIT;
     double v;

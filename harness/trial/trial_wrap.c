@@ -26,7 +26,8 @@ int trial_check_wrapped(const struct det_trial_context *ctx, struct det_err *err
         if (!is_wrapped(ctx, ctx->optims.v[i]->module))
             return det_fail(err, DET_EINVAL,
                             "the model of optimizer %zu was not wrapped (det_trial_wrap_model): it "
-                            "would be in no checkpoint", i);
+                            "would be in no checkpoint",
+                            i);
     return 0;
 }
 
@@ -44,8 +45,9 @@ struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct de
     if (!model)
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: the model is NULL");
     else if (is_wrapped(ctx, model))
-        trial_fail(ctx, DET_EINVAL, "det_trial_wrap_model: this model, or one it is part of, is "
-                                    "wrapped already");
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_wrap_model: this model, or one it is part of, is "
+                   "wrapped already");
     else
         vec_push(&ctx->models, model);
     return model;
@@ -250,18 +252,24 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
     if (det_trial_failed(ctx))
         return;
     if (!w) {
-        trial_fail(ctx, DET_EINVAL, "det_trial_step_optimizer: the optimizer was not wrapped "
-                                    "(det_trial_wrap_optimizer in create)");
+        trial_fail(ctx, DET_EINVAL,
+                   "det_trial_step_optimizer: the optimizer was not wrapped "
+                   "(det_trial_wrap_optimizer in create)");
         return;
     }
-    const struct loop_step_hooks hooks = {.self = &s, .reduce = on_reduce, .scale = on_scale,
-                                          .clip = clips ? on_clip : NULL, .step = on_step,
-                                          .zero = on_zero, .sum_aggregated = w->sum_aggregated,
+    const struct loop_step_hooks hooks = {.self = &s,
+                                          .reduce = on_reduce,
+                                          .scale = on_scale,
+                                          .clip = clips ? on_clip : NULL,
+                                          .step = on_step,
+                                          .zero = on_zero,
+                                          .sum_aggregated = w->sum_aggregated,
                                           .keep_grads = options->keep_grads};
     if (loop_is_update_batch(ctx->loop) && !has_gradient(o->module))
-        trial_fail(ctx, DET_ESTATE,
-                   "det_trial_step_optimizer: no parameter of the optimizer's model has a gradient: "
-                   "call det_trial_backward() with a loss of this model first");
+        trial_fail(
+            ctx, DET_ESTATE,
+            "det_trial_step_optimizer: no parameter of the optimizer's model has a gradient: "
+            "call det_trial_backward() with a loss of this model first");
     trial_amp_end(ctx);
     if (!det_trial_failed(ctx))
         det_ignore(loop_step_optimizer(ctx->loop, &hooks, det_trial_err(ctx)),

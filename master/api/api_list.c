@@ -47,8 +47,7 @@ static void put_entry(struct buf *out, const struct api_call *c, const struct db
     if (c->members)
         api_put_row(out, text, r, row, c->members);
     else
-        put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC),
-                    db_text_len(r, row, LIST_DOC));
+        put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC), db_text_len(r, row, LIST_DOC));
 }
 
 /* {<front>"<key>":[ */

@@ -182,10 +182,8 @@ const char *api_device_type(enum core_device d)
 static const char *run_state_name(enum core_run_state s)
 {
     static const char *const names[] = {
-        [CORE_RUN_IDLE] = "ACTIVE",
-        [CORE_RUN_QUEUED] = "QUEUED",
-        [CORE_RUN_PULLING] = "PULLING",
-        [CORE_RUN_STARTING] = "STARTING",
+        [CORE_RUN_IDLE] = "ACTIVE",     [CORE_RUN_QUEUED] = "QUEUED",
+        [CORE_RUN_PULLING] = "PULLING", [CORE_RUN_STARTING] = "STARTING",
         [CORE_RUN_RUNNING] = "RUNNING",
     };
     return names[s];

@@ -18,7 +18,7 @@ struct api_call {
     struct http_req *req;
     int64_t id;          /* of what the request is about */
     const char *key;     /* of the answer's member; a literal */
-    const char *front; /* of a list: members before it, with their comma; NULL: none */
+    const char *front;   /* of a list: members before it, with their comma; NULL: none */
     struct db_page page; /* of a list */
     int members; /* of a list: the entries' first column (db_doc.h); 0: LIST_DOC is the entry */
 };

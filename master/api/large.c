@@ -98,17 +98,14 @@ static void on_read(struct slow_job *j, int status)
 
 void large_enter(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req))
 {
-    bool reads_itself =
-        route == ROUTE_create_experiment || route == ROUTE_put_external_experiment;
+    bool reads_itself = route == ROUTE_create_experiment || route == ROUTE_put_external_experiment;
     if (req->body.len < LARGE_BYTES || reads_itself) {
         go_in(req);
         return;
     }
     struct reading *r = det_zalloc(sizeof *r);
-    *r = (struct reading){.job = {.work = work, .done = on_read},
-                          .req = req,
-                          .route = route,
-                          .go_in = go_in};
+    *r = (struct reading){
+        .job = {.work = work, .done = on_read}, .req = req, .route = route, .go_in = go_in};
     if (slow_push(req->sh->large, &r->job) == 0)
         return;
     free(r);

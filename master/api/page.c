@@ -19,7 +19,7 @@ enum { FILE_MAX = 16 << 20, NAME_MAX_BYTES = 200, TAG_MAX = 40 };
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "        \
     "font-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'none'; base-uri 'none'; " \
     "frame-ancestors 'none'"
-#define CHECKED "no-cache"
+#define CHECKED  "no-cache"
 #define FOR_EVER "public, max-age=31536000, immutable"
 
 static bool is_below(const char *path, const char *folder)

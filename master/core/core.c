@@ -155,30 +155,14 @@ static void finish(struct core *c, bool more)
 static void on_timer(struct core *c, struct timer *t)
 {
     switch (t->kind) {
-    case TIMER_ALLOC:
-        alloc_on_timer(c, container_of(t, struct alloc, timer));
-        break;
-    case TIMER_EXP:
-        exp_make_more(c, container_of(t, struct exp, more));
-        break;
-    case TIMER_LEASE:
-        reconcile_lease(c, container_of(t, struct agent, lease));
-        break;
-    case TIMER_POOL:
-        pool_on_timer(c, container_of(t, struct pool, timer));
-        break;
-    case TIMER_SETTLED:
-        trial_on_settled(c);
-        break;
-    case TIMER_WAITS:
-        queue_save_waits(c);
-        break;
-    case TIMER_STORE:
-        store_on_timer(c, container_of(t, struct store, timer));
-        break;
-    case TIMER_LIFTS:
-        avoid_on_timer(c);
-        break;
+    case TIMER_ALLOC: alloc_on_timer(c, container_of(t, struct alloc, timer)); break;
+    case TIMER_EXP: exp_make_more(c, container_of(t, struct exp, more)); break;
+    case TIMER_LEASE: reconcile_lease(c, container_of(t, struct agent, lease)); break;
+    case TIMER_POOL: pool_on_timer(c, container_of(t, struct pool, timer)); break;
+    case TIMER_SETTLED: trial_on_settled(c); break;
+    case TIMER_WAITS: queue_save_waits(c); break;
+    case TIMER_STORE: store_on_timer(c, container_of(t, struct store, timer)); break;
+    case TIMER_LIFTS: avoid_on_timer(c); break;
     }
 }
 

@@ -44,8 +44,8 @@ struct core_pool_options {
     const char *name, *description;
     enum core_scheduler scheduler;
     enum core_fitting fitting;
-    bool preemption;                 /* of the priority scheduler */
-    int default_priority;            /* 42 */
+    bool preemption;      /* of the priority scheduler */
+    int default_priority; /* 42 */
     bool allow_heterogeneous_fits;
     int max_aux_containers;          /* zero-slot containers of an agent: 100 */
     int64_t agent_reconnect_wait_ms; /* 25,000 */
@@ -55,16 +55,16 @@ struct core_pool_options {
 /* Slots that one user may hold at a time. The most special entry counts: one that names the user
  * before one for everybody; in a pool and in all pools together each by itself. */
 struct core_quota {
-    const char *user;                /* "*": everybody who has no entry */
-    const char *pool;                /* NULL: all pools together */
+    const char *user; /* "*": everybody who has no entry */
+    const char *pool; /* NULL: all pools together */
     int64_t slots;
 };
 
 struct core_options {
     enum core_scheduler scheduler;
     enum core_fitting fitting;
-    bool preemption;                 /* of the priority scheduler */
-    int default_priority;            /* 42 */
+    bool preemption;      /* of the priority scheduler */
+    int default_priority; /* 42 */
     bool allow_heterogeneous_fits;
     bool launch_error;               /* refuse at submit what can never fit; else only warn */
     int max_aux_containers;          /* zero-slot containers of an agent: 100 */
@@ -94,71 +94,71 @@ void core_destroy(struct core *c); /* NULL ok */
 /* ---- Events ---- */
 
 enum core_event_kind {
-    CORE_EV_TICK,            /* the time has come to core_deadline_ms(); harmless at any time */
+    CORE_EV_TICK, /* the time has come to core_deadline_ms(); harmless at any time */
     /* from the API */
-    CORE_EV_EXP_CREATE,      /* .create; reply.id, reply.slots_exceeded */
-    CORE_EV_EXP_ACTIVATE,    /* .exp_id, as the next ones */
+    CORE_EV_EXP_CREATE,   /* .create; reply.id, reply.slots_exceeded */
+    CORE_EV_EXP_ACTIVATE, /* .exp_id, as the next ones */
     CORE_EV_EXP_PAUSE,
     CORE_EV_EXP_CANCEL,
     CORE_EV_EXP_KILL,
-    CORE_EV_EXP_PATCH,       /* .exp_id, .patch */
-    CORE_EV_EXP_CONTINUE,    /* .cont: one that has ended goes on; reply.slots_exceeded */
-    CORE_EV_EXP_EDIT,        /* .exp_id, .edit_begins: its row is changed beside the core, from now
-                                on; with false: that has ended. Until then it is not continued */
-    CORE_EV_SEARCH_EVENTS,   /* .exp_id: what a custom search's client is to hear; reply.data */
-    CORE_EV_SEARCH_OPS,      /* .exp_id, .search: what that client wants done */
-    CORE_EV_EXP_DELETE,      /* .gc: an experiment that is finished (the API has checked that) */
-    CORE_EV_EXP_GC,          /* .gc: deletes some checkpoints of an experiment, which stays */
-    CORE_EV_TRIAL_KILL,      /* .trial_id */
-    CORE_EV_AGENT_SET,       /* .agent_set: enable, disable, drain an agent or one slot */
-    CORE_EV_STORE_ADOPT,     /* .adopt: what is at a store's place now is the store */
-    CORE_EV_IDS_SEEN,        /* .exp_id, .trial_id: given out in another life; skipped in this */
-    CORE_EV_EXP_ID,          /* gives the next number (reply.id) to what the core does not run */
-    CORE_EV_TRIAL_ID,        /* likewise */
+    CORE_EV_EXP_PATCH,     /* .exp_id, .patch */
+    CORE_EV_EXP_CONTINUE,  /* .cont: one that has ended goes on; reply.slots_exceeded */
+    CORE_EV_EXP_EDIT,      /* .exp_id, .edit_begins: its row is changed beside the core, from now
+                              on; with false: that has ended. Until then it is not continued */
+    CORE_EV_SEARCH_EVENTS, /* .exp_id: what a custom search's client is to hear; reply.data */
+    CORE_EV_SEARCH_OPS,    /* .exp_id, .search: what that client wants done */
+    CORE_EV_EXP_DELETE,    /* .gc: an experiment that is finished (the API has checked that) */
+    CORE_EV_EXP_GC,        /* .gc: deletes some checkpoints of an experiment, which stays */
+    CORE_EV_TRIAL_KILL,    /* .trial_id */
+    CORE_EV_AGENT_SET,     /* .agent_set: enable, disable, drain an agent or one slot */
+    CORE_EV_STORE_ADOPT,   /* .adopt: what is at a store's place now is the store */
+    CORE_EV_IDS_SEEN,      /* .exp_id, .trial_id: given out in another life; skipped in this */
+    CORE_EV_EXP_ID,        /* gives the next number (reply.id) to what the core does not run */
+    CORE_EV_TRIAL_ID,      /* likewise */
     /* from agents: .agent_id and */
-    CORE_EV_AGENT_HELLO,     /* .hello */
-    CORE_EV_AGENT_STATE,     /* .task: alloc, container, state */
-    CORE_EV_AGENT_EXIT,      /* .task: alloc, container, exit */
-    CORE_EV_AGENT_STORE,     /* .store: what it sees at a place where it was told to look */
-    CORE_EV_AGENT_SLOT,      /* .sight: whether a slot of it is usable */
-    CORE_EV_AGENT_LOST,      /* the link is gone (10 s of silence or closed) */
+    CORE_EV_AGENT_HELLO, /* .hello */
+    CORE_EV_AGENT_STATE, /* .task: alloc, container, state */
+    CORE_EV_AGENT_EXIT,  /* .task: alloc, container, exit */
+    CORE_EV_AGENT_STORE, /* .store: what it sees at a place where it was told to look */
+    CORE_EV_AGENT_SLOT,  /* .sight: whether a slot of it is usable */
+    CORE_EV_AGENT_LOST,  /* the link is gone (10 s of silence or closed) */
     /* from harnesses: .trial_id, .run_id of the token (0: not checked) and */
-    CORE_EV_OP_COMPLETED,    /* .op: length, metric */
-    CORE_EV_PROGRESS,        /* .units; reply.progress: the experiment's, 0..1 */
-    CORE_EV_EARLY_EXIT,      /* .exit_reason */
-    CORE_EV_CHECKPOINT,      /* .checkpoint: after its row was committed, whatever its run */
-    CORE_EV_LOG_POLICY,      /* .policy: a line that came from .agent_id (may be NULL) matched */
+    CORE_EV_OP_COMPLETED, /* .op: length, metric */
+    CORE_EV_PROGRESS,     /* .units; reply.progress: the experiment's, 0..1 */
+    CORE_EV_EARLY_EXIT,   /* .exit_reason */
+    CORE_EV_CHECKPOINT,   /* .checkpoint: after its row was committed, whatever its run */
+    CORE_EV_LOG_POLICY,   /* .policy: a line that came from .agent_id (may be NULL) matched */
     /* from harnesses: .alloc_id and */
     CORE_EV_ACK_PREEMPTION,
-    CORE_EV_RENDEZVOUS,      /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
-    CORE_EV_READY,           /* all-gather done, or "ready" called */
+    CORE_EV_RENDEZVOUS, /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
+    CORE_EV_READY,      /* all-gather done, or "ready" called */
     CORE_EV_WAITING,
-    CORE_EV_DAEMON,          /* .container is one that need not end by itself */
+    CORE_EV_DAEMON, /* .container is one that need not end by itself */
     CORE_EVENT_KIND_COUNT
 };
 
 struct core_create {
-    const char *job_id;      /* a fresh UUID */
+    const char *job_id; /* a fresh UUID */
     int64_t owner_id, project_id, parent_id;
-    const char *owner;       /* the owner's name: quotas go by it; NULL: none */
-    json_t *config; /* complete and valid (expconf_parse); a reference is taken, never changed */
-    bool activate;           /* else it stays PAUSED */
-    const char *warm_start;  /* checkpoint every trial starts from (searcher.source_*), or NULL */
+    const char *owner; /* the owner's name: quotas go by it; NULL: none */
+    json_t *config;    /* complete and valid (expconf_parse); a reference is taken, never changed */
+    bool activate;     /* else it stays PAUSED */
+    const char *warm_start; /* checkpoint every trial starts from (searcher.source_*), or NULL */
     struct exp_submission *submission; /* borrowed, handed back in the new row (rows.h) */
 };
 struct core_patch {
     bool has_priority, has_weight, has_max_slots;
-    int priority;            /* 1..99 */
-    double weight;           /* > 0 */
-    int64_t max_slots;       /* negative: none */
-    const char *pool;        /* moves it there while nothing of it is placed; NULL: stays */
+    int priority;                /* 1..99 */
+    double weight;               /* > 0 */
+    int64_t max_slots;           /* negative: none */
+    const char *pool;            /* moves it there while nothing of it is placed; NULL: stays */
     int64_t ahead_of, behind_of; /* moves it next to that experiment in the queue; 0: stays */
 };
 /* An ended experiment as its rows have it. What it points to is the caller's until the answer. */
 struct core_continue {
-    uint64_t revision;       /* core_exp_revision() before the rows were read */
+    uint64_t revision;         /* core_exp_revision() before the rows were read */
     struct row_experiment row; /* in a state of COMPLETED, CANCELED, ERROR */
-    const json_t *config;    /* complete and valid, for a single search only; NULL: as it was */
+    const json_t *config;      /* complete and valid, for a single search only; NULL: as it was */
     const struct row_search_event *events; /* all, from seq 1 */
     size_t events_n;
     const struct row_trial *trials; /* by id, with the latest checkpoint to go on from */
@@ -167,16 +167,16 @@ struct core_continue {
 struct core_gc {
     int64_t exp_id, owner_id;
     const char *job_id;
-    json_t *config;          /* the experiment's; a reference is taken */
-    json_t *uuids;           /* array of checkpoint uuids (may be empty); a reference is taken */
-    const char *action;      /* GC_ACTION_* (agent.md), passed on; NULL: purge */
-    json_t *globs;           /* of the action "cut", else NULL; a reference is taken */
-    bool has_files;          /* EXP_DELETE: its store may hold more than the checkpoints */
+    json_t *config;     /* the experiment's; a reference is taken */
+    json_t *uuids;      /* array of checkpoint uuids (may be empty); a reference is taken */
+    const char *action; /* GC_ACTION_* (agent.md), passed on; NULL: purge */
+    json_t *globs;      /* of the action "cut", else NULL; a reference is taken */
+    bool has_files;     /* EXP_DELETE: its store may hold more than the checkpoints */
 };
 struct core_agent_set {
     const char *agent_id;
-    int slot;                /* -1: the whole agent */
-    bool enabled, drain;     /* drain with enabled = false: what runs may end by itself */
+    int slot;            /* -1: the whole agent */
+    bool enabled, drain; /* drain with enabled = false: what runs may end by itself */
 };
 enum core_device { CORE_CPU, CORE_CUDA, CORE_ROCM };
 struct core_slot_in {
@@ -186,13 +186,18 @@ struct core_slot_in {
 };
 /* What ended a container (agent.md). */
 enum core_exit_reason {
-    CORE_EXITED, CORE_KILLED, CORE_STALLED, CORE_START_FAILED, CORE_LOST, CORE_STORE_AWAY,
+    CORE_EXITED,
+    CORE_KILLED,
+    CORE_STALLED,
+    CORE_START_FAILED,
+    CORE_LOST,
+    CORE_STORE_AWAY,
     CORE_EXIT_REASON_COUNT
 };
 struct core_exit {
     enum core_exit_reason reason;
-    int code, signal, rank;  /* 0, 0, -1 when none failed */
-    const char *text;        /* may be NULL */
+    int code, signal, rank;     /* 0, 0, -1 when none failed */
+    const char *text;           /* may be NULL */
     const char *exception, *at; /* of a Python program (agentlink.h); NULL: none is known */
 };
 /* What a host saw happen to a task (agent.md), by its own clock. */
@@ -202,83 +207,87 @@ struct core_mark {
 };
 /* A rank that has given no sign of life for a while: for core_why_trial(), it decides nothing. */
 struct core_silent {
-    const char *phase;       /* NULL: none is silent */
+    const char *phase; /* NULL: none is silent */
     int rank;
     int64_t silent_ms, timeout_ms; /* so far; when it is taken to hang */
 };
 /* Nobody of the task has had an answer from the master since its start. */
 struct core_unreached {
-    const char *text;        /* what was tried, and how it failed; NULL: it has, maybe */
+    const char *text; /* what was tried, and how it failed; NULL: it has, maybe */
 };
 enum core_task_state { CORE_TASK_STARTING, CORE_TASK_RUNNING, CORE_TASK_ENDED };
 struct core_task_in {
     const char *alloc, *container;
     enum core_task_state state;
-    struct core_exit exit;   /* when ended */
-    struct core_silent silent; /* while it runs */
+    struct core_exit exit;           /* when ended */
+    struct core_silent silent;       /* while it runs */
     struct core_unreached unreached; /* likewise */
     const struct core_mark *marks;
     size_t marks_n;
 };
 /* What is at the place of a checkpoint store on an agent. */
 enum core_store_kind {
-    CORE_STORE_UNSEEN,       /* it has not looked yet */
-    CORE_STORE_PRESENT,      /* its marker */
-    CORE_STORE_OTHER,        /* the marker of another store */
-    CORE_STORE_ABSENT,       /* no marker */
-    CORE_STORE_KNOWN,        /* no marker, but a checkpoint that is known to lie in it */
-    CORE_STORE_HIDDEN,       /* the agent's account may not look */
-    CORE_STORE_FAILED,       /* it was to make the store and could not */
+    CORE_STORE_UNSEEN,  /* it has not looked yet */
+    CORE_STORE_PRESENT, /* its marker */
+    CORE_STORE_OTHER,   /* the marker of another store */
+    CORE_STORE_ABSENT,  /* no marker */
+    CORE_STORE_KNOWN,   /* no marker, but a checkpoint that is known to lie in it */
+    CORE_STORE_HIDDEN,  /* the agent's account may not look */
+    CORE_STORE_FAILED,  /* it was to make the store and could not */
     CORE_STORE_KIND_COUNT
 };
 const char *core_store_kind_text(enum core_store_kind k); /* "PRESENT" */
 struct core_store_in {
     const char *place;
-    const char *id;          /* of the marker that is there; PRESENT */
+    const char *id; /* of the marker that is there; PRESENT */
     enum core_store_kind kind;
-    const char *text;        /* what is wrong there, for people; may be NULL */
+    const char *text; /* what is wrong there, for people; may be NULL */
 };
 struct core_adopt {
     const char *place;
-    json_t *known;           /* array of uuids, one of which has to be there; a reference is taken;
-                              * NULL: an empty directory will do */
+    json_t *known; /* array of uuids, one of which has to be there; a reference is taken;
+                    * NULL: an empty directory will do */
 };
 /* Whether its agent would have a slot placed on (agent.md). */
 enum core_slot_state {
-    CORE_SLOT_USABLE, CORE_SLOT_UNSEEN, CORE_SLOT_FOREIGN, CORE_SLOT_HELD, CORE_SLOT_AILING,
+    CORE_SLOT_USABLE,
+    CORE_SLOT_UNSEEN,
+    CORE_SLOT_FOREIGN,
+    CORE_SLOT_HELD,
+    CORE_SLOT_AILING,
     CORE_SLOT_STATE_COUNT
 };
 const char *core_slot_state_text(enum core_slot_state f); /* "USABLE" */
 struct core_slot_sight {
     int slot;
     enum core_slot_state state;
-    const char *text;        /* why it is not usable, for people; may be NULL */
+    const char *text; /* why it is not usable, for people; may be NULL */
 };
 struct core_hello {
     const char *version, *pool; /* pool "": default */
-    const char *addr;        /* what other hosts reach its tasks at */
+    const char *addr;           /* what other hosts reach its tasks at */
     const struct core_slot_in *slots;
     size_t slots_n;
     const struct core_task_in *tasks;
     size_t tasks_n;
-    bool looks;              /* it can be told to look at stores */
-    bool judges;             /* unfit are all slots that are not usable; else it does not say */
+    bool looks;  /* it can be told to look at stores */
+    bool judges; /* unfit are all slots that are not usable; else it does not say */
     const struct core_slot_sight *unfit;
     size_t unfit_n;
 };
 enum core_policy_action { CORE_CANCEL_RETRIES, CORE_EXCLUDE_NODE };
 struct core_policy {
     enum core_policy_action action;
-    const char *pattern;     /* as the configuration has it */
+    const char *pattern; /* as the configuration has it */
 };
 enum core_early_exit { CORE_EXIT_INVALID_HP, CORE_EXIT_INIT_INVALID_HP };
 
 struct core_event {
     enum core_event_kind kind;
-    int64_t now_ms;          /* monotonic; never less than in the event before */
-    int64_t now_us;          /* wall clock: written into rows, decides nothing */
-    uint64_t request;        /* token of the request to answer, 0: none */
-    bool more;               /* the next event follows at once: what starts is decided then */
+    int64_t now_ms;   /* monotonic; never less than in the event before */
+    int64_t now_us;   /* wall clock: written into rows, decides nothing */
+    uint64_t request; /* token of the request to answer, 0: none */
+    bool more;        /* the next event follows at once: what starts is decided then */
     int64_t exp_id, trial_id, run_id;
     const char *alloc_id, *container, *agent_id;
     union {
@@ -292,15 +301,24 @@ struct core_event {
         struct core_adopt adopt;
         struct core_hello hello;
         struct core_task_in task;
-        struct { int64_t length; const json_t *metric; } op;
+        struct {
+            int64_t length;
+            const json_t *metric;
+        } op;
         /* ack: the events up to this id are done with, 0: none; operations: an array of
          * SearcherOperation, each one checked with search_check_operation */
-        struct { int64_t ack; const json_t *operations; } search;
+        struct {
+            int64_t ack;
+            const json_t *operations;
+        } search;
         double units;
         bool edit_begins;
         enum core_early_exit exit_reason;
         struct core_policy policy;
-        struct { const char *uuid; int64_t steps; } checkpoint;
+        struct {
+            const char *uuid;
+            int64_t steps;
+        } checkpoint;
     };
 };
 
@@ -308,19 +326,19 @@ struct core_event {
 
 enum core_effect_kind {
     /* rows, committed before any other effect of the batch */
-    CORE_SAVE_EXPERIMENT,      /* .experiment */
-    CORE_SAVE_EXP_STATE,       /* .exp_state: only this column (deletion) */
-    CORE_SAVE_SEARCH_EVENT,    /* .search_event */
-    CORE_SAVE_SEARCH_SNAPSHOT, /* .search_snapshot: in place of the one before */
-    CORE_SAVE_TRIAL,           /* .trial */
-    CORE_SAVE_ALLOCATION,      /* .allocation */
-    CORE_SAVE_AGENT,           /* .agent */
-    CORE_SAVE_STORE,           /* .store */
-    CORE_SAVE_TIMELINE,        /* .timeline; of a host, or queued placed running ready preempted
-                                  checkpoint validation restart kill end */
-    CORE_SAVE_PARKED,          /* .parked */
+    CORE_SAVE_EXPERIMENT,        /* .experiment */
+    CORE_SAVE_EXP_STATE,         /* .exp_state: only this column (deletion) */
+    CORE_SAVE_SEARCH_EVENT,      /* .search_event */
+    CORE_SAVE_SEARCH_SNAPSHOT,   /* .search_snapshot: in place of the one before */
+    CORE_SAVE_TRIAL,             /* .trial */
+    CORE_SAVE_ALLOCATION,        /* .allocation */
+    CORE_SAVE_AGENT,             /* .agent */
+    CORE_SAVE_STORE,             /* .store */
+    CORE_SAVE_TIMELINE,          /* .timeline; of a host, or queued placed running ready preempted
+                                    checkpoint validation restart kill end */
+    CORE_SAVE_PARKED,            /* .parked */
     CORE_DELETE_SEARCH_SNAPSHOT, /* .exp_id: its log is read from the start until the next one */
-    CORE_DELETE_EXPERIMENT,    /* .exp_id: with everything that hangs on it */
+    CORE_DELETE_EXPERIMENT,      /* .exp_id: with everything that hangs on it */
     /* after the commit */
     CORE_REPLY,       /* .reply */
     CORE_ORDER_START, /* .start */
@@ -351,20 +369,20 @@ enum core_effect_kind {
 
 struct core_reply {
     uint64_t request;
-    int code; /* 0 or DET_E*: DET_ENOENT not live, DET_ESTATE, DET_EINVAL, DET_ESTALE */
-    const char *text;          /* of an error */
-    int64_t id;                /* of what was created */
-    bool slots_exceeded;       /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
+    int code;            /* 0 or DET_E*: DET_ENOENT not live, DET_ESTATE, DET_EINVAL, DET_ESTALE */
+    const char *text;    /* of an error */
+    int64_t id;          /* of what was created */
+    bool slots_exceeded; /* LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED */
     double progress;
-    const char *data;          /* SEARCH_EVENTS: a JSON array of SearcherEvent */
-    int64_t exp_id, trial_id;  /* whom it was about; 0: neither */
-    bool is_setting;           /* of an agent or a store */
+    const char *data;         /* SEARCH_EVENTS: a JSON array of SearcherEvent */
+    int64_t exp_id, trial_id; /* whom it was about; 0: neither */
+    bool is_setting;          /* of an agent or a store */
 };
 struct core_start {
     const char *agent_id, *alloc_id, *container;
     int64_t exp_id, trial_id, run_id; /* trial 0: none */
     int64_t owner_id;
-    int64_t stall_timeout_s;          /* the experiment's; -1: the master's setting */
+    int64_t stall_timeout_s; /* the experiment's; -1: the master's setting */
     const char *task_id, *kind;
     /* The `task` object of agent.md and, apart, its env: texts of JSON objects, whole but for
      * token, user, owner, stall_timeout_ms, context, and in env DET_SESSION_TOKEN, DET_CLUSTER_ID,
@@ -376,12 +394,12 @@ struct core_kill {
 };
 struct core_store_order {
     const char *agent_id, *place;
-    const char *id;            /* that has to be there; NULL: none is known */
-    const char *known;         /* JSON array of uuids; NULL: none */
-    int64_t owner_id;          /* as whom it is made */
-    bool make;                 /* make its marker, unless there is one */
+    const char *id;    /* that has to be there; NULL: none is known */
+    const char *known; /* JSON array of uuids; NULL: none */
+    int64_t owner_id;  /* as whom it is made */
+    bool make;         /* make its marker, unless there is one */
 };
-struct core_rendezvous {       /* parallel arrays in order of rank */
+struct core_rendezvous { /* parallel arrays in order of rank */
     const char *alloc_id;
     size_t n;
     const char **containers, **addresses;
@@ -389,7 +407,7 @@ struct core_rendezvous {       /* parallel arrays in order of rank */
 };
 struct core_log {
     const char *task_id, *alloc_id, *text; /* one line without newline */
-    int level;                 /* log.v1.LogLevel: 3 INFO, 4 WARNING, 5 ERROR */
+    int level;                             /* log.v1.LogLevel: 3 INFO, 4 WARNING, 5 ERROR */
     int64_t now_us;
 };
 
@@ -397,7 +415,10 @@ struct core_effect {
     enum core_effect_kind kind;
     union {
         struct row_experiment experiment;
-        struct { int64_t id; enum exp_state state; } exp_state;
+        struct {
+            int64_t id;
+            enum exp_state state;
+        } exp_state;
         struct row_search_event search_event;
         struct row_search_snapshot search_snapshot;
         struct row_trial trial;
@@ -424,7 +445,10 @@ struct core_effects {
     size_t n, cap;
     struct core_chunk *chunks;
 };
-#define CORE_EFFECTS_INIT {0}
+#define CORE_EFFECTS_INIT                                                                          \
+    {                                                                                              \
+        0                                                                                          \
+    }
 void core_effects_finish(struct core_effects *e); /* frees; e is CORE_EFFECTS_INIT again */
 
 /* Applies ev and appends to out. 0, or DET_EINVAL for an event that is malformed (state unchanged;
@@ -504,15 +528,15 @@ enum core_wait {
 };
 enum core_job_state { CORE_JOB_QUEUED, CORE_JOB_SCHEDULED, CORE_JOB_BACKFILLED };
 
-struct core_exp_view {         /* an experiment = a job */
+struct core_exp_view { /* an experiment = a job */
     int64_t id, owner_id;
     const char *job_id, *pool, *name, *config; /* config: JSON */
     enum exp_state state;
     enum core_run_state run_state; /* matters when state is ACTIVE */
-    double progress;           /* 0..1 */
-    int priority;              /* the default when none was set */
+    double progress;               /* 0..1 */
+    int priority;                  /* the default when none was set */
     double weight;
-    int64_t max_slots;         /* negative: none */
+    int64_t max_slots; /* negative: none */
     int64_t submitted_us;
     /* the job */
     enum core_job_state job_state;
@@ -543,9 +567,9 @@ struct core_trial_view {
     const char *request_id, *task_id, *alloc_id; /* alloc NULL: none lives */
     enum trial_state state;
     enum core_run_state run_state; /* matters when state is ACTIVE */
-    bool has_op;               /* GET searcher/operation: op and completed */
+    bool has_op;                   /* GET searcher/operation: op and completed */
     int64_t op_length;
-    bool op_completed;         /* nothing left to do now */
+    bool op_completed;             /* nothing left to do now */
     const char *latest_checkpoint; /* NULL: none */
     int64_t latest_steps;
 };
@@ -555,13 +579,13 @@ struct core_alloc_view {
     const char *id, *task_id, *kind, *pool, *name;
     int64_t exp_id, trial_id, run_id, owner_id;
     enum alloc_state state;
-    bool is_ready, preempt;    /* preempt: what the long poll answers */
+    bool is_ready, preempt;                 /* preempt: what the long poll answers */
     int64_t slots, requested_us, placed_us; /* placed: 0: it has had no slots yet */
     size_t containers;
     int priority;
-    bool is_backfill;          /* it was started before others that come first */
+    bool is_backfill; /* it was started before others that come first */
     enum core_wait wait;
-    size_t avoids;             /* agents that its trial stays away from */
+    size_t avoids; /* agents that its trial stays away from */
 };
 bool core_alloc_get(const struct core *c, const char *alloc_id, struct core_alloc_view *ret);
 /* All live allocations, oldest first: i from 0 until false. */
@@ -569,8 +593,8 @@ bool core_alloc_at(const struct core *c, size_t i, struct core_alloc_view *ret);
 
 struct core_container_view {
     const char *id, *agent_id, *alloc_id;
-    enum alloc_state state;    /* ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED */
-    const int *slots;          /* ids on its agent */
+    enum alloc_state state; /* ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED */
+    const int *slots;       /* ids on its agent */
     size_t slots_n;
 };
 bool core_alloc_container(const struct core *c, const char *alloc_id, size_t i,
@@ -578,12 +602,12 @@ bool core_alloc_container(const struct core *c, const char *alloc_id, size_t i,
 
 struct core_agent_view {
     const char *id, *pool, *addr, *version;
-    bool connected;            /* false: in its reconnect wait */
+    bool connected; /* false: in its reconnect wait */
     bool enabled, draining;
     int64_t registered_us;
     size_t slots, slots_used, slots_free,
-        slots_disabled;        /* counts; free + used + disabled = slots */
-    size_t containers;         /* also those without slots */
+        slots_disabled; /* counts; free + used + disabled = slots */
+    size_t containers;  /* also those without slots */
 };
 /* By id, i from 0 until false. */
 bool core_agent_at(const struct core *c, size_t i, struct core_agent_view *ret);
@@ -592,10 +616,10 @@ struct core_slot_view {
     int id;
     enum core_device type;
     const char *brand, *uuid;
-    bool enabled, draining;    /* of the slot and its agent together */
-    enum core_slot_state state; /* as its agent says */
-    const char *why;           /* it is not usable; "" */
-    bool forced;               /* an administrator has it used all the same */
+    bool enabled, draining;           /* of the slot and its agent together */
+    enum core_slot_state state;       /* as its agent says */
+    const char *why;                  /* it is not usable; "" */
+    bool forced;                      /* an administrator has it used all the same */
     const char *container, *alloc_id; /* NULL: free */
     enum alloc_state container_state;
 };
@@ -615,7 +639,7 @@ bool core_agent_sight(const struct core *c, const char *agent_id, size_t i,
 struct core_store_view {
     const char *place, *id, *made_on; /* id, made_on NULL: not made yet */
     int64_t owner_id, used_us;
-    bool is_used;              /* agents look at it */
+    bool is_used; /* agents look at it */
 };
 /* As they were first used, i from 0 until false. */
 bool core_store_at(const struct core *c, size_t i, struct core_store_view *ret);
@@ -633,8 +657,7 @@ const struct core_pool_options *core_pool_options(const struct core *c, const ch
 
 /* What is live, by state (finished trials of live experiments included). */
 struct core_counts {
-    size_t experiments[EXP_STATE_COUNT], trials[TRIAL_STATE_COUNT],
-        allocations[ALLOC_STATE_COUNT];
+    size_t experiments[EXP_STATE_COUNT], trials[TRIAL_STATE_COUNT], allocations[ALLOC_STATE_COUNT];
     int64_t oldest_pending_us; /* when it was asked for; INT64_MAX: nothing waits */
     size_t agents_connected, agents_lost, slots_free, slots_used, slots_disabled;
 };

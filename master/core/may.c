@@ -33,22 +33,14 @@ unsigned may_rights(enum may_mode mode, const struct may_who *who, const struct 
 static const char *verb_of(unsigned right)
 {
     switch (right) {
-    case RIGHT_SEE:
-        return "see";
-    case RIGHT_CREATE:
-        return "add anything to";
-    case RIGHT_OPERATE:
-        return "start, pause, stop or queue";
-    case RIGHT_DELETE:
-        return "delete";
-    case RIGHT_MOVE:
-        return "move";
-    case RIGHT_REPORT:
-        return "speak for";
-    case RIGHT_GRANT:
-        return "give and take roles in";
-    default:
-        return "change";
+    case RIGHT_SEE: return "see";
+    case RIGHT_CREATE: return "add anything to";
+    case RIGHT_OPERATE: return "start, pause, stop or queue";
+    case RIGHT_DELETE: return "delete";
+    case RIGHT_MOVE: return "move";
+    case RIGHT_REPORT: return "speak for";
+    case RIGHT_GRANT: return "give and take roles in";
+    default: return "change";
     }
 }
 
@@ -91,9 +83,10 @@ int may(enum may_mode mode, const struct may_who *who, unsigned right, const str
     if (right && (may_rights(mode, who, what) & right) == right)
         return 0;
     if (right == RIGHT_ACCOUNT && who->by_token)
-        det_fail(err, DET_EPERM,
-                 "an access token may not change accounts and tokens: log in with the password (det "
-                 "user login)");
+        det_fail(
+            err, DET_EPERM,
+            "an access token may not change accounts and tokens: log in with the password (det "
+            "user login)");
     else if (what->name)
         refuse(right, what, err);
     else

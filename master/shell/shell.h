@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct shell_counts { /* since the start, for /metrics */
+struct shell_counts {                   /* since the start, for /metrics */
     uint64_t metric_reports, log_lines; /* durably taken */
-    uint64_t audited; /* lines of the audit log, begun by this leader */
+    uint64_t audited;                   /* lines of the audit log, begun by this leader */
     uint64_t retention_rounds, retention_logs, retention_metrics; /* rows deleted */
 };
 
@@ -33,8 +33,8 @@ struct shell {
     struct origins *origins;       /* origins.h: where new experiments belong, remembered */
     struct guard *stacks;          /* guard.h: how often people ask where a trial is */
     struct shell_counts counts;
-    int downloads; /* of checkpoints, under way */
-    struct logring *logring;       /* logring.h: the last lines of the log */
+    int downloads;           /* of checkpoints, under way */
+    struct logring *logring; /* logring.h: the last lines of the log */
     char cluster_id[37];
     char master_id[37]; /* new at each start */
 };

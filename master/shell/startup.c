@@ -94,22 +94,14 @@ static int on_row(void *arg, enum row_kind kind, const union row_any *r, struct 
 {
     struct core *core = arg;
     switch (kind) {
-    case ROW_AGENT:
-        return put_agent(core, &r->agent, err);
-    case ROW_STORE:
-        return put_store(core, &r->store, err);
-    case ROW_EXPERIMENT:
-        return core_restore_experiment(core, &r->experiment, err);
-    case ROW_SEARCH_SNAPSHOT:
-        return core_restore_search_snapshot(core, &r->search_snapshot, err);
-    case ROW_SEARCH_EVENT:
-        return core_restore_search_event(core, &r->search_event, err);
-    case ROW_TRIAL:
-        return core_restore_trial(core, &r->trial, err);
-    case ROW_ALLOCATION:
-        return core_restore_allocation(core, &r->allocation, err);
-    case ROW_KIND_COUNT:
-        break;
+    case ROW_AGENT: return put_agent(core, &r->agent, err);
+    case ROW_STORE: return put_store(core, &r->store, err);
+    case ROW_EXPERIMENT: return core_restore_experiment(core, &r->experiment, err);
+    case ROW_SEARCH_SNAPSHOT: return core_restore_search_snapshot(core, &r->search_snapshot, err);
+    case ROW_SEARCH_EVENT: return core_restore_search_event(core, &r->search_event, err);
+    case ROW_TRIAL: return core_restore_trial(core, &r->trial, err);
+    case ROW_ALLOCATION: return core_restore_allocation(core, &r->allocation, err);
+    case ROW_KIND_COUNT: break;
     }
     return 0;
 }
@@ -176,8 +168,8 @@ void startup_url(const struct shell *sh, char *ret, size_t max)
         host = name;
     }
     bool v6 = strchr(host, ':') != NULL;
-    snprintf(ret, max, "%s://%s%s%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "",
-             http_port(sh->http));
+    snprintf(ret, max, "%s://%s%s%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http",
+             v6 ? "[" : "", host, v6 ? "]" : "", http_port(sh->http));
 }
 
 int startup_announce(struct shell *sh, struct det_err *err)
@@ -191,7 +183,7 @@ int startup_announce(struct shell *sh, struct det_err *err)
     if (rc == 0)
         notify_manager("READY=1\nSTATUS=serving");
     if (rc == 0)
-        log_info("ready: %s://%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http", sh->conf->host,
-                 http_port(sh->http));
+        log_info("ready: %s://%s:%u", masterconf_is_tls(sh->conf) ? "https" : "http",
+                 sh->conf->host, http_port(sh->http));
     return rc;
 }

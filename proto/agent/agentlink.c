@@ -7,11 +7,12 @@
 #include <string.h>
 
 static const char *const device_names[] = {"cpu", "cuda", "rocm"};
-static const char *const exit_names[] = {"exited", "killed", "stalled", "start_failed", "lost",
-                                         "store_away"};
+static const char *const exit_names[] = {"exited",       "killed", "stalled",
+                                         "start_failed", "lost",   "store_away"};
 static const char *const state_names[] = {"starting", "running", "ended"};
 static const char *const event_names[] = {"hello", "state", "exit", "store", "slot"};
-static const char *const store_names[] = {"present", "other", "absent", "known", "hidden", "failed"};
+static const char *const store_names[] = {"present", "other",  "absent",
+                                          "known",   "hidden", "failed"};
 
 const char *link_device_name(enum link_device d)
 {
@@ -31,8 +32,7 @@ const char *link_state_name(enum link_state s)
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct link_field exit_fields[] = {
-    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT,
-     exit_names},
+    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT, exit_names},
     {"code", LINK_F_INT, AT(link_exit, code), false, 0, 255, NULL},
     {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
     {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},
@@ -88,8 +88,7 @@ json_t *link_mark_json(const struct link_mark *m)
     return j;
 }
 
-int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n,
-                      struct det_err *err)
+int link_marks_decode(const json_t *arr, struct link_mark **ret, size_t *ret_n, struct det_err *err)
 {
     size_t n = json_array_size(arr);
     *ret = NULL;
@@ -248,7 +247,8 @@ const char *link_slot_state_name(enum link_slot_state f)
 
 static const struct link_field sight_fields[] = {
     {"slot", LINK_F_INT, AT(link_slot_sight, slot), true, 0, LINK_SLOTS_MAX - 1, NULL},
-    {"state", LINK_F_NAME, AT(link_slot_sight, state), true, 0, LINK_SLOT_STATE_COUNT, slot_state_names},
+    {"state", LINK_F_NAME, AT(link_slot_sight, state), true, 0, LINK_SLOT_STATE_COUNT,
+     slot_state_names},
     {"text", LINK_F_STR, AT(link_slot_sight, text), false, 0, 4 * LINK_WHY_MAX, NULL},
     {0},
 };

@@ -20,32 +20,32 @@
 
 /* What agents and tasks say they speak; the master takes the version before too, so that it is
  * upgraded first and what runs goes on. */
-#define LINK_PROTOCOL     2
-#define LINK_PROTOCOL_MIN (LINK_PROTOCOL - 1)
-#define LINK_HEADER       "Det-Protocol" /* of a task's requests */
-#define LINK_EVENTS_MAX   1000 /* of a request */
-#define LINK_BODY_MAX     ((size_t)4 << 20)
-#define LINK_LINE_MAX     ((size_t)16 << 20) /* of an order */
-#define LINK_SLOTS_MAX    1024               /* of an agent */
-#define LINK_TASKS_MAX    10000              /* of a hello */
-#define LINK_NODES_MAX    4096
-#define LINK_ID_MAX       128  /* letters, digits, '.', '_' and '-'; not "." or ".." */
-#define LINK_MARKS_MAX    32   /* of a task */
-#define LINK_DETAIL_MAX   400  /* bytes of a mark's detail; longer ones are cut when encoded */
-#define LINK_IDS_MAX      (INT64_C(1) << 30) /* of experiments and trials */
-#define LINK_TEXT_MAX     2000 /* of an exit, in bytes; longer ones are cut when encoded */
-#define LINK_WHY_MAX      300  /* bytes of why a slot is not usable; longer ones are cut */
-#define LINK_EXCEPTION_MAX 400 /* bytes of an exception, and of its place; cut likewise */
-#define LINK_PLACE_MAX    2048 /* bytes of a store's place */
-#define LINK_KNOWN_MAX    64   /* checkpoints of a store that are named */
-#define LINK_HEARTBEAT_MS 2000
-#define LINK_SILENCE_MS   10000
+#define LINK_PROTOCOL      2
+#define LINK_PROTOCOL_MIN  (LINK_PROTOCOL - 1)
+#define LINK_HEADER        "Det-Protocol" /* of a task's requests */
+#define LINK_EVENTS_MAX    1000           /* of a request */
+#define LINK_BODY_MAX      ((size_t)4 << 20)
+#define LINK_LINE_MAX      ((size_t)16 << 20) /* of an order */
+#define LINK_SLOTS_MAX     1024               /* of an agent */
+#define LINK_TASKS_MAX     10000              /* of a hello */
+#define LINK_NODES_MAX     4096
+#define LINK_ID_MAX        128 /* letters, digits, '.', '_' and '-'; not "." or ".." */
+#define LINK_MARKS_MAX     32  /* of a task */
+#define LINK_DETAIL_MAX    400 /* bytes of a mark's detail; longer ones are cut when encoded */
+#define LINK_IDS_MAX       (INT64_C(1) << 30) /* of experiments and trials */
+#define LINK_TEXT_MAX      2000 /* of an exit, in bytes; longer ones are cut when encoded */
+#define LINK_WHY_MAX       300  /* bytes of why a slot is not usable; longer ones are cut */
+#define LINK_EXCEPTION_MAX 400  /* bytes of an exception, and of its place; cut likewise */
+#define LINK_PLACE_MAX     2048 /* bytes of a store's place */
+#define LINK_KNOWN_MAX     64   /* checkpoints of a store that are named */
+#define LINK_HEARTBEAT_MS  2000
+#define LINK_SILENCE_MS    10000
 /* In a task's directory, which is called as its allocation: where its ranks work, and so what the
  * paths in their tracebacks begin with. */
-#define LINK_WORK_DIR     "work"
+#define LINK_WORK_DIR "work"
 /* The last line of an answer to an order "stacks", with the agent's name. */
-#define LINK_STACKS_END   "The stacks of the ranks on agent %s end here."
-#define LINK_BEAT_MS      4000 /* an agent that has nothing to tell says so this often */
+#define LINK_STACKS_END "The stacks of the ranks on agent %s end here."
+#define LINK_BEAT_MS    4000 /* an agent that has nothing to tell says so this often */
 
 /* Whether s may be an allocation, container or agent id: safe as a path's part and in a URL. */
 bool link_id_is_valid(const char *s);
@@ -104,7 +104,7 @@ struct link_task {
     struct link_exit exit;   /* when ended */
     struct link_mark *marks; /* of state and exit events; allocated when decoded */
     size_t marks_n;
-    struct link_silent silent; /* of one that runs */
+    struct link_silent silent;       /* of one that runs */
     struct link_unreached unreached; /* likewise; not in a hello */
 };
 
@@ -155,7 +155,7 @@ struct link_hello {
     size_t slots_n;
     struct link_task *tasks;
     size_t tasks_n;
-    bool looks; /* it takes orders about stores */
+    bool looks;  /* it takes orders about stores */
     bool judges; /* it says which slots are not usable: unfit has all of them */
     struct link_slot_sight *unfit;
     size_t unfit_n;
@@ -166,7 +166,7 @@ struct link_event {
     struct link_hello hello; /* LINK_EV_HELLO */
     struct link_task task;   /* LINK_EV_STATE: state; LINK_EV_EXIT: state is LINK_ENDED, exit */
     struct link_store store; /* LINK_EV_STORE */
-    struct link_slot_sight sight;    /* LINK_EV_SLOT */
+    struct link_slot_sight sight; /* LINK_EV_SLOT */
 };
 
 /* A GPU in figures, of late; -1: its driver does not say. */
@@ -199,7 +199,7 @@ struct link_events {
     struct clockdiff clock; /* "clock": the agent's beside the master's, by an exchange before */
     const char *boot;
     int protocol;
-    bool beats; /* its silence means something */
+    bool beats;           /* its silence means something */
     struct link_event *v; /* seq rises by 1 from one to the next */
     size_t n;
     struct link_gpu *gpus; /* "gpus": of this host, all that are known; NULL: it does not say now */
@@ -249,8 +249,8 @@ enum link_order_kind {
 };
 /* Look at this place now and then; what is seen there is told at once, and when it changes. */
 struct link_watch {
-    const char *place; /* absolute */
-    const char *id;    /* that should be there; NULL: none is known */
+    const char *place;   /* absolute */
+    const char *id;      /* that should be there; NULL: none is known */
     const json_t *known; /* array of strings: checkpoints that lie there; NULL: none */
     bool make;           /* make the store, once */
     const json_t *user;  /* as whom: as in a task; NULL: as tasks of `owner` without an account */
@@ -261,9 +261,9 @@ struct link_order {
     enum link_order_kind kind;
     int64_t seq; /* 0 for a heartbeat */
     const char *alloc;
-    const char *container; /* LINK_START, LINK_STACKS; LINK_SIGNAL, NULL from older masters */
-    json_t *task;          /* LINK_START: checked by link_spec_decode(); borrowed from json */
-    int signal;            /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
+    const char *container;   /* LINK_START, LINK_STACKS; LINK_SIGNAL, NULL from older masters */
+    json_t *task;            /* LINK_START: checked by link_spec_decode(); borrowed from json */
+    int signal;              /* LINK_SIGNAL: SIGKILL, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 */
     struct link_watch watch; /* LINK_STORE; borrowed from json */
 };
 /* A line of the orders' stream. An order of another name is LINK_ORDER_UNKNOWN, to be passed over.
@@ -301,7 +301,7 @@ struct link_spec {
     bool has_user;
     const char *user_name;
     int64_t uid, gid;
-    int64_t owner; /* the master's number of whose task it is; 0: not said */
+    int64_t owner;                    /* the master's number of whose task it is; 0: not said */
     int64_t stall_timeout_ms;         /* 0: never */
     const char *context;              /* base64 of a tar.gz, or NULL: fetch it */
     const json_t *checkpoint_storage; /* object or NULL */
@@ -309,10 +309,10 @@ struct link_spec {
     const char *interpreter;          /* of it; NULL: not said */
     const json_t *requirements;       /* of it: array of strings; NULL: none */
     /* CHECKPOINT_GC only */
-    const json_t *gc_uuids;           /* array of strings */
+    const json_t *gc_uuids; /* array of strings */
     enum link_gc_action gc_action;
-    const json_t *gc_globs;           /* array of strings, LINK_GC_CUT only */
-    const json_t *gc_trees;           /* array of strings, LINK_GC_PURGE only; NULL: none */
+    const json_t *gc_globs; /* array of strings, LINK_GC_CUT only */
+    const json_t *gc_trees; /* array of strings, LINK_GC_PURGE only; NULL: none */
 };
 /* All is borrowed from `task`, but for slots and slot_counts, which link_spec_finish() frees. */
 DET_MUST int link_spec_decode(const json_t *task, struct link_spec *ret, struct det_err *err);

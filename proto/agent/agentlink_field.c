@@ -71,17 +71,13 @@ static int put(json_t *v, const struct link_field *f, void *at, struct det_err *
 {
     switch (f->kind) {
     case LINK_F_STR:
-    case LINK_F_ID:
-        return put_string(v, f, at, err);
+    case LINK_F_ID: return put_string(v, f, at, err);
     case LINK_F_INT:
-    case LINK_F_I64:
-        return put_int(v, f, at, err);
-    case LINK_F_NAME:
-        return put_name(v, f, at, err);
+    case LINK_F_I64: return put_int(v, f, at, err);
+    case LINK_F_NAME: return put_name(v, f, at, err);
     case LINK_F_OBJ:
     case LINK_F_ARR:
-    case LINK_F_ANY:
-        break;
+    case LINK_F_ANY: break;
     }
     return put_json(v, f, at, err);
 }

@@ -225,8 +225,7 @@ static const struct link_field spec_fields[] = {
     {"gc", LINK_F_OBJ, AT(spec_parts, gc), false, 0, 0, NULL},
     {0},
 };
-const char *const link_gc_names[LINK_GC_COUNT] = {"purge", "quarantine", "restore", "cut",
-                                                    "list"};
+const char *const link_gc_names[LINK_GC_COUNT] = {"purge", "quarantine", "restore", "cut", "list"};
 static const struct link_field gc_fields[] = {
     {"uuids", LINK_F_ARR, AT(link_spec, gc_uuids), true, 0, 1000000, NULL},
     {"action", LINK_F_NAME, AT(link_spec, gc_action), false, 0, DET_ARRAY_LEN(link_gc_names),
@@ -324,8 +323,8 @@ static int spec_parts_decode(const json_t *task, struct spec_parts *p, struct de
         rc = link_fields(p->user, user_fields, &p->s, err);
     if (rc == 0 && p->gc)
         rc = link_fields(p->gc, gc_fields, &p->s, err);
-    if (rc == 0 && !(all_strings(p->s.gc_uuids) && all_strings(p->s.gc_globs) &&
-                     all_strings(p->s.gc_trees)))
+    if (rc == 0 &&
+        !(all_strings(p->s.gc_uuids) && all_strings(p->s.gc_globs) && all_strings(p->s.gc_trees)))
         rc = det_fail(err, DET_EINVAL, "gc: uuids, globs and trees are lists of strings");
     if (rc == 0 && p->s.gc_action != LINK_GC_PURGE && p->s.gc_trees)
         rc = det_fail(err, DET_EINVAL, "gc: trees belong to the action purge");

@@ -32,8 +32,8 @@ int join_token_read(const char *text, struct join_token *ret, struct det_err *er
     if (p && *p == '\0')
         return 0;
     return det_fail(err, DET_EINVAL,
-                    "this is no join token: that is what det agent join-token prints, "
-                    PREFIX "... without spaces");
+                    "this is no join token: that is what det agent join-token prints, " PREFIX
+                    "... without spaces");
 }
 
 int64_t cert_due_s(const struct cert_dates *d)

@@ -24,7 +24,7 @@ void join_token_write(const struct join_token *t, char out[JOIN_TOKEN_MAX]);
 DET_MUST int join_token_read(const char *text, struct join_token *ret, struct det_err *err);
 
 enum cert_state {
-    CERT_EARLY,   /* not valid yet: the clock here is behind */
+    CERT_EARLY, /* not valid yet: the clock here is behind */
     CERT_FRESH,
     CERT_DUE,     /* good, in the last third of its time: to be renewed */
     CERT_EXPIRED, /* its holder has to join again */

@@ -55,7 +55,11 @@ void expconf_merge(json_t *high, const json_t *low);
 DET_MUST int expconf_override(json_t *config, const char *assignment, struct det_err *err);
 
 enum expconf_searcher {
-    EXPCONF_SINGLE, EXPCONF_RANDOM, EXPCONF_GRID, EXPCONF_ADAPTIVE_ASHA, EXPCONF_ASYNC_HALVING,
+    EXPCONF_SINGLE,
+    EXPCONF_RANDOM,
+    EXPCONF_GRID,
+    EXPCONF_ADAPTIVE_ASHA,
+    EXPCONF_ASYNC_HALVING,
     EXPCONF_CUSTOM
 };
 enum expconf_policy { EXPCONF_POLICY_BEST, EXPCONF_POLICY_ALL, EXPCONF_POLICY_NONE };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define DEVICE_KINDS "cpu cuda rocm gpu"
-#define SHOWN_MAX 60
+#define SHOWN_MAX    60
 
 static bool all_strings(const json_t *v)
 {
@@ -130,49 +130,31 @@ static bool type_is_right(const struct expconf_key *key, const json_t *v)
     int64_t n;
     switch (key->type) {
     case EXPCONF_STR:
-    case EXPCONF_PATTERN:
-        return json_is_string(v);
-    case EXPCONF_INT:
-        return in_bounds(key, v);
-    case EXPCONF_NUM:
-        return json_is_number(v);
-    case EXPCONF_BOOL:
-        return json_is_boolean(v);
+    case EXPCONF_PATTERN: return json_is_string(v);
+    case EXPCONF_INT: return in_bounds(key, v);
+    case EXPCONF_NUM: return json_is_number(v);
+    case EXPCONF_BOOL: return json_is_boolean(v);
     case EXPCONF_ENUM:
         return json_is_string(v) && expconf_word_in(key->choices, json_string_value(v));
     case EXPCONF_OBJECT:
     case EXPCONF_FREE:
-    case EXPCONF_HPARAMS:
-        return json_is_object(v);
-    case EXPCONF_ANY:
-        return true;
-    case EXPCONF_STRS:
-        return all_strings(v);
-    case EXPCONF_INTS:
-        return all_whole(v);
+    case EXPCONF_HPARAMS: return json_is_object(v);
+    case EXPCONF_ANY: return true;
+    case EXPCONF_STRS: return all_strings(v);
+    case EXPCONF_INTS: return all_whole(v);
     case EXPCONF_OBJECTS:
-    case EXPCONF_DEVICES:
-        return all_objects(v, key->type == EXPCONF_DEVICES);
-    case EXPCONF_LENGTH:
-        return is_length(v, 0);
-    case EXPCONF_MAX_LENGTH:
-        return is_max_length(v);
-    case EXPCONF_ENTRYPOINT:
-        return is_entrypoint(v);
-    case EXPCONF_IMAGE:
-        return json_is_string(v) || by_device(v, is_text);
-    case EXPCONF_ENV_VARS:
-        return is_assignments(v) || by_device(v, is_assignments);
-    case EXPCONF_SIZE:
-        return expconf_size(v, &n);
-    case EXPCONF_PORTS:
-        return is_ports(v);
+    case EXPCONF_DEVICES: return all_objects(v, key->type == EXPCONF_DEVICES);
+    case EXPCONF_LENGTH: return is_length(v, 0);
+    case EXPCONF_MAX_LENGTH: return is_max_length(v);
+    case EXPCONF_ENTRYPOINT: return is_entrypoint(v);
+    case EXPCONF_IMAGE: return json_is_string(v) || by_device(v, is_text);
+    case EXPCONF_ENV_VARS: return is_assignments(v) || by_device(v, is_assignments);
+    case EXPCONF_SIZE: return expconf_size(v, &n);
+    case EXPCONF_PORTS: return is_ports(v);
     case EXPCONF_PYTHON:
-        return json_is_object(v) || all_strings(v) ||
-               (json_is_string(v) && *json_string_value(v));
+        return json_is_object(v) || all_strings(v) || (json_is_string(v) && *json_string_value(v));
     case EXPCONF_NULL: /* null was passed over before */
-    case EXPCONF_TYPE_COUNT:
-        break;
+    case EXPCONF_TYPE_COUNT: break;
     }
     return false;
 }

@@ -81,27 +81,17 @@ static json_t *normalise_python(const json_t *v)
 static json_t *full_form(const struct expconf_key *key, const json_t *v)
 {
     switch (key->type) {
-    case EXPCONF_INT:
-        return normalise_int(v);
-    case EXPCONF_INTS:
-        return normalise_items(v, normalise_int);
-    case EXPCONF_DEVICES:
-        return normalise_items(v, normalise_device);
+    case EXPCONF_INT: return normalise_int(v);
+    case EXPCONF_INTS: return normalise_items(v, normalise_int);
+    case EXPCONF_DEVICES: return normalise_items(v, normalise_device);
     case EXPCONF_LENGTH:
-    case EXPCONF_MAX_LENGTH:
-        return normalise_length(v);
-    case EXPCONF_IMAGE:
-        return json_is_string(v) || json_is_object(v) ? by_device(v) : NULL;
-    case EXPCONF_ENV_VARS:
-        return json_is_array(v) || json_is_object(v) ? by_device(v) : NULL;
-    case EXPCONF_SIZE:
-        return normalise_size(v);
-    case EXPCONF_PORTS:
-        return normalise_numbers(v);
-    case EXPCONF_PYTHON:
-        return json_is_object(v) ? NULL : normalise_python(v);
-    case EXPCONF_HPARAMS:
-        return json_is_object(v) ? hparam_normalise(v) : NULL;
+    case EXPCONF_MAX_LENGTH: return normalise_length(v);
+    case EXPCONF_IMAGE: return json_is_string(v) || json_is_object(v) ? by_device(v) : NULL;
+    case EXPCONF_ENV_VARS: return json_is_array(v) || json_is_object(v) ? by_device(v) : NULL;
+    case EXPCONF_SIZE: return normalise_size(v);
+    case EXPCONF_PORTS: return normalise_numbers(v);
+    case EXPCONF_PYTHON: return json_is_object(v) ? NULL : normalise_python(v);
+    case EXPCONF_HPARAMS: return json_is_object(v) ? hparam_normalise(v) : NULL;
     case EXPCONF_STR: /* these are whole as they are written */
     case EXPCONF_NUM:
     case EXPCONF_BOOL:
@@ -114,8 +104,7 @@ static json_t *full_form(const struct expconf_key *key, const json_t *v)
     case EXPCONF_PATTERN:
     case EXPCONF_OBJECTS:
     case EXPCONF_ENTRYPOINT:
-    case EXPCONF_TYPE_COUNT:
-        break;
+    case EXPCONF_TYPE_COUNT: break;
     }
     return NULL;
 }

@@ -334,7 +334,9 @@ const struct expconf_key expconf_keys[] = {
              "each and at most 1 MiB together",
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
-    {.path = "environment.python", .type = EXPCONF_PYTHON, .ok = python,
+    {.path = "environment.python",
+     .type = EXPCONF_PYTHON,
+     .ok = python,
      .rule = "an interpreter, a virtual environment's folder, a list of requirements (without "
              "options other than --hash, and of no files), or a map",
      EXAMPLE("/opt/venv")},

@@ -127,8 +127,7 @@ void expconf_check_whole(const json_t *config, bool unmanaged, struct mistakes *
     check_profiling(config, errs);
     check_asha_length(json_obj(config, "searcher"), errs);
     check_grid(config, errs);
-    refuse_kind(config, "searcher", "name",
-                "single random grid adaptive_asha async_halving custom",
+    refuse_kind(config, "searcher", "name", "single random grid adaptive_asha async_halving custom",
                 "adaptive_asha, which replaces it", errs);
     refuse_kind(config, "checkpoint_storage", "type", "shared_fs directory",
                 "shared_fs or directory", errs);

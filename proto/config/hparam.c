@@ -238,16 +238,13 @@ static json_t *sample_leaf(const json_t *leaf, struct mt19937 *r)
         uint64_t range = (uint64_t)json_int(leaf, "maxval", 0) - from;
         return json_integer((int64_t)(from + mt19937_bounded(r, range)));
     }
-    case DOUBLE:
-        return json_real(mt19937_uniform(r, lo, hi));
-    case LOG:
-        return json_real(pow(json_num(leaf, "base", 10), mt19937_uniform(r, lo, hi)));
+    case DOUBLE: return json_real(mt19937_uniform(r, lo, hi));
+    case LOG: return json_real(pow(json_num(leaf, "base", 10), mt19937_uniform(r, lo, hi)));
     case CATEGORICAL: {
         size_t i = (size_t)mt19937_bounded(r, json_array_size(vals) - 1);
         return json_deep_copy(json_array_get(vals, i));
     }
-    default:
-        return json_deep_copy(json_object_get(leaf, "val"));
+    default: return json_deep_copy(json_object_get(leaf, "val"));
     }
 }
 

@@ -74,12 +74,8 @@ void mistakes_quote(struct buf *out, const char *s, size_t max)
 void mistakes_describe(struct buf *out, const json_t *j)
 {
     switch (j ? json_typeof(j) : JSON_NULL) {
-    case JSON_OBJECT:
-        buf_add_str(out, json_object_size(j) ? "a map" : "an empty map");
-        break;
-    case JSON_ARRAY:
-        buf_add_str(out, json_array_size(j) ? "a list" : "an empty list");
-        break;
+    case JSON_OBJECT: buf_add_str(out, json_object_size(j) ? "a map" : "an empty map"); break;
+    case JSON_ARRAY: buf_add_str(out, json_array_size(j) ? "a list" : "an empty list"); break;
     case JSON_STRING:
         buf_add_ch(out, '"');
         mistakes_quote(out, json_string_value(j), 40);
@@ -89,8 +85,6 @@ void mistakes_describe(struct buf *out, const json_t *j)
     case JSON_REAL:
     case JSON_TRUE:
     case JSON_FALSE:
-    case JSON_NULL:
-        json_write(out, j);
-        break;
+    case JSON_NULL: json_write(out, j); break;
     }
 }

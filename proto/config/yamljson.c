@@ -277,8 +277,7 @@ static int read_node(struct reader *r, const yaml_event_t *e, int depth, json_t 
     if (depth >= YAMLJSON_DEPTH_MAX)
         return fail_at(r, DET_ETOOBIG, &e->start_mark, "nested too deeply", NULL);
     switch ((int)e->type) {
-    case YAML_ALIAS_EVENT:
-        return read_alias(r, e, ret);
+    case YAML_ALIAS_EVENT: return read_alias(r, e, ret);
     case YAML_SCALAR_EVENT:
         anchor = e->data.scalar.anchor;
         rc = read_scalar(r, e, ret);
@@ -291,8 +290,7 @@ static int read_node(struct reader *r, const yaml_event_t *e, int depth, json_t 
         anchor = e->data.mapping_start.anchor;
         rc = read_mapping(r, depth + 1, ret);
         break;
-    default:
-        return fail_at(r, DET_EINVAL, &e->start_mark, "a value is missing", NULL);
+    default: return fail_at(r, DET_EINVAL, &e->start_mark, "a value is missing", NULL);
     }
     if (rc == 0 && anchor)
         anchor_add(r, anchor, *ret, r->nodes - before);

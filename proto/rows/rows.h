@@ -78,20 +78,20 @@ struct row_experiment {
     bool is_new;
     int64_t id;
     /* Set when new. submission is the create event's, untouched. */
-    const char *job_id;         /* always set */
-    int64_t owner_id;           /* always set */
+    const char *job_id;            /* always set */
+    int64_t owner_id;              /* always set */
     int64_t project_id, parent_id; /* parent 0: null */
-    const char *config;         /* JSON; null unless new or changed, always set when restoring */
+    const char *config;            /* JSON; null unless new or changed, always set when restoring */
     struct exp_submission *submission;
     int64_t start_us;
     /* Updated. */
     enum exp_state state;
     int64_t end_us;
-    double progress;            /* 0..1, negative: null */
+    double progress; /* 0..1, negative: null */
     const char *resource_pool;
-    int priority;               /* 1..99, 0: null */
+    int priority; /* 1..99, 0: null */
     double weight;
-    int64_t max_slots;          /* negative: null */
+    int64_t max_slots; /* negative: null */
     double queue_position;
     const char *core;
 };
@@ -113,12 +113,12 @@ struct row_trial {
     /* Set when new and when restoring. */
     int64_t experiment_id;
     const char *request_id, *task_id;
-    const char *hparams;        /* JSON; null unless new or changed, always set when restoring */
+    const char *hparams; /* JSON; null unless new or changed, always set when restoring */
     int64_t seed, start_us;
     const char *warm_start_checkpoint; /* may be null */
     /* Updated. */
     enum trial_state state;
-    int64_t run_id;             /* the fence */
+    int64_t run_id; /* the fence */
     int64_t restarts;
     int64_t end_us;
     const char *core;
@@ -129,22 +129,22 @@ struct row_trial {
 
 struct row_allocation {
     bool is_new;
-    const char *id;             /* "<task id>.<run id>" */
+    const char *id; /* "<task id>.<run id>" */
     /* Set when new and when restoring. */
     const char *task_id;
     int64_t experiment_id, trial_id; /* trial 0: null */
     int64_t run_id;
-    const char *kind;           /* "TRIAL", "CHECKPOINT_GC" */
+    const char *kind; /* "TRIAL", "CHECKPOINT_GC" */
     int64_t slots;
     const char *resource_pool;
     int64_t start_us;
     /* Updated. */
     enum alloc_state state;
     bool is_ready;
-    int64_t placed_us;          /* since when it has its slots; 0: it has had none */
+    int64_t placed_us; /* since when it has its slots; 0: it has had none */
     int64_t end_us;
-    const char *exit_reason;    /* null while it lives */
-    int64_t status_code;        /* exit code of the first container that failed; negative: null */
+    const char *exit_reason; /* null while it lives */
+    int64_t status_code;     /* exit code of the first container that failed; negative: null */
     const char *core;
 };
 
@@ -168,11 +168,11 @@ struct row_parked {
 
 /* Which directory is which checkpoint store; upsert, all columns. */
 struct row_store {
-    const char *place;          /* its root (storeplace.h) */
-    const char *id;             /* of its marker; null: not made, or not adopted yet */
-    const char *known;          /* JSON array of uuids of checkpoints that lie in it; null: none */
-    const char *made_on;        /* the agent that saw or made the marker first; null: none yet */
-    int64_t owner_id;           /* whose experiment used it first; 0: null */
+    const char *place;   /* its root (storeplace.h) */
+    const char *id;      /* of its marker; null: not made, or not adopted yet */
+    const char *known;   /* JSON array of uuids of checkpoints that lie in it; null: none */
+    const char *made_on; /* the agent that saw or made the marker first; null: none yet */
+    int64_t owner_id;    /* whose experiment used it first; 0: null */
     int64_t used_us;
 };
 

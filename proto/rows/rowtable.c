@@ -173,25 +173,17 @@ const char *rowtable_text(const struct row_column *c, const void *row, char num[
     if (is_null(c, row))
         return NULL;
     switch (c->type) {
-    case COL_TEXT:
-        return *(const char *const *)at;
+    case COL_TEXT: return *(const char *const *)at;
     case COL_F64:
-    case COL_F64_OR_NEG:
-        return f64_text(*(const double *)at, num);
-    case COL_BOOL:
-        return *(const bool *)at ? "t" : "f";
-    case COL_TIME:
-        return time_text(integer_of(c, row), num);
-    case COL_EXP_STATE:
-        return exp_state_text(*(const enum exp_state *)at);
-    case COL_TRIAL_STATE:
-        return trial_state_text(*(const enum trial_state *)at);
-    case COL_ALLOC_STATE:
-        return alloc_state_text(*(const enum alloc_state *)at);
+    case COL_F64_OR_NEG: return f64_text(*(const double *)at, num);
+    case COL_BOOL: return *(const bool *)at ? "t" : "f";
+    case COL_TIME: return time_text(integer_of(c, row), num);
+    case COL_EXP_STATE: return exp_state_text(*(const enum exp_state *)at);
+    case COL_TRIAL_STATE: return trial_state_text(*(const enum trial_state *)at);
+    case COL_ALLOC_STATE: return alloc_state_text(*(const enum alloc_state *)at);
     case COL_I64:
     case COL_I64_OR_0:
-    case COL_I64_OR_NEG:
-        break;
+    case COL_I64_OR_NEG: break;
     }
     return i64_text(integer_of(c, row), num);
 }
@@ -215,27 +207,17 @@ bool rowtable_put(const struct row_column *c, void *row, const char *text)
     const char *number = text ? text : can_be_negative ? "0" : "-1";
     void *at = (char *)row + c->at;
     switch (c->type) {
-    case COL_TEXT:
-        *(const char **)at = text;
-        return true;
+    case COL_TEXT: *(const char **)at = text; return true;
     case COL_F64:
-    case COL_F64_OR_NEG:
-        *(double *)at = strtod(number, NULL);
-        return true;
-    case COL_BOOL:
-        *(bool *)at = number[0] == 't';
-        return true;
-    case COL_EXP_STATE:
-        return exp_state_parse(text, at);
-    case COL_TRIAL_STATE:
-        return trial_state_parse(text, at);
-    case COL_ALLOC_STATE:
-        return alloc_state_parse(text, at);
+    case COL_F64_OR_NEG: *(double *)at = strtod(number, NULL); return true;
+    case COL_BOOL: *(bool *)at = number[0] == 't'; return true;
+    case COL_EXP_STATE: return exp_state_parse(text, at);
+    case COL_TRIAL_STATE: return trial_state_parse(text, at);
+    case COL_ALLOC_STATE: return alloc_state_parse(text, at);
     case COL_TIME:
     case COL_I64:
     case COL_I64_OR_0:
-    case COL_I64_OR_NEG:
-        break;
+    case COL_I64_OR_NEG: break;
     }
     put_integer(c, at, strtoll(number, NULL, 10));
     return true;

@@ -34,9 +34,14 @@ int ranks_free_port(void)
 
 struct comm_options ranks_options(int rank, int size, int port)
 {
-    return (struct comm_options){.rank = rank, .size = size, .local_rank = rank,
-                                 .local_size = size, .port = port, .secret = "test",
-                                 .timeout_ms = 60000, .join_timeout_ms = 60000};
+    return (struct comm_options){.rank = rank,
+                                 .size = size,
+                                 .local_rank = rank,
+                                 .local_size = size,
+                                 .port = port,
+                                 .secret = "test",
+                                 .timeout_ms = 60000,
+                                 .join_timeout_ms = 60000};
 }
 
 static pid_t start(int rank, int size, int port, int (*fn)(int, int, int, void *), void *arg)

@@ -396,7 +396,8 @@ static void one_after_the_other_beside_a_worker(void **state)
 /* Says n bytes to rank 0, when it is patient as soon as that listens; false when it does not. */
 static bool say(int port, bool patient, const void *p, size_t n)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     for (;;) {
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -414,8 +415,8 @@ static bool say(int port, bool patient, const void *p, size_t n)
  * listens until both are done. */
 static int with_noise(int rank, int size, int port, void *arg)
 {
-    uint32_t frames[][3] = {{2, UINT32_MAX, UINT32_MAX}, {1, 0, 1 << 20}, {3, 3, 0}, {4, 0, 4},
-                            {1, 0, 5},  {99, 0, 0}};
+    uint32_t frames[][3] = {
+        {2, UINT32_MAX, UINT32_MAX}, {1, 0, 1 << 20}, {3, 3, 0}, {4, 0, 4}, {1, 0, 5}, {99, 0, 0}};
     const int *begun = arg;
     unsigned seed = 1;
     char noise[1000], ch = 0;

@@ -58,14 +58,10 @@ static double at(const struct matrix *v, long long i, long long j)
 static enum det_dtype dtype_of(cudaDataType t)
 {
     switch ((int)t) {
-    case CUDA_R_64F:
-        return DET_F64;
-    case CUDA_R_16F:
-        return DET_F16;
-    case CUDA_R_16BF:
-        return DET_BF16;
-    default:
-        return DET_F32;
+    case CUDA_R_64F: return DET_F64;
+    case CUDA_R_16F: return DET_F16;
+    case CUDA_R_16BF: return DET_BF16;
+    default: return DET_F32;
     }
 }
 

@@ -37,16 +37,12 @@ static int64_t number(const struct descriptor *d, int name, int i)
 static size_t size_of(cudnnBackendAttributeType_t type)
 {
     switch ((int)type) {
-    case CUDNN_TYPE_FLOAT:
-        return sizeof(float);
-    case CUDNN_TYPE_INT64:
-        return sizeof(int64_t);
+    case CUDNN_TYPE_FLOAT: return sizeof(float);
+    case CUDNN_TYPE_INT64: return sizeof(int64_t);
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
-        return sizeof(void *);
-    default:
-        return sizeof(int);
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void *);
+    default: return sizeof(int);
     }
 }
 

@@ -64,14 +64,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t op,
                                               const void *v, size_t bytes)
 {
     switch (attribute) {
-    case CUBLASLT_MATMUL_DESC_TRANSA:
-        return set(&op->ta, sizeof op->ta, v, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB:
-        return set(&op->tb, sizeof op->tb, v, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE:
-        return set(&op->extra, sizeof op->extra, v, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-        return set(&op->vector, sizeof op->vector, v, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSA: return set(&op->ta, sizeof op->ta, v, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB: return set(&op->tb, sizeof op->tb, v, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: return set(&op->extra, sizeof op->extra, v, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(&op->vector, sizeof op->vector, v, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }

@@ -112,9 +112,9 @@ struct linear {
     struct det_optim *sgd;
 };
 
-static int64_t bad_at;      /* of the first batch with a bad target; -1: none */
-static bool looks;          /* within the hook */
-static int64_t wanted;      /* by the observer: every so many batches one; 0: there is none */
+static int64_t bad_at; /* of the first batch with a bad target; -1: none */
+static bool looks;     /* within the hook */
+static int64_t wanted; /* by the observer: every so many batches one; 0: there is none */
 static int64_t shown;
 static double seen[BATCHES];
 
@@ -143,7 +143,8 @@ static void train_batch(void *self, struct det_trial_context *ctx, const struct 
     det_trial_backward(ctx, det_mean(e, det_mul(e, out, out)));
     det_trial_step_optimizer(ctx, t->sgd);
     det_metrics_tensor(m, "batch", det_full(e, DET_F32, 0, NULL, (double)batch_idx));
-    det_metrics_tensor(m, "bad", batch_idx == bad_at ? bad_loss(e) : det_zeros(e, DET_F32, 0, NULL));
+    det_metrics_tensor(m, "bad",
+                       batch_idx == bad_at ? bad_loss(e) : det_zeros(e, DET_F32, 0, NULL));
     if (looks)
         seen[batch_idx] = det_metrics_get(m, "batch");
 }
@@ -154,10 +155,13 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
     det_metrics_f64(m, "val", 1);
 }
 
-static const struct det_trial_type linear = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct linear), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch};
+static const struct det_trial_type linear = {.det_api_version = DET_API_VERSION,
+                                             .self_bytes = sizeof(struct linear),
+                                             .create = create,
+                                             .build_training_data_loader = loader,
+                                             .build_validation_data_loader = loader,
+                                             .train_batch = train_batch,
+                                             .evaluate_batch = evaluate_batch};
 
 static bool wants_batch(void *self, const struct loop *l)
 {
@@ -183,8 +187,8 @@ static void on_training(void *self, int64_t steps, const struct loop_metrics *av
 static int run(struct det_err *err)
 {
     struct det_loop_config c = LOOP_CONFIG_INIT;
-    c.observer = (struct loop_observer){.training = on_training, .wants_batch = wants_batch,
-                                        .batch = wanted ? on_batch : NULL};
+    c.observer = (struct loop_observer){
+        .training = on_training, .wants_batch = wants_batch, .batch = wanted ? on_batch : NULL};
     c.max_length = BATCHES;
     c.reporting_period.n = BATCHES;
     c.policy = LOOP_POLICY_NONE;

@@ -8,15 +8,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct det_csv_field fields[] = {
-    {"x", .columns = 2, .dtype = DET_F32}, {"y", .first = 2, .columns = 1, .dtype = DET_I64},
-    {"z", .first = 0, .columns = 1, .dtype = DET_U8}, {0}};
+static const struct det_csv_field fields[] = {{"x", .columns = 2, .dtype = DET_F32},
+                                              {"y", .first = 2, .columns = 1, .dtype = DET_I64},
+                                              {"z", .first = 0, .columns = 1, .dtype = DET_U8},
+                                              {0}};
 
 /* Every sequence there is. */
 static void read_tokens(const char *path, size_t size)
 {
-    const struct det_token_options o = {.path = path, .type = size % 3, .sequence = 3,
-                                        .stride = 1 + (int64_t)size % 5, .vocabulary = 1000};
+    const struct det_token_options o = {.path = path,
+                                        .type = size % 3,
+                                        .sequence = 3,
+                                        .stride = 1 + (int64_t)size % 5,
+                                        .vocabulary = 1000};
     struct det_dataset *ds = det_dataset_tokens(&o, NULL);
     int64_t input[3], target[3];
     void *out[] = {input, target};
@@ -40,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     det_dataset_unref(det_dataset_csv(path, &csv, NULL));
     det_dataset_unref(det_dataset_idx(&idx, NULL));
     const char *const files[] = {path, NULL};
-    det_dataset_unref(det_dataset_cifar(
-        &(struct det_cifar_options){.files = files, .cifar100 = size % 2}, NULL));
+    det_dataset_unref(
+        det_dataset_cifar(&(struct det_cifar_options){.files = files, .cifar100 = size % 2}, NULL));
     read_tokens(path, size);
     close(fd);
     return 0;

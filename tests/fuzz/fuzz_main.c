@@ -95,9 +95,7 @@ static void mutate(struct input *in, struct mt19937 *r)
         if (in->n)
             in->p[at] = (uint8_t)mt19937_u32(r);
         break;
-    case 2: /* cut */
-        in->n = at;
-        break;
+    case 2: /* cut */ in->n = at; break;
     case 3: /* take out */
         if (at + len < in->n) {
             memmove(in->p + at, in->p + at + len, in->n - at - len);

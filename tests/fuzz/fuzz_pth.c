@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Of few elements: one that is expanded says no more by being long. */
-#define NUMEL_MAX (1 << 16)
+#define NUMEL_MAX     (1 << 16)
 #define STORAGE_BYTES 4096
 
 static void read_tensor(const struct pth_value *v)

@@ -75,19 +75,19 @@ static struct det_tensor *join(struct det_engine *e, struct det_tensor *x)
 }
 
 static const struct operation f32[] = {
-    {"relu f32", det_relu, 2},       {"add f32", add, 2},           {"gelu f32", det_gelu, 2},
-    {"to bf16", to_bf16, 1.5},       {"sum f32", det_sum, 1},       {"column sums f32", column_sums, 1},
-    {"softmax f32", det_softmax, 2}, {"layer norm f32", layer_norm, 2}, {"dropout f32", dropout, 2.25},
-    {"cat f32", join, 4},            {"transpose f32", turned, 2},
-    {"add a row f32", add_row, 2},
+    {"relu f32", det_relu, 2},       {"add f32", add, 2},
+    {"gelu f32", det_gelu, 2},       {"to bf16", to_bf16, 1.5},
+    {"sum f32", det_sum, 1},         {"column sums f32", column_sums, 1},
+    {"softmax f32", det_softmax, 2}, {"layer norm f32", layer_norm, 2},
+    {"dropout f32", dropout, 2.25},  {"cat f32", join, 4},
+    {"transpose f32", turned, 2},    {"add a row f32", add_row, 2},
 };
 static const struct operation bf16[] = {
-    {"relu bf16", det_relu, 2},      {"add bf16", add, 2},          {"gelu bf16", det_gelu, 2},
-    {"dropout bf16", dropout, 2.5},  {"transpose bf16", turned, 2}, {"add a row bf16", add_row, 2},
-    {"into NHWC bf16", into_nhwc, 2},
-    {"to f32", to_f32, 3},
-    {"softmax bf16", det_softmax, 2},
-    {"layer norm bf16", layer_norm, 2},
+    {"relu bf16", det_relu, 2},       {"add bf16", add, 2},
+    {"gelu bf16", det_gelu, 2},       {"dropout bf16", dropout, 2.5},
+    {"transpose bf16", turned, 2},    {"add a row bf16", add_row, 2},
+    {"into NHWC bf16", into_nhwc, 2}, {"to f32", to_f32, 3},
+    {"softmax bf16", det_softmax, 2}, {"layer norm bf16", layer_norm, 2},
 };
 
 static double now_us(void)
@@ -178,7 +178,7 @@ static void time_adamw(struct det_engine *e, size_t bytes)
     det_module_destroy(all);
 }
 
-#define TOKENS 8192
+#define TOKENS   8192
 #define EMBEDDED 768
 
 /* Rows of a table, their sum, and the gradient of the table: all of its bytes are written. */

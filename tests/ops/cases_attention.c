@@ -34,8 +34,7 @@ static struct det_tensor *all_hidden(struct det_engine *e, struct det_tensor **i
 BUILD(hidden_by_least, all_hidden(e, in, -3.3e38))
 BUILD(hidden_by_many, all_hidden(e, in, -1e30))
 BUILD(hidden_by_inf, all_hidden(e, in, -INFINITY))
-#define EACH_THIRD(number)                                                                         \
-    "((torch.arange(q.shape[-2]) % 3 == 1) * " number ").unsqueeze(-1)"
+#define EACH_THIRD(number) "((torch.arange(q.shape[-2]) % 3 == 1) * " number ").unsqueeze(-1)"
 
 /* Scores grow from key to key, by less than what makes the sums of f16 shrink; few weights are
  * left, hence large ones. */
@@ -70,12 +69,13 @@ static struct det_tensor *odd_place(struct det_engine *e, struct det_tensor **in
 #define ATTENTION(q, k, v, scale, mask)                                                            \
     "(lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) * " scale " + " mask ", -1) @ v)(" q   \
     ", " k ", " v ")"
-#define CAUSAL  "torch.full((q.shape[-2], k.shape[-2]), -float('inf')).triu(1)"
-#define USUAL   "q.shape[-1] ** -0.5"
+#define CAUSAL                              "torch.full((q.shape[-2], k.shape[-2]), -float('inf')).triu(1)"
+#define USUAL                               "q.shape[-1] ** -0.5"
 #define ATTENTION_OF(as, back, scale, mask) ATTENTION("x0" as, "x1" as, "x2" as, scale, mask) back
 #define PACKED(heads, mask)                                                                        \
     "(lambda x: " ATTENTION("x[0]", "x[1]", "x[2]", USUAL, mask) ".transpose(1, 2).flatten(2))"    \
-    "(x0.unflatten(2, (3, " heads ", -1)).permute(2, 0, 3, 1, 4))"
+                                                                 "(x0.unflatten(2, (3, " heads     \
+                                                                 ", -1)).permute(2, 0, 3, 1, 4))"
 #define ANGLES(base, first)                                                                        \
     "torch.outer(torch.arange(x0.shape[-2]) + " first ", " base                                    \
     " ** (-torch.arange(0, x0.shape[-1], 2) / x0.shape[-1]))"

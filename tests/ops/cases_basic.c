@@ -19,8 +19,8 @@ BUILD(to_integers, det_cast(e, in[0], DET_I64))
 BUILD(argmax, det_argmax(e, in[0]))
 BUILD(eq_count, det_eq_count(e, det_argmax(e, in[0]), in[1]))
 
-BUILD(softmax_number, det_add(e, det_softmax(e, det_sum(e, in[0])),
-                              det_log_softmax(e, det_mean(e, in[0]))))
+BUILD(softmax_number,
+      det_add(e, det_softmax(e, det_sum(e, in[0])), det_log_softmax(e, det_mean(e, in[0]))))
 
 static struct det_tensor *dropout(struct det_engine *e, struct det_tensor **in)
 {

@@ -41,8 +41,8 @@ static struct det_tensor *bn_far(struct det_engine *e, struct det_tensor **in)
 {
     const int64_t *dims = det_tensor_dims(in[0]);
     enum det_dtype dtype = det_tensor_dtype(in[0]);
-    struct det_tensor *far = det_host_tensor(DET_F32, 4, (int64_t[]){dims[0], 1, dims[2], dims[3]},
-                                             NULL);
+    struct det_tensor *far =
+        det_host_tensor(DET_F32, 4, (int64_t[]){dims[0], 1, dims[2], dims[3]}, NULL);
     ((float *)det_tensor_data(far))[0] = 5000;
     struct det_tensor *x[] = {det_add(e, in[0], det_cast(e, det_to_device(e, far), dtype)), in[1],
                               in[2], in[3], in[4]};

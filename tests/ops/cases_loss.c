@@ -16,8 +16,8 @@ BUILD(ce_all, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight
 BUILD(ce_all_none, det_cross_entropy(e, in[0], in[1], .label_smoothing = 0.2, .weight = in[2],
                                      .reduction = DET_REDUCE_NONE))
 /* -inf where x is not above 0; or everywhere. */
-BUILD(ce_nothing, det_cross_entropy(e, det_log(e, det_relu(e, in[0])), in[1],
-                                    .reduction = DET_REDUCE_NONE))
+BUILD(ce_nothing,
+      det_cross_entropy(e, det_log(e, det_relu(e, in[0])), in[1], .reduction = DET_REDUCE_NONE))
 BUILD(ce_never, det_cross_entropy(e, det_log(e, det_scale(e, det_relu(e, in[0]), 0)), in[1],
                                   .reduction = DET_REDUCE_NONE))
 BUILD(ce_rows, det_cross_entropy(e, det_narrow(e, in[0], 0, 1, 6), in[1]))
@@ -30,8 +30,8 @@ BUILD(smooth_l1, det_smooth_l1_loss(e, in[0], in[1], .beta = 0.3))
 BUILD(huber, det_huber_loss(e, in[0], in[1], .delta = 0.4))
 BUILD(bce, det_bce_loss(e, det_sigmoid(e, in[0]), det_sigmoid(e, in[1]), .weight = in[2]))
 BUILD(bce_logits, det_bce_with_logits_loss(e, in[0], in[1], .pos_weight = in[2]))
-BUILD(bce_logits_sum, det_bce_with_logits_loss(e, in[0], in[1], .weight = in[2],
-                                               .reduction = DET_REDUCE_SUM))
+BUILD(bce_logits_sum,
+      det_bce_with_logits_loss(e, in[0], in[1], .weight = in[2], .reduction = DET_REDUCE_SUM))
 BUILD(kl, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_softmax(e, in[1])))
 BUILD(kl_sum, det_kl_div_loss(e, in[0], det_mul(e, in[1], in[1]), .reduction = DET_REDUCE_SUM))
 BUILD(kl_log, det_kl_div_loss(e, det_log_softmax(e, in[0]), det_log_softmax(e, in[1]),

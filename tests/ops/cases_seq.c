@@ -37,8 +37,8 @@ static struct det_tensor *layer_norm_times(struct det_engine *e, struct det_tens
 #define RMS "x0 * torch.rsqrt((x0 * x0).mean(-1, keepdim=True) + 1e-5)"
 /* PyTorch's layer with an identity for the input's weights, as the kernels begin after those. */
 #define LSTM(x, w)                                                                                 \
-    "(lambda x, w: torch.lstm(x, (x2[None], x3[None]), [torch.eye(len(w)), w, torch.zeros(len(w)), " \
-    "x4], True, 1, 0.0, True, False, False))(" x ", " w ")"
+    "(lambda x, w: torch.lstm(x, (x2[None], x3[None]), [torch.eye(len(w)), w, "                    \
+    "torch.zeros(len(w)), x4], True, 1, 0.0, True, False, False))(" x ", " w ")"
 #define GRU(x, w)                                                                                  \
     "(lambda x, w: torch.gru(x, x2[None], [torch.eye(len(w)), w, torch.zeros(len(w)), x3], True, " \
     "1, 0.0, True, False, False))(" x ", " w ")[0]"

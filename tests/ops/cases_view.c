@@ -4,8 +4,11 @@
 
 #define ORDER(...) ((const int[]){__VA_ARGS__})
 #define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
-#define CONV       det_conv2d(e, in[0], in[1], in[2], NULL)
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[])                         \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define CONV det_conv2d(e, in[0], in[1], in[2], NULL)
 
 BUILD(permute, det_permute(e, in[0], ORDER(2, 0, 1)))
 BUILD(to_nhwc, det_contiguous(e, det_permute(e, in[0], ORDER(0, 2, 3, 1))))

@@ -15,8 +15,7 @@
 #define AVG(...) det_avg_pool(e, in[0], &(const struct det_pool_options){__VA_ARGS__})
 #define PAD(mode, ...)                                                                             \
     det_pad(e, in[0], sizeof((int[]){__VA_ARGS__}) / sizeof(int), (int[]){__VA_ARGS__}, mode, 0.5)
-#define RESIZE(...)                                                                                \
-    det_interpolate(e, in[0], &(const struct det_interpolate_options){__VA_ARGS__})
+#define RESIZE(...) det_interpolate(e, in[0], &(const struct det_interpolate_options){__VA_ARGS__})
 
 BUILD(conv_groups, CONV(.groups = 2, .padding = 1))
 BUILD(conv_depthwise, CONV(.groups = 6, .padding = 1, .stride = 2))
@@ -35,8 +34,8 @@ BUILD(back_stride, BACK(.stride = 2, .padding = 1, .output_padding = 1))
 BUILD(back_groups,
       BACK(.groups = 2, .stride_hw = {3, 2}, .output_padding_hw = {2, 0}, .dilation = 2))
 BUILD(back_far, BACK(.dilation = 3, .output_padding = 2))
-BUILD(back_far_cut, BACK(.stride_hw = {2, 1}, .dilation = 4, .padding_hw = {1, 2},
-                         .output_padding_hw = {3, 2}))
+BUILD(back_far_cut,
+      BACK(.stride_hw = {2, 1}, .dilation = 4, .padding_hw = {1, 2}, .output_padding_hw = {3, 2}))
 BUILD(back_far_groups,
       BACK(.groups = 2, .stride = 2, .dilation_hw = {5, 4}, .output_padding_hw = {4, 3}))
 BUILD(back1d_far, BACK1(.dilation = 4, .padding = 2, .output_padding = 3))

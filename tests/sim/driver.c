@@ -272,26 +272,17 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
         if (links_kill(m, s, &e->kill))
             check_kill(m, &e->kill);
         break;
-    case CORE_ORDER_STORE:
-        links_store(m, s, &e->store_order);
-        break;
-    case CORE_REPLY:
-        perform_reply(m, s, &e->reply);
-        break;
-    case CORE_PREEMPT:
-        tell_tasks(m, e->alloc_id, true);
-        break;
-    case CORE_RENDEZVOUS:
-        tell_tasks(m, e->rendezvous.alloc_id, false);
-        break;
+    case CORE_ORDER_STORE: links_store(m, s, &e->store_order); break;
+    case CORE_REPLY: perform_reply(m, s, &e->reply); break;
+    case CORE_PREEMPT: tell_tasks(m, e->alloc_id, true); break;
+    case CORE_RENDEZVOUS: tell_tasks(m, e->rendezvous.alloc_id, false); break;
     case CORE_ANY_ROW: /* the store's; nobody here waits for the others */
     case CORE_ALLOC_END:
     case CORE_TASK_LOG:
     case CORE_SEARCH_WAKE:
     case CORE_GC_WANTED:
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
 }
 
@@ -376,27 +367,14 @@ static void end_batch(struct sim *m, struct master *s)
 static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
 {
     switch (what->kind) {
-    case BATCH_DO_STEP:
-        step(m, s, what->event);
-        break;
-    case BATCH_DO_REFUSE:
-        refuse(m, s, what->event);
-        break;
-    case BATCH_DO_COMMIT:
-        begin_commit(m, s);
-        break;
-    case BATCH_DO_PERFORM:
-        perform(m, s, what->effect);
-        break;
-    case BATCH_DO_END:
-        end_batch(m, s);
-        break;
-    case BATCH_DO_DIE:
-        die(m, s);
-        return false;
+    case BATCH_DO_STEP: step(m, s, what->event); break;
+    case BATCH_DO_REFUSE: refuse(m, s, what->event); break;
+    case BATCH_DO_COMMIT: begin_commit(m, s); break;
+    case BATCH_DO_PERFORM: perform(m, s, what->effect); break;
+    case BATCH_DO_END: end_batch(m, s); break;
+    case BATCH_DO_DIE: die(m, s); return false;
     case BATCH_DO_FORGET: /* who asked hears no more, and asks the next master */
-    case BATCH_DO_NOTHING:
-        break;
+    case BATCH_DO_NOTHING: break;
     }
     return true;
 }

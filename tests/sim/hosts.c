@@ -185,34 +185,21 @@ static void perform(struct sim *m, struct sim_host *h, const struct host_effect 
 {
     struct task *t = task_of(m, h->index, e->alloc);
     switch (e->kind) {
-    case HOST_START:
-        start(m, h, e);
-        break;
-    case HOST_RECOVER:
-        recover(m, h, e->alloc);
-        break;
+    case HOST_START: start(m, h, e); break;
+    case HOST_RECOVER: recover(m, h, e->alloc); break;
     case HOST_SIGNAL:
         if (t && !t->is_dead)
             task_end(m, t, CORE_KILLED, 0);
         break;
-    case HOST_STACKS:
-        break;
+    case HOST_STACKS: break;
     case HOST_ACKED:
         if (t && !t->is_dead)
             life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_ACKED});
         break;
-    case HOST_FORGET:
-        forget(m, h, e->alloc);
-        break;
-    case HOST_SETTLE:
-        look_later(m, h, e->slot);
-        break;
-    case HOST_LOOK:
-        watch_store(m, h, json_flag(e->task, "make", false));
-        break;
-    case HOST_UNLOOK:
-        h->watches = false;
-        break;
+    case HOST_FORGET: forget(m, h, e->alloc); break;
+    case HOST_SETTLE: look_later(m, h, e->slot); break;
+    case HOST_LOOK: watch_store(m, h, json_flag(e->task, "make", false)); break;
+    case HOST_UNLOOK: h->watches = false; break;
     }
 }
 

@@ -67,41 +67,22 @@ static void leave(struct sim *m, struct task *t)
 static void perform(struct sim *m, struct task *t, enum tasklife_effect effect)
 {
     switch (effect) {
-    case TASKLIFE_LOOK:
-        later(m, t, 1 + (int64_t)sim_random(m, 10000), TASKLIFE_LOOKED);
-        break;
-    case TASKLIFE_STOP:
-        end_harness(t);
-        break;
-    case TASKLIFE_STRIKE:
-        strike(m, t);
-        break;
-    case TASKLIFE_READ_PIPES:
-        read_pipes(m, t);
-        break;
-    case TASKLIFE_SEND_REPORTS:
-        send_reports(m, t);
-        break;
-    case TASKLIFE_HURRY_REPORTS:
-        later(m, t, 400, TASKLIFE_REPORTED);
-        break;
+    case TASKLIFE_LOOK: later(m, t, 1 + (int64_t)sim_random(m, 10000), TASKLIFE_LOOKED); break;
+    case TASKLIFE_STOP: end_harness(t); break;
+    case TASKLIFE_STRIKE: strike(m, t); break;
+    case TASKLIFE_READ_PIPES: read_pipes(m, t); break;
+    case TASKLIFE_SEND_REPORTS: send_reports(m, t); break;
+    case TASKLIFE_HURRY_REPORTS: later(m, t, 400, TASKLIFE_REPORTED); break;
     case TASKLIFE_SEND_LOG:
-    case TASKLIFE_SEND_REST:
-        send_log(m, t);
-        break;
-    case TASKLIFE_TELL_EXIT:
-        tell_exit(m, t);
-        break;
+    case TASKLIFE_SEND_REST: send_log(m, t); break;
+    case TASKLIFE_TELL_EXIT: tell_exit(m, t); break;
     case TASKLIFE_FINISH:
-    case TASKLIFE_QUIT:
-        leave(m, t);
-        break;
+    case TASKLIFE_QUIT: leave(m, t); break;
     case TASKLIFE_SAY_EXIT: /* into its log */
     case TASKLIFE_SAY_STRAGGLE:
     case TASKLIFE_SAY_UNDYING:
     case TASKLIFE_ASK_TO_END: /* ranks here end when they are killed */
-    case TASKLIFE_EFFECT_COUNT:
-        break;
+    case TASKLIFE_EFFECT_COUNT: break;
     }
 }
 

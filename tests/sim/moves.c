@@ -20,19 +20,13 @@ static const char *batch_text(unsigned state)
 static const char *text_of(enum machine m, unsigned state)
 {
     switch (m) {
-    case MACHINE_EXP:
-        return exp_state_text(state);
-    case MACHINE_TRIAL:
-        return trial_state_text(state);
+    case MACHINE_EXP: return exp_state_text(state);
+    case MACHINE_TRIAL: return trial_state_text(state);
     case MACHINE_ALLOC:
-    case MACHINE_CONTAINER:
-        return alloc_state_text(state);
-    case MACHINE_AGENT:
-        return agent_text(state);
-    case MACHINE_BATCH:
-        return batch_text(state);
-    case MACHINE_COUNT:
-        break;
+    case MACHINE_CONTAINER: return alloc_state_text(state);
+    case MACHINE_AGENT: return agent_text(state);
+    case MACHINE_BATCH: return batch_text(state);
+    case MACHINE_COUNT: break;
     }
     return NULL;
 }

@@ -269,44 +269,23 @@ static void apply_parked(struct sim *m, const struct row_parked *r)
 void store_apply(struct sim *m, const struct core_effect *e)
 {
     switch (e->kind) {
-    case CORE_SAVE_EXPERIMENT:
-        apply_exp(m, &e->experiment);
-        break;
+    case CORE_SAVE_EXPERIMENT: apply_exp(m, &e->experiment); break;
     case CORE_SAVE_EXP_STATE:
         store_exp(&m->store, e->exp_state.id)->r.state = e->exp_state.state;
         break;
-    case CORE_SAVE_SEARCH_EVENT:
-        apply_event(m, &e->search_event);
-        break;
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-        apply_snapshot(m, &e->search_snapshot);
-        break;
-    case CORE_SAVE_TRIAL:
-        apply_trial(m, &e->trial);
-        break;
-    case CORE_SAVE_ALLOCATION:
-        apply_alloc(m, &e->allocation);
-        break;
-    case CORE_SAVE_STORE:
-        apply_ckpt_store(m, &e->store);
-        break;
-    case CORE_SAVE_AGENT:
-        apply_agent(m, &e->agent);
-        break;
-    case CORE_SAVE_PARKED:
-        apply_parked(m, &e->parked);
-        break;
-    case CORE_DELETE_SEARCH_SNAPSHOT:
-        delete_snapshot(m, e->exp_id);
-        break;
-    case CORE_DELETE_EXPERIMENT:
-        delete_exp(m, e->exp_id);
-        break;
+    case CORE_SAVE_SEARCH_EVENT: apply_event(m, &e->search_event); break;
+    case CORE_SAVE_SEARCH_SNAPSHOT: apply_snapshot(m, &e->search_snapshot); break;
+    case CORE_SAVE_TRIAL: apply_trial(m, &e->trial); break;
+    case CORE_SAVE_ALLOCATION: apply_alloc(m, &e->allocation); break;
+    case CORE_SAVE_STORE: apply_ckpt_store(m, &e->store); break;
+    case CORE_SAVE_AGENT: apply_agent(m, &e->agent); break;
+    case CORE_SAVE_PARKED: apply_parked(m, &e->parked); break;
+    case CORE_DELETE_SEARCH_SNAPSHOT: delete_snapshot(m, e->exp_id); break;
+    case CORE_DELETE_EXPERIMENT: delete_exp(m, e->exp_id); break;
     case CORE_SAVE_TIMELINE: /* nothing is decided by it; the others are no rows */
     case CORE_ANY_SENT:
     case CORE_TASK_LOG:
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
 }

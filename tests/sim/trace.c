@@ -156,9 +156,7 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
         sim_mix(m, (uint64_t)e->experiment.id << 8 | e->experiment.state);
         mix_str(m, e->experiment.core);
         break;
-    case CORE_SAVE_SEARCH_EVENT:
-        mix_str(m, e->search_event.event);
-        break;
+    case CORE_SAVE_SEARCH_EVENT: mix_str(m, e->search_event.event); break;
     case CORE_SAVE_TRIAL:
         sim_mix(m, (uint64_t)e->trial.id << 8 | e->trial.state);
         sim_mix(m, (uint64_t)e->trial.run_id << 8 | (uint64_t)e->trial.restarts);
@@ -172,15 +170,9 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
         mix_str(m, e->start.container);
         mix_str(m, e->start.agent_id);
         break;
-    case CORE_ORDER_KILL:
-        mix_str(m, e->kill.container);
-        break;
-    case CORE_ORDER_STORE:
-        mix_str(m, e->store_order.agent_id);
-        break;
-    case CORE_REPLY:
-        sim_mix(m, (uint64_t)(-e->reply.code));
-        break;
+    case CORE_ORDER_KILL: mix_str(m, e->kill.container); break;
+    case CORE_ORDER_STORE: mix_str(m, e->store_order.agent_id); break;
+    case CORE_REPLY: sim_mix(m, (uint64_t)(-e->reply.code)); break;
     case CORE_SAVE_EXP_STATE: /* what follows from the others is seen elsewhere */
     case CORE_SAVE_SEARCH_SNAPSHOT:
     case CORE_SAVE_AGENT:
@@ -196,8 +188,7 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
     case CORE_SEARCH_WAKE:
     case CORE_GC_WANTED:
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
 }
 

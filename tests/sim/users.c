@@ -81,8 +81,7 @@ static json_t *searcher(struct sim *m)
 {
     int64_t length = 20 + (int64_t)sim_random(m, 200);
     switch (sim_random(m, 6)) {
-    case 0:
-        return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
+    case 0: return json_make("{s:s, s:{s:I}}", "name", "single", "max_length", "batches", length);
     case 1:
         return json_make("{s:s, s:{s:I}, s:i, s:i}", "name", "random", "max_length", "batches",
                          length, "max_trials", trials_of(m), "max_concurrent_trials",
@@ -90,10 +89,8 @@ static json_t *searcher(struct sim *m)
     case 2:
         return json_make("{s:s, s:I, s:i}", "name", "grid", "max_length", length,
                          "max_concurrent_trials", (int)sim_random(m, 6));
-    case 3:
-        return json_make("{s:s, s:s, s:s}", "name", "custom", "metric", "m", "unit", "batches");
-    default:
-        return halving(m, length);
+    case 3: return json_make("{s:s, s:s, s:s}", "name", "custom", "metric", "m", "unit", "batches");
+    default: return halving(m, length);
     }
 }
 

@@ -99,8 +99,10 @@ static void stores(struct findings *f, const json_t *answer)
         storage_look(place, json_str(s, "id", NULL), NULL, &seen);
         bool there = seen.sight == STORAGE_PRESENT;
         findings_add(f, there ? FINDING_OK : FINDING_WARN, "checkpoint store",
-                     there ? NULL : "mount it at this place; until then no trial that uses it "
-                                    "starts here", "%s%s%s", place, there ? "" : ": ", seen.text);
+                     there ? NULL
+                           : "mount it at this place; until then no trial that uses it "
+                             "starts here",
+                     "%s%s%s", place, there ? "" : ": ", seen.text);
     }
 }
 

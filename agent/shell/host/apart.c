@@ -67,10 +67,11 @@ const char *apart_gap(const struct apart *a, char *out, size_t room)
                  "the agent is not root: tasks do not see each other, but all can read and change "
                  "what this account can, such as each other's checkpoints");
     else if (!a->is_root)
-        snprintf(out, room,
-                 "the agent is not root and may make no namespaces (%s): the tasks of all users can "
-                 "read, change and end each other, and read the agent's token",
-                 a->why);
+        snprintf(
+            out, room,
+            "the agent is not root and may make no namespaces (%s): the tasks of all users can "
+            "read, change and end each other, and read the agent's token",
+            a->why);
     else if (a->probe < 0)
         snprintf(out, room,
                  "no namespaces (%s): uids keep tasks apart, but they see each other's processes "

@@ -70,8 +70,8 @@ static void save(const struct gpuerrors *e)
 
 void gpuerrors_put(struct gpuerrors *e, const char *uuid, unsigned xid, uint64_t energy_mj)
 {
-    json_set(e->gpus, uuid, json_make("{s:I, s:I}", "xid", (json_int_t)xid, "energy_mj",
-                                      (json_int_t)energy_mj));
+    json_set(e->gpus, uuid,
+             json_make("{s:I, s:I}", "xid", (json_int_t)xid, "energy_mj", (json_int_t)energy_mj));
     save(e);
 }
 

@@ -117,8 +117,8 @@ static void add_instance(struct gpus *g, const char *profile, const char *uuid)
     struct gpu *last = &g->v.v[g->v.n - 1];
     if (strcmp(last->uuid, last->whole_uuid) != 0) { /* an instance too: its name has its profile */
         char *end = strstr(last->name, " MIG ");
-        det_cleanup(freep) char *name = det_asprintf("%.*s %s", end ? (int)(end - last->name) : 0,
-                                                     last->name, profile);
+        det_cleanup(freep) char *name =
+            det_asprintf("%.*s %s", end ? (int)(end - last->name) : 0, last->name, profile);
         add(g, last->number, name, uuid, last->whole_uuid);
         return;
     }
@@ -257,8 +257,9 @@ int gpus_find(struct gpus *ret, unsigned timeout_ms, struct det_err *err)
         return DET_ENOMEM;
     if (wait_for(s, timeout_ms, ret))
         return 0;
-    return det_fail(err, DET_ETIMEOUT,
-                    "the driver of the GPUs has not answered for %u s (NVML, nvidia-smi): dmesg may "
-                    "say why; --slots N begins without them",
-                    timeout_ms / 1000);
+    return det_fail(
+        err, DET_ETIMEOUT,
+        "the driver of the GPUs has not answered for %u s (NVML, nvidia-smi): dmesg may "
+        "say why; --slots N begins without them",
+        timeout_ms / 1000);
 }

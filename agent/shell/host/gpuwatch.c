@@ -18,15 +18,15 @@
 #define SETTLE_TICK_MS  200
 #define RETRY_LOOKS_MAX 32
 #define UUID_BYTES_MAX  96
-#define MPS_SERVER "nvidia-cuda-mps" /* in whose name everybody's kernels run */
+#define MPS_SERVER      "nvidia-cuda-mps" /* in whose name everybody's kernels run */
 
 struct watched {
     int slot;
     char *uuid;
-    nvml_device device, whole; /* NULL: not found */
+    nvml_device device, whole;       /* NULL: not found */
     char whole_uuid[UUID_BYTES_MAX]; /* "": not known (yet) */
-    unsigned xid;      /* the first that is fatal since it was reset; 0: none */
-    uint64_t last_xid; /* of any kind: a program that makes many has one line */
+    unsigned xid;                    /* the first that is fatal since it was reset; 0: none */
+    uint64_t last_xid;               /* of any kind: a program that makes many has one line */
 };
 
 /* The thread's own, but for what the lock guards. */
@@ -298,7 +298,8 @@ static bool is_closed(struct looker *l)
 static void say_lost(const struct looker *l, struct gpu_sight *seen)
 {
     for (size_t i = 0; i < l->n; i++)
-        seen[i] = (struct gpu_sight){.xid = l->v[i].xid, .lost = "the driver cannot be reached (NVML)"};
+        seen[i] =
+            (struct gpu_sight){.xid = l->v[i].xid, .lost = "the driver cannot be reached (NVML)"};
 }
 
 /* A GPU that is lost may need NVML begun anew to be seen again, but errors of the others that come
@@ -453,8 +454,8 @@ static struct looker *looker_create(const struct slots *slots, const char *work_
     l->v = det_zalloc((slots->v.n + 1) * sizeof *l->v);
     for (size_t i = 0; i < slots->v.n; i++)
         if (slots->v.v[i].type == LINK_CUDA)
-            l->v[l->n++] = (struct watched){.slot = slots->v.v[i].id,
-                                            .uuid = det_strdup(slots->v.v[i].uuid)};
+            l->v[l->n++] =
+                (struct watched){.slot = slots->v.v[i].id, .uuid = det_strdup(slots->v.v[i].uuid)};
     l->seen = det_zalloc((l->n + 1) * sizeof *l->seen);
     if (l->n > 0 && nvml_load(&l->nvml) == 0)
         return l;

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-typedef struct nvml_device *nvml_device;  /* opaque */
-typedef struct nvml_events *nvml_events;  /* likewise */
+typedef struct nvml_device *nvml_device; /* opaque */
+typedef struct nvml_events *nvml_events; /* likewise */
 
 enum {
     NVML_OK = 0,

@@ -13,9 +13,9 @@ void tasklimits_try(const struct agentopts *o, bool has_namespaces, struct taskl
 {
     const char *one = o->accounts.task_user;
     *ret = (struct tasklimits){.place = cgroup_own_place(),
-                           .by_uid = geteuid() == 0 ? !one || *one : has_namespaces,
-                           .slot_memory_mib = o->slot_memory_mib,
-                           .slot_pids = o->slot_pids};
+                               .by_uid = geteuid() == 0 ? !one || *one : has_namespaces,
+                               .slot_memory_mib = o->slot_memory_mib,
+                               .slot_pids = o->slot_pids};
     if (ret->place)
         det_ignore(cgroup_open(ret->place, cgroup_host_bytes(), &ret->held, &ret->why),
                    "ret->why keeps what is amiss");
@@ -46,8 +46,8 @@ const char *tasklimits_gap(const struct tasklimits *l, char *out, size_t room)
              !grouped && l->by_uid && l->slot_pids > 0
                  ? "; processes are limited for all tasks of a person together"
                  : "",
-             l->slot_pids == 0 ? "; --slot-pids is 0" : "", *l->why.text ? " (" : "",
-             l->why.text, *l->why.text ? ")" : "");
+             l->slot_pids == 0 ? "; --slot-pids is 0" : "", *l->why.text ? " (" : "", l->why.text,
+             *l->why.text ? ")" : "");
     return out;
 }
 
@@ -55,9 +55,10 @@ int tasklimits_check(const struct tasklimits *l, struct det_err *err)
 {
     if (l->slot_memory_mib == 0 || (l->held & CGROUP_MEMORY))
         return 0;
-    return det_fail(err, DET_ESTATE,
-                    "--slot-memory-mib %lld: no task's memory can be limited on this host (%s); "
-                    "boot it with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1) and start the "
-                    "agent as root, or leave the option out",
-                    (long long)l->slot_memory_mib, l->why.text);
+    return det_fail(
+        err, DET_ESTATE,
+        "--slot-memory-mib %lld: no task's memory can be limited on this host (%s); "
+        "boot it with cgroup v2 alone (systemd.unified_cgroup_hierarchy=1) and start the "
+        "agent as root, or leave the option out",
+        (long long)l->slot_memory_mib, l->why.text);
 }

@@ -11,8 +11,12 @@
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 
 const struct taskuids_files taskuids_of_host = {
-    .passwd = "/etc/passwd",  .group = "/etc/group",           .subuid = "/etc/subuid",
-    .subgid = "/etc/subgid",  .uid_map = "/proc/self/uid_map", .gid_map = "/proc/self/gid_map",
+    .passwd = "/etc/passwd",
+    .group = "/etc/group",
+    .subuid = "/etc/subuid",
+    .subgid = "/etc/subgid",
+    .uid_map = "/proc/self/uid_map",
+    .gid_map = "/proc/self/gid_map",
 };
 
 struct span {
@@ -87,7 +91,8 @@ static int check_map(const char *path, struct span range, struct det_err *err)
     }
     return det_fail(err, DET_EINVAL,
                     "%" PRId64 "-%" PRId64 " do not exist here: this is a user namespace, and %s "
-                    "does not have them", range.first, range.last, path);
+                    "does not have them",
+                    range.first, range.last, path);
 }
 
 int taskuids_check(const struct account_rule *r, const struct taskuids_files *f,

@@ -81,8 +81,8 @@ static void add_frame(struct stackfold *f, const char *p)
     int len = (int)(end ? end - s : source ? source - s : (long)strlen(s));
     if (++f->frames_n > FRAMES_MAX)
         return;
-    buf_addf(&f->frames, "%s%.*s", f->frames.len ? " < " : "", len < NAME_MAX_LEN ? len : NAME_MAX_LEN,
-             len > 0 ? s : "??");
+    buf_addf(&f->frames, "%s%.*s", f->frames.len ? " < " : "",
+             len < NAME_MAX_LEN ? len : NAME_MAX_LEN, len > 0 ? s : "??");
     if (file)
         buf_addf(&f->frames, " (%.60s)", file);
 }

@@ -17,7 +17,7 @@ struct traceback {
     char next_at[LINK_EXCEPTION_MAX + 1]; /* of the one whose lines are coming */
     bool is_inside;
     bool has_cause; /* the one that comes was raised from the one before */
-    int rank; /* whose they are */
+    int rank;       /* whose they are */
 };
 /* A line of this rank (RANK_NO_RANK of a command); dir: the task's directory. */
 void traceback_line(struct traceback *t, const char *dir, int rank, const struct logline *l);

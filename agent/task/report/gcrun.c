@@ -131,8 +131,8 @@ static int one(struct storage *st, const char *uuid, const struct work *w, json_
     if (!left)
         return rc < 0 ? rc : DET_EIO;
     log_info("checkpoint %s: %s done", uuid, w->action);
-    json_array_append_new(done,
-                          json_make("{s:s, s:{s:o}}", "uuid", uuid, "resources", "resources", left));
+    json_array_append_new(
+        done, json_make("{s:s, s:{s:o}}", "uuid", uuid, "resources", "resources", left));
     return 0;
 }
 

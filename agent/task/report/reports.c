@@ -14,8 +14,8 @@
 struct reports {
     struct client_uv *http;
     const struct taskspec *spec;
-    struct spool *spool; /* of the rank at hand, or NULL */
-    int local;           /* next rank */
+    struct spool *spool;              /* of the rank at hand, or NULL */
+    int local;                        /* next rank */
     int64_t retry_ms, retry_until_ms; /* renewed by every answer */
     int64_t until_ms;                 /* of all */
     struct client_uv_call *call;

@@ -24,16 +24,20 @@ int64_t oom_past_limit(const char *group)
 void oom_explain(const struct oom_seen *s, struct buf *out)
 {
     if (s->in_group > 0 && s->past_limit > 0 && s->limit_bytes > 0)
-        buf_addf(out, ": the kernel did that for want of memory: the task was past its limit of "
+        buf_addf(out,
+                 ": the kernel did that for want of memory: the task was past its limit of "
                  "%lld MiB (the agent's --slot-memory-mib for each slot)" REMEDY,
                  (long long)(s->limit_bytes >> 20));
     else if (s->in_group > 0)
         buf_add_str(out, ": the kernel did that for want of memory: the host had no more for its "
                          "tasks" REMEDY);
     else if (s->before >= 0 && s->now > s->before)
-        buf_addf(out, ": most likely by the kernel for want of memory: so ended %lld of this host's "
-                 "processes since the task began" REMEDY, (long long)(s->now - s->before));
+        buf_addf(out,
+                 ": most likely by the kernel for want of memory: so ended %lld of this host's "
+                 "processes since the task began" REMEDY,
+                 (long long)(s->now - s->before));
     else
-        buf_add_str(out, ": by somebody on this host, or by the kernel for want of memory, of which "
-                         "its log (dmesg) tells");
+        buf_add_str(out,
+                    ": by somebody on this host, or by the kernel for want of memory, of which "
+                    "its log (dmesg) tells");
 }

@@ -6,8 +6,13 @@
 #include "buf.h"
 #include "json.h"
 
-#define PORTS_N    4
-#define PORTS_NONE {{-1, -1, -1, -1}}
+#define PORTS_N 4
+#define PORTS_NONE                                                                                 \
+    {                                                                                              \
+        {                                                                                          \
+            -1, -1, -1, -1                                                                         \
+        }                                                                                          \
+    }
 
 /* What says to the runs of other clusters on this host that a port is ours. */
 struct ports {

@@ -156,7 +156,8 @@ bool proctree_catches(pid_t pid, int signal)
     if (fsx_read_file(AT_FDCWD, path, 65536, &b, NULL) < 0)
         return false;
     const char *at = strstr(buf_str(&b), "\nSigCgt:");
-    return at && sscanf(at + strlen("\nSigCgt:"), " %llx", &mask) == 1 && (mask >> (signal - 1) & 1);
+    return at && sscanf(at + strlen("\nSigCgt:"), " %llx", &mask) == 1 &&
+           (mask >> (signal - 1) & 1);
 }
 
 size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_t max)

@@ -16,9 +16,9 @@
 #include <sys/types.h>
 
 struct proctree {
-    const char *mark;      /* "NAME=value" that its environments have and no others; borrowed */
-    const char *cgroup;    /* directory of the task's cgroup, or NULL; borrowed */
-    const char *task_dir;  /* its det-task too, known by its command line; or NULL; borrowed */
+    const char *mark;     /* "NAME=value" that its environments have and no others; borrowed */
+    const char *cgroup;   /* directory of the task's cgroup, or NULL; borrowed */
+    const char *task_dir; /* its det-task too, known by its command line; or NULL; borrowed */
 };
 
 /* Sends SIGKILL to all of them; returns how many were there (zombies do not count). To be repeated

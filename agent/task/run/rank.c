@@ -125,13 +125,13 @@ static int run(struct rank *r, int out_read[2], struct det_err *err)
         rc = make_pipe(status, err);
     if (rc == 0) {
         struct rank_child c = {.o = &r->o,
-                          .out = {out[1], errs[1]},
-                          .status_fd = status[1],
-                          .cgroup_fd = cgroup,
-                          .work_fd = work,
-                          .work = path,
-                          .null_fd = null,
-                          .parent = getpid()};
+                               .out = {out[1], errs[1]},
+                               .status_fd = status[1],
+                               .cgroup_fd = cgroup,
+                               .work_fd = work,
+                               .work = path,
+                               .null_fd = null,
+                               .parent = getpid()};
         rc = fork_child(r, &c, status[0], err);
         status[1] = c.status_fd;
     }

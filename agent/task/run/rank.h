@@ -19,10 +19,10 @@ struct rank_options {
     const char *file; /* executable */
     char *const *argv;
     char *const *env;
-    int number;         /* global rank, or RANK_NO_RANK */
-    int local;          /* 0..: names the progress file */
-    int pass_fd;        /* becomes fd 3 of the process; -1: none */
-    const char *cgroup; /* or NULL */
+    int number;                /* global rank, or RANK_NO_RANK */
+    int local;                 /* 0..: names the progress file */
+    int pass_fd;               /* becomes fd 3 of the process; -1: none */
+    const char *cgroup;        /* or NULL */
     const struct taskbox *box; /* where it is born, if that is open; borrowed */
     uv_loop_t *loop;
     /* A line of standard output ("stdout") or error ("stderr"). */

@@ -144,8 +144,8 @@ void rank_child_begin(struct rank_child *c)
         child_run(c);
     if (taskbox_join(c->o->box) < 0)
         child_fail(c);
-    c->pid = clone(run_in_box, stack + sizeof stack,
-                   CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, c);
+    c->pid =
+        clone(run_in_box, stack + sizeof stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, c);
     if (c->pid < 0)
         child_fail(c);
     _exit(0);

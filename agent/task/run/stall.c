@@ -60,9 +60,8 @@ static bool read_progress(int fd, struct watched *ret)
 static void look(struct watched *w, int64_t now_ms)
 {
     struct watched now = {0};
-    if (!read_progress(w->fd, &now) ||
-        (w->changed_ms != 0 && now.batches == w->batches && now.mono_ms == w->mono_ms &&
-         now.phase == w->phase))
+    if (!read_progress(w->fd, &now) || (w->changed_ms != 0 && now.batches == w->batches &&
+                                        now.mono_ms == w->mono_ms && now.phase == w->phase))
         return;
     w->batches = now.batches;
     w->mono_ms = now.mono_ms;

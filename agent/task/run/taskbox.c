@@ -83,8 +83,8 @@ static int try_mounts(struct det_err *err)
     return 0;
 }
 
-static void __attribute__((noreturn)) init_run(const struct taskspec *s, const struct taskbox *b,
-                                               int status_fd)
+static void __attribute__((noreturn))
+init_run(const struct taskspec *s, const struct taskbox *b, int status_fd)
 {
     struct det_err err = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -24,9 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PLACE "/run/determined"
+#define PLACE    "/run/determined"
 #define KEPT_MAX 8
-#define OWN 0 /* the task's directory; s->dirfd is of the mounts outside, which cannot be bound */
+/* The task's directory; s->dirfd is of the mounts outside, which cannot be bound. */
+#define OWN 0
 
 struct kept {
     char path[PATH_MAX];
@@ -192,8 +193,8 @@ static int show(const struct taskspec *s, const char *from, const char *to, stru
 
 static int own_place(const struct taskspec *s, struct det_err *err)
 {
-    det_cleanup(freep) char *options = det_asprintf("size=16m,mode=0700,uid=%u,gid=%u",
-                                                    (unsigned)s->uid, (unsigned)s->gid);
+    det_cleanup(freep) char *options =
+        det_asprintf("size=16m,mode=0700,uid=%u,gid=%u", (unsigned)s->uid, (unsigned)s->gid);
     const char *users = PLACE "/pythonuserbase";
     if (mkdir(PLACE, 0755) < 0 && errno != EEXIST)
         return geteuid() == 0 ? refused(PLACE, err) : 0; /* DET_INFO_DIR names its files */

@@ -59,8 +59,8 @@ static void set_groups(struct taskspec *s)
     do { /* with too little room it says how much it needs */
         room = s->groups_n;
         s->groups = det_reallocarray(s->groups, (size_t)room + 1, sizeof *s->groups);
-    } while (room > 0 &&
-             getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0 && s->groups_n > room);
+    } while (room > 0 && getgrouplist(s->user_name, s->gid, s->groups, &s->groups_n) < 0 &&
+             s->groups_n > room);
     if (!s->accounts.task_user)
         s->groups[s->groups_n++] = (gid_t)s->accounts.first;
 }
@@ -146,8 +146,8 @@ static void choose_limits(struct taskspec *s)
     s->cgroup_dir = json_str(agent, "cgroup", NULL);
     s->limits.memory_bytes = (json_int(agent, "slot_memory_mib", 0) << 20) * slots;
     s->limits.pids = pids * slots;
-    s->limits.cpu_weight = (int)(slots < CPU_WEIGHT_MAX / CPU_WEIGHT ? CPU_WEIGHT * slots
-                                                                     : CPU_WEIGHT_MAX);
+    s->limits.cpu_weight =
+        (int)(slots < CPU_WEIGHT_MAX / CPU_WEIGHT ? CPU_WEIGHT * slots : CPU_WEIGHT_MAX);
     s->uid_pids = pids * (all > slots ? all : slots);
 }
 

@@ -28,11 +28,11 @@ struct taskspec {
     struct account_rule accounts;
     int threads_per_slot;
     uint64_t log_bytes_max; /* of the ranks' output; 0: no limit */
-    const json_t *hide;  /* paths that the task may not see; NULL: none */
-    const json_t *slots; /* all of the agent: [{id, type, brand, uuid}] */
-    char *dir;           /* absolute */
-    char *mark;          /* for proctree.h: in the environment of all its processes, and no
-                          * others' */
+    const json_t *hide;     /* paths that the task may not see; NULL: none */
+    const json_t *slots;    /* all of the agent: [{id, type, brand, uuid}] */
+    char *dir;              /* absolute */
+    char *mark;             /* for proctree.h: in the environment of all its processes, and no
+                             * others' */
     const char *cgroup_dir; /* of all tasks' groups; NULL: none can be made */
     char *cgroup_name;
     struct cgroup_limits limits;

@@ -267,8 +267,9 @@ struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int di
         return NULL;
     int64_t first = index < 0 ? index + x->dims[d] : index;
     if (first < 0 || first >= x->dims[d]) {
-        det_engine_fail(e, DET_EINVAL, "select(%s): there is no element %" PRId64
-                        " in dimension %d", det__tensor_text(x, text, sizeof text), index, d);
+        det_engine_fail(e, DET_EINVAL,
+                        "select(%s): there is no element %" PRId64 " in dimension %d",
+                        det__tensor_text(x, text, sizeof text), index, d);
         return NULL;
     }
     struct det_tensor *one = part(e, x, d, &(struct det_slice){first, first + 1, 1});

@@ -72,18 +72,13 @@ static bool rows_do(const struct det_engine *e, const struct det_tensor *t)
 static enum det_layout wanted(const struct det_engine *e, const struct op_call *c, int i)
 {
     switch (op_table[c->op].order) {
-    case OP_ROWS:
-        return i == 0 && rows_do(e, c->in[i]) ? DET_LAYOUT_STRIDED : DET_LAYOUT_PLAIN;
-    case OP_STRIDED:
-        return c->in[i]->layout;
-    case OP_ANY:
-        return dense(c->in[i]);
-    case OP_ALIKE:
-        return dense(c->in[0]);
+    case OP_ROWS: return i == 0 && rows_do(e, c->in[i]) ? DET_LAYOUT_STRIDED : DET_LAYOUT_PLAIN;
+    case OP_STRIDED: return c->in[i]->layout;
+    case OP_ANY: return dense(c->in[i]);
+    case OP_ALIKE: return dense(c->in[0]);
     case OP_IMAGES:
         return i == 0 || (c->op == OP_BATCH_NORM && i == 5) ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
-    case OP_PLAIN:
-        break;
+    case OP_PLAIN: break;
     }
     return DET_LAYOUT_PLAIN;
 }
@@ -121,17 +116,12 @@ static enum det_layout as_inputs(const struct op_call *c)
 static enum det_layout out_layout(const struct op_call *c)
 {
     switch (op_table[c->op].order) {
-    case OP_IMAGES:
-        return DET_LAYOUT_NHWC;
-    case OP_ALIKE:
-        return c->in[0]->layout;
-    case OP_STRIDED:
-        return c->op == OP_LAYOUT ? c->layout : as_inputs(c);
-    case OP_ANY:
-        return c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout : DET_LAYOUT_PLAIN;
+    case OP_IMAGES: return DET_LAYOUT_NHWC;
+    case OP_ALIKE: return c->in[0]->layout;
+    case OP_STRIDED: return c->op == OP_LAYOUT ? c->layout : as_inputs(c);
+    case OP_ANY: return c->spec[0].ndim == c->in[0]->ndim ? c->in[0]->layout : DET_LAYOUT_PLAIN;
     case OP_PLAIN:
-    case OP_ROWS:
-        break;
+    case OP_ROWS: break;
     }
     return DET_LAYOUT_PLAIN;
 }

@@ -59,8 +59,7 @@ int grad_attention(struct det_engine *e, struct det_node *n, struct det_tensor *
 {
     static const struct grad_outputs apart = {3, {0, 1, 2}, 1 | 2 | 4}, packed = {1, {0}, 1};
     struct det_call c = {.kernel = DET_KERNEL_ATTENTION_BWD,
-                         .in = {dy, n->in[0], n->in[1], n->in[2], n->in[3], n->out[1],
-                                n->out[0]},
+                         .in = {dy, n->in[0], n->in[1], n->in[2], n->in[3], n->out[1], n->out[0]},
                          .a = n->a};
     return grad_run(e, n, &c, n->in[1] ? &apart : &packed, err);
 }

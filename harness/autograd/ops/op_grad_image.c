@@ -117,10 +117,10 @@ int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor 
                     struct det_err *err)
 {
     static const int input[4] = {0, 1, 2, 5};
-    struct det_call c = {.kernel = DET_KERNEL_BATCH_NORM_BWD,
-                         .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1], n->out[2],
-                                n->in[5] ? NULL : n->in[2]},
-                         .a = n->a};
+    struct det_call c = {
+        .kernel = DET_KERNEL_BATCH_NORM_BWD,
+        .in = {dy, n->in[0], n->out[0], n->in[1], n->out[1], n->out[2], n->in[5] ? NULL : n->in[2]},
+        .a = n->a};
     int rc = norm_dests(e, n, dy, c.out, err);
     if (rc == 0)
         rc = det__run(e, &c, err);

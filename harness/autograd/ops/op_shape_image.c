@@ -177,8 +177,7 @@ int shape_batch_norm(struct op_call *c, struct det_err *err)
     if (c->a.train && x->numel == (size_t)x->dims[1])
         return det_fail(err, DET_EINVAL, "one value a channel has no variance: use a larger batch");
     c->spec[0] = op_like(x);
-    c->spec[1] = c->spec[2] =
-        (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[1]}};
+    c->spec[1] = c->spec[2] = (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[1]}};
     c->outs = 3;
     c->kernel = c->a.train ? DET_KERNEL_BATCH_NORM_TRAIN : DET_KERNEL_BATCH_NORM_EVAL;
     if (c->a.train) {

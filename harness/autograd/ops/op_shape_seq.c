@@ -12,8 +12,7 @@ int shape_layer_norm(struct op_call *c, struct det_err *err)
                             "rows of %" PRId64 " elements need a weight and a bias of as many",
                             x->dims[1]);
     c->spec[0] = op_like(x);
-    c->spec[1] = c->spec[2] =
-        (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[0]}};
+    c->spec[1] = c->spec[2] = (struct op_out){.dtype = op_wide(x), .ndim = 1, .dims = {x->dims[0]}};
     c->outs = 3;
     return op_all_float(c, err);
 }

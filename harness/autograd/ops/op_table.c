@@ -11,31 +11,36 @@ const struct op_def op_table[OP_COUNT] = {
                    OP_AMP_AS_IS},
     [OP_SUM] = {"sum", 1, 1, OP_ANY, shape_scalar, K(SUM), grad_sum, 1e-6},
     [OP_CAST] = {"cast", 1, 1, OP_STRIDED, shape_cast, K(COPY), grad_copy, 0, 0, OP_AMP_AS_IS},
-    [OP_LAYOUT] = {"layout", 1, 1, OP_STRIDED, shape_layout, K(COPY), grad_copy, 0, 0, OP_AMP_AS_IS},
+    [OP_LAYOUT] = {"layout", 1, 1, OP_STRIDED, shape_layout, K(COPY), grad_copy, 0, 0,
+                   OP_AMP_AS_IS},
     [OP_RESHAPE] = {"reshape", 1, 1, OP_PLAIN, NULL, K(COPY), grad_reshape, 0},
     [OP_PERMUTE] = {"permute", 1, 1, OP_STRIDED, NULL, K(COPY), grad_permute, 0},
     [OP_SLICE] = {"slice", 1, 1, OP_STRIDED, NULL, K(COPY), grad_slice, 0},
     [OP_EXPAND] = {"expand", 1, 1, OP_STRIDED, NULL, K(COPY), grad_expand, 0},
-    [OP_WHERE] = {"where", 3, 3, OP_STRIDED, shape_where, K(WHERE), grad_where, 0, 0, OP_AMP_WIDEST},
+    [OP_WHERE] = {"where", 3, 3, OP_STRIDED, shape_where, K(WHERE), grad_where, 0, 0,
+                  OP_AMP_WIDEST},
 #define X(NAME, name)                                                                              \
-    [OP_##NAME] = {name,     1,          1,    OP_STRIDED,        shape_float,                     \
+    [OP_##NAME] = {name,     1,          1,    OP_STRIDED,       shape_float,                      \
                    K(UNARY), grad_unary, 4e-6, DET_UNARY_##NAME, OP_AMP_AS_IS},
     OP_UNARIES(X)
 #undef X
 #define X(NAME, name, shape)                                                                       \
-    [OP_##NAME] = {name,      2,           2,    OP_STRIDED,         shape,                        \
+    [OP_##NAME] = {name,      2,           2,    OP_STRIDED,        shape,                         \
                    K(BINARY), grad_binary, 4e-6, DET_BINARY_##NAME, OP_AMP_WIDEST},
-    OP_BINARIES(X)
+        OP_BINARIES(X)
 #undef X
 #define X(NAME, name)                                                                              \
-    [OP_##NAME] = {name,       2,    2, OP_STRIDED,          shape_compare,                        \
+    [OP_##NAME] = {name,       2,    2, OP_STRIDED,         shape_compare,                         \
                    K(COMPARE), NULL, 0, DET_COMPARE_##NAME, OP_AMP_WIDEST},
-    OP_COMPARES(X)
+            OP_COMPARES(X)
 #undef X
-    [OP_RELU] = {"relu", 1, 1, OP_ANY, shape_float, K(RELU), grad_relu, 0, 0, OP_AMP_AS_IS},
+                [OP_RELU] = {"relu", 1, 1, OP_ANY, shape_float, K(RELU), grad_relu, 0, 0,
+                             OP_AMP_AS_IS},
     [OP_DROPOUT] = {"dropout", 1, 1, OP_ANY, shape_dropout, K(DROPOUT), grad_dropout, 0},
-    [OP_LINEAR] = {"linear", 2, 3, OP_PLAIN, shape_linear, K(LINEAR), grad_linear, 1e-5, 0, OP_AMP_LOW},
-    [OP_CONV2D] = {"conv2d", 2, 3, OP_IMAGES, shape_conv2d, K(CONV2D), grad_conv2d, 1e-5, 0, OP_AMP_LOW},
+    [OP_LINEAR] = {"linear", 2, 3, OP_PLAIN, shape_linear, K(LINEAR), grad_linear, 1e-5, 0,
+                   OP_AMP_LOW},
+    [OP_CONV2D] = {"conv2d", 2, 3, OP_IMAGES, shape_conv2d, K(CONV2D), grad_conv2d, 1e-5, 0,
+                   OP_AMP_LOW},
     [OP_CONV_TRANSPOSE2D] = {"conv_transpose2d", 2, 2, OP_IMAGES, shape_conv_transpose2d,
                              K(CONV2D_BWD_DATA), grad_conv_transpose2d, 1e-5, 0, OP_AMP_LOW},
     [OP_BATCH_NORM] = {"batch_norm", 3, 6, OP_IMAGES, shape_batch_norm, K(BATCH_NORM_TRAIN),
@@ -61,7 +66,8 @@ const struct op_def op_table[OP_COUNT] = {
     [OP_GATHER] = {"gather", 2, 2, OP_PLAIN, shape_gather, K(GATHER), grad_gather, 1e-6},
     [OP_SCATTER_ADD] = {"scatter_add", 3, 3, OP_PLAIN, shape_scatter_add, K(SCATTER_ADD),
                         grad_scatter_add, 1e-6},
-    [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5, 0, OP_AMP_LOW},
+    [OP_MATMUL] = {"matmul", 2, 2, OP_PLAIN, shape_matmul, K(MATMUL), grad_matmul, 1e-5, 0,
+                   OP_AMP_LOW},
     [OP_CROSS_ENTROPY] = {"cross_entropy", 2, 3, OP_ROWS, shape_cross_entropy, K(CROSS_ENTROPY),
                           grad_cross_entropy, 1e-5, 0, OP_AMP_LOSS},
     [OP_LSTM] = {"lstm", 4, 5, OP_PLAIN, shape_lstm, K(LSTM), grad_lstm, 1e-5},

@@ -53,7 +53,10 @@ static bool has_bf16(enum det_dtype dtype)
 }
 
 /* The products that oneDNN has of low dtypes; of the second kind only those whose result is one. */
-static const enum { PRODUCT = 1, PRODUCT_OF_ITS_DTYPE } products[DET_KERNEL_COUNT] = {
+static const enum {
+    PRODUCT = 1,
+    PRODUCT_OF_ITS_DTYPE
+} products[DET_KERNEL_COUNT] = {
     [DET_KERNEL_LINEAR] = PRODUCT,
     [DET_KERNEL_LINEAR_BWD_DATA] = PRODUCT_OF_ITS_DTYPE,
     [DET_KERNEL_LINEAR_BWD_WEIGHT] = PRODUCT_OF_ITS_DTYPE,

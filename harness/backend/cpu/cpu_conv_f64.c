@@ -78,8 +78,7 @@ static void lay_window(const struct conv *v, int64_t n, int64_t h, int64_t w, do
                 memset(to, 0, bytes);
             else
                 memcpy(to,
-                       v->from + ((n * v->x.h + row) * v->x.w + column) * v->x.c +
-                           v->group * v->in,
+                       v->from + ((n * v->x.h + row) * v->x.w + column) * v->x.c + v->group * v->in,
                        bytes);
         }
 }
@@ -101,8 +100,8 @@ static void add_taps(const struct conv *v, int64_t line, int64_t kh, double *row
     for (int64_t w = 0; w < v->y.w; w++)
         for (int64_t kw = 0; kw < a->kernel_w; kw++) {
             int64_t column = w * a->stride_w - a->pad_w + kw * a->dilation_w;
-            const double *from = v->windows + (line * v->y.w + w) * v->depth +
-                                 (kh * a->kernel_w + kw) * v->in;
+            const double *from =
+                v->windows + (line * v->y.w + w) * v->depth + (kh * a->kernel_w + kw) * v->in;
             for (int64_t i = 0; column >= 0 && column < v->x.w && i < v->in; i++)
                 row[column * v->x.c + i] += from[i];
         }
@@ -153,8 +152,8 @@ static void each_step(struct det_stream *s, struct conv *v, double *y, step_fn *
 
 static void lay(struct det_stream *s, const struct conv *v)
 {
-    cpu_parallel(cpu_device(s)->threads, some(v) * v->y.h,
-                 1 + CPU_GRAIN / (v->y.w * v->depth), lay_rows, v);
+    cpu_parallel(cpu_device(s)->threads, some(v) * v->y.h, 1 + CPU_GRAIN / (v->y.w * v->depth),
+                 lay_rows, v);
 }
 
 static void forward_step(struct det_stream *s, const struct conv *v, int64_t pixels, double *y)
@@ -183,8 +182,8 @@ static void data_step(struct det_stream *s, const struct conv *v, int64_t pixels
 {
     cpu_dgemm('N', 'N', pixels, v->depth, v->out, 1, dy, v->y.c,
               v->weights + v->group * v->out * v->depth, v->depth, 0, v->windows, v->depth);
-    cpu_parallel(cpu_device(s)->threads, some(v) * v->x.h,
-                 1 + CPU_GRAIN / (v->y.w * v->depth), add_rows, v);
+    cpu_parallel(cpu_device(s)->threads, some(v) * v->x.h, 1 + CPU_GRAIN / (v->y.w * v->depth),
+                 add_rows, v);
 }
 
 int CPU(conv2d_bwd_data)(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -67,9 +67,9 @@ static inline __attribute__((always_inline)) void tile(int64_t depth, const doub
 }
 
 /* A tile of sums into y: rows x columns of it are there. */
-static inline __attribute__((always_inline)) void
-store(const struct product *v, const double *sums, int64_t rows, int64_t columns, double beta,
-      double *y)
+static inline __attribute__((always_inline)) void store(const struct product *v, const double *sums,
+                                                        int64_t rows, int64_t columns, double beta,
+                                                        double *y)
 {
     for (int64_t i = 0; i < rows; i++, y += v->ldy, sums += TILE_COLUMNS)
         for (int64_t j = 0; j < columns; j++)

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 #define GRAIN_ELEMENTS 16384
 #define LANES          16 /* partial sums of a row: a fixed order that fits the vector units */
 

@@ -18,10 +18,10 @@
 struct norm {
     const struct det_call *c;
     int64_t channels, pixels, blocks;
-    real *sums;                 /* per block: 2 * channels */
-    double *total;               /* 2 * channels */
-    real *scale, *shift;        /* y = scale * x + shift */
-    real *slope, *back;         /* dx = scale * g + slope * x + back */
+    real *sums;          /* per block: 2 * channels */
+    double *total;       /* 2 * channels */
+    real *scale, *shift; /* y = scale * x + shift */
+    real *slope, *back;  /* dx = scale * g + slope * x + back */
     const real *mean;
 };
 
@@ -59,9 +59,8 @@ static int64_t block_end(const struct norm *v, int64_t block)
 }
 
 /* sum += the rows of x [rows, n], four at once: a sum is loaded and stored for each. */
-static inline __attribute__((always_inline)) void add_rows(int64_t n, int64_t rows,
-                                                           const real *restrict x,
-                                                           real *restrict sum)
+static inline __attribute__((always_inline)) void
+add_rows(int64_t n, int64_t rows, const real *restrict x, real *restrict sum)
 {
     for (; rows >= 4; rows -= 4, x += 4 * n)
         for (int64_t i = 0; i < n; i++)
@@ -76,9 +75,10 @@ static inline __attribute__((always_inline)) real square(real x)
     return x * x;
 }
 
-static inline __attribute__((always_inline)) void
-add_squares(int64_t n, int64_t rows, const real *restrict x, const real *restrict mean,
-            real *restrict sum)
+static inline __attribute__((always_inline)) void add_squares(int64_t n, int64_t rows,
+                                                              const real *restrict x,
+                                                              const real *restrict mean,
+                                                              real *restrict sum)
 {
     for (; rows >= 4; rows -= 4, x += 4 * n)
         for (int64_t i = 0; i < n; i++)
@@ -227,8 +227,8 @@ static struct gate gate_of(const struct norm *v)
 }
 
 /* dy of channel i, the k-th value from pixel `at` on, if it counts. */
-static inline __attribute__((always_inline)) real gated(const struct gate *g, int64_t at,
-                                                         int64_t i, int64_t k)
+static inline __attribute__((always_inline)) real gated(const struct gate *g, int64_t at, int64_t i,
+                                                        int64_t k)
 {
     if (g->y)
         return g->y[at + k] <= 0 ? 0 : g->dy[at + k];
@@ -239,9 +239,8 @@ static inline __attribute__((always_inline)) real gated(const struct gate *g, in
 
 /* Some pixels at once: their sums, and what counts of dy kept in dr where that is wanted. */
 static inline __attribute__((always_inline)) void sum_pixels(int64_t n, int pixels, struct gate g,
-                                                             int64_t at,
-                                                             const real *restrict mean, real *dr,
-                                                             real *restrict sum)
+                                                             int64_t at, const real *restrict mean,
+                                                             real *dr, real *restrict sum)
 {
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++) {

@@ -6,8 +6,7 @@
 #include "window.h"
 
 static inline __attribute__((always_inline)) void max_tap(int64_t n, unsigned char tap,
-                                                          const real *restrict x,
-                                                          real *restrict y,
+                                                          const real *restrict x, real *restrict y,
                                                           unsigned char *restrict index)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -109,11 +108,10 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
             int64_t out = (row * y.w + at) * y.c;
             for (int64_t i = h.from; i < h.to; i++)
                 for (int64_t j = w.from; j < w.to; j++)
-                    max_back_tap(x.c, (unsigned char)(i * c->a.kernel_w + j), in_real(c, 0) + out,
-                                 index + out,
-                                 dx + row / y.h * image +
-                                     ((h.origin + i) * x.w + w.origin + j) * x.c,
-                                 add);
+                    max_back_tap(
+                        x.c, (unsigned char)(i * c->a.kernel_w + j), in_real(c, 0) + out,
+                        index + out,
+                        dx + row / y.h * image + ((h.origin + i) * x.w + w.origin + j) * x.c, add);
         }
     }
 }

@@ -8,7 +8,7 @@
 typedef real lanes __attribute__((vector_size(RNN_LANES * sizeof(real))));
 
 int CPU(rnn_pack)(const struct rnn_step *r, const real *w, bool transposed, real **ret,
-             struct det_err *err)
+                  struct det_err *err)
 {
     int64_t panels = (r->hidden + RNN_LANES - 1) / RNN_LANES;
     size_t n = (size_t)(panels * r->depth * r->gates * RNN_LANES);

@@ -27,11 +27,11 @@ struct rnn_step {
     const struct det_call *c;
     rnn_cell_fn *cell;
     int64_t batch, hidden;
-    int64_t depth;     /* of the product: hidden forward, gates * hidden backward */
-    int gates;         /* columns of the product in units of hidden: 1 backward */
+    int64_t depth;    /* of the product: hidden forward, gates * hidden backward */
+    int gates;        /* columns of the product in units of hidden: 1 backward */
     const real *left; /* [batch, depth]; NULL: the sums are zeros */
     const real *packed;
-    int64_t t;                        /* the time of this step */
+    int64_t t;                       /* the time of this step */
     const real *h_before, *c_before; /* [batch, hidden] */
 };
 

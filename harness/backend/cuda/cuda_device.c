@@ -46,10 +46,8 @@ static const char *blame(cudaError_t rc)
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure:
-    case cudaErrorAssert:
-        return MAYBE_EARLIER;
-    default:
-        return "";
+    case cudaErrorAssert: return MAYBE_EARLIER;
+    default: return "";
     }
 }
 

@@ -82,7 +82,7 @@ int ref_stream_sync(struct det_stream *s, struct det_err *err)
 }
 
 static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
-                   enum det_copy_kind kind, struct det_err *err)
+                      enum det_copy_kind kind, struct det_err *err)
 {
     (void)s;
     (void)kind;

@@ -35,7 +35,7 @@ struct row {
     const struct attention *a;
     int64_t b, h, t;
     double *weights; /* [S] */
-    real *keep;     /* [S]; NULL: no dropout */
+    real *keep;      /* [S]; NULL: no dropout */
 };
 
 /* Of all heads. */

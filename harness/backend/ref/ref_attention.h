@@ -53,7 +53,7 @@ static inline struct head head_out(const struct attention *a, const struct det_t
 
 /* Row t of the mask of head (b, h), or NULL. mask: [B or 1, H or 1, T, S]. */
 static inline const real *mask_row(const struct attention *a, const struct det_tensor *mask,
-                                    int64_t b, int64_t h, int64_t t)
+                                   int64_t b, int64_t h, int64_t t)
 {
     if (!mask)
         return NULL;

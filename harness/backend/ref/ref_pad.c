@@ -19,14 +19,10 @@ static int64_t source(int64_t at, int64_t n, int mode)
     if (at >= 0 && at < n)
         return at;
     switch (mode) {
-    case DET_PAD_REFLECT:
-        return at < 0 ? -at : 2 * (n - 1) - at;
-    case DET_PAD_REPLICATE:
-        return at < 0 ? 0 : n - 1;
-    case DET_PAD_CIRCULAR:
-        return at < 0 ? at + n : at - n;
-    default:
-        return -1;
+    case DET_PAD_REFLECT: return at < 0 ? -at : 2 * (n - 1) - at;
+    case DET_PAD_REPLICATE: return at < 0 ? 0 : n - 1;
+    case DET_PAD_CIRCULAR: return at < 0 ? at + n : at - n;
+    default: return -1;
     }
 }
 

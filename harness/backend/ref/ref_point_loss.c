@@ -11,12 +11,10 @@ static double loss(const struct det_attrs *a, double x, double t, double w)
     double d = x - t, far = fabs(d), p = a->scale;
     switch ((enum det_point_loss)a->mode) {
 #define X(NAME, value, slope)                                                                      \
-    case DET_POINT_##NAME:                                                                         \
-        return value;
+    case DET_POINT_##NAME: return value;
         DET_POINT_LOSS(X)
 #undef X
-    case DET_POINT_COUNT:
-        break;
+    case DET_POINT_COUNT: break;
     }
     return NAN;
 }
@@ -26,12 +24,10 @@ static double slope(const struct det_attrs *a, double x, double t, double w)
     double d = x - t, far = fabs(d), p = a->scale;
     switch ((enum det_point_loss)a->mode) {
 #define X(NAME, value, slope)                                                                      \
-    case DET_POINT_##NAME:                                                                         \
-        return slope;
+    case DET_POINT_##NAME: return slope;
         DET_POINT_LOSS(X)
 #undef X
-    case DET_POINT_COUNT:
-        break;
+    case DET_POINT_COUNT: break;
     }
     return NAN;
 }

@@ -138,7 +138,7 @@ static void gru_cell(const struct det_call *c, const struct rnn *r, int64_t step
     double hn = recurrent(w, b, h + i - j, n, 2 * n + j), new = tanh(gx[2 * n] + reset * hn);
     gates[0] = (real)reset;
     gates[n] = (real)z;
-    gates[2 * n] = (real)new;
+    gates[2 * n] = (real) new;
     gates[3 * n] = (real)hn;
     out_real(c, 0)[at] = (real)((1 - z) * new + z *h[i]);
 }

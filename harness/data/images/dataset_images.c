@@ -83,7 +83,6 @@ struct det_dataset *det_dataset_images(struct det_dataset *ds, const char *image
     }
     size_t n = dataset_fields(ds, fields);
     fields[s->field].dtype = DET_F32;
-    memcpy(fields[s->field].dims, (int64_t[]){3, s->steps.height, s->steps.width},
-           sizeof s->dims);
+    memcpy(fields[s->field].dims, (int64_t[]){3, s->steps.height, s->steps.width}, sizeof s->dims);
     return det_dataset_callback(&images_type, s, ds->records, fields, n, err);
 }

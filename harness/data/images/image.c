@@ -46,12 +46,12 @@ int image_open(struct image_source *ret, const char *name, const void *bytes, si
 
 /* ---- raw planes ---- */
 
-static int planes_decode(const struct image_source *s, struct image_rect rect,
-                         struct image_work *w, struct image *ret, struct det_err *err)
+static int planes_decode(const struct image_source *s, struct image_rect rect, struct image_work *w,
+                         struct image *ret, struct det_err *err)
 {
     size_t plane = s->channels == 3 ? (size_t)s->width * (size_t)s->height : 0;
-    *ret = (struct image){.width = rect.width, .height = rect.height,
-                          .stride = (size_t)rect.width * 4};
+    *ret = (struct image){
+        .width = rect.width, .height = rect.height, .stride = (size_t)rect.width * 4};
     if (!(ret->px = image_room(&w->decoded, ret->stride * (size_t)rect.height, err)))
         return DET_ENOMEM;
     for (int y = 0; y < rect.height; y++) {
@@ -66,6 +66,10 @@ static int planes_decode(const struct image_source *s, struct image_rect rect,
 void image_open_planes(struct image_source *ret, const char *name, const uint8_t *bytes,
                        int channels, int height, int width)
 {
-    *ret = (struct image_source){.width = width, .height = height, .decode = planes_decode,
-                                 .bytes = bytes, .channels = channels, .name = name};
+    *ret = (struct image_source){.width = width,
+                                 .height = height,
+                                 .decode = planes_decode,
+                                 .bytes = bytes,
+                                 .channels = channels,
+                                 .name = name};
 }

@@ -128,13 +128,15 @@ static int decode_rows(struct jpeg *j, struct image_rect rect, struct image_work
     if (rect.y > 0)
         jpeg_skip_scanlines(c, (JDIMENSION)rect.y);
     read_rows(j, rect.height, px, stride);
-    *ret = (struct image){.px = px + (size_t)(rect.x - x) * 4, .width = rect.width,
-                          .height = rect.height, .stride = stride};
+    *ret = (struct image){.px = px + (size_t)(rect.x - x) * 4,
+                          .width = rect.width,
+                          .height = rect.height,
+                          .stride = stride};
     return 0;
 }
 
-static int jpeg_decode(const struct image_source *s, struct image_rect rect,
-                       struct image_work *w, struct image *ret, struct det_err *err)
+static int jpeg_decode(const struct image_source *s, struct image_rect rect, struct image_work *w,
+                       struct image *ret, struct det_err *err)
 {
     struct jpeg j;
     setup(&j);

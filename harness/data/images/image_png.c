@@ -37,8 +37,7 @@ static void on_read(png_structp png, png_bytep to, size_t n)
 static int failure(struct png_reader *r, const struct image_source *s, struct det_err *err)
 {
     png_destroy_read_struct(&r->png, &r->info, NULL);
-    return det_fail(err, DET_ECORRUPT, "%s: the PNG is damaged or cut short: %s", s->name,
-                    r->text);
+    return det_fail(err, DET_ECORRUPT, "%s: the PNG is damaged or cut short: %s", s->name, r->text);
 }
 
 static int setup(struct png_reader *r, const struct image_source *s, struct det_err *err)
@@ -103,7 +102,9 @@ static int png_decode(const struct image_source *s, struct image_rect rect, stru
     read_rows(&r, px, stride, s->height);
     png_destroy_read_struct(&r.png, &r.info, NULL);
     *ret = (struct image){.px = px + (size_t)rect.y * stride + (size_t)rect.x * 4,
-                          .width = rect.width, .height = rect.height, .stride = stride};
+                          .width = rect.width,
+                          .height = rect.height,
+                          .stride = stride};
     return 0;
 }
 

@@ -86,9 +86,8 @@ static void resize_rows(const struct image *from, const struct filter *f, struct
 }
 
 /* n <= BLOCK bytes of one output row. */
-static inline __attribute__((always_inline)) void column_block(const uint8_t *p, size_t stride,
-                                                               const int32_t *w, int count,
-                                                               uint8_t *out, int n)
+static inline __attribute__((always_inline)) void
+column_block(const uint8_t *p, size_t stride, const int32_t *w, int count, uint8_t *out, int n)
 {
     int32_t sum[BLOCK];
     for (int i = 0; i < n; i++)

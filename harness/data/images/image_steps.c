@@ -170,8 +170,8 @@ static int need_pixels(struct under_way *u, struct image_work *w, struct det_err
 }
 
 /* Zeros around: the image is at (left, top) of the new one. */
-static int pad(struct under_way *u, int left, int top, int width, int height,
-               struct image_work *w, struct det_err *err)
+static int pad(struct under_way *u, int left, int top, int width, int height, struct image_work *w,
+               struct det_err *err)
 {
     struct image to;
     int rc = need_pixels(u, w, err);
@@ -279,10 +279,8 @@ static int run_step(struct under_way *u, const struct det_image_step *s, const c
     case DET_RESIZE:
         resized(s, now_height(u), now_width(u), &height, &width);
         return resize_to(u, height, width, name, w, err);
-    case DET_CENTER_CROP:
-        return center_crop(u, s, w, err);
-    case DET_RANDOM_CROP:
-        return random_crop(u, s, name, d, w, err);
+    case DET_CENTER_CROP: return center_crop(u, s, w, err);
+    case DET_RANDOM_CROP: return random_crop(u, s, name, d, w, err);
     case DET_RANDOM_RESIZED_CROP:
         cut(u, random_part(now_width(u), now_height(u), s, d));
         return resize_to(u, height, width, name, w, err);
@@ -295,8 +293,7 @@ static int run_step(struct under_way *u, const struct det_image_step *s, const c
         return rc;
     case DET_NORMALIZE: /* it is in the table */
     case DET_IMAGE_END:
-    case DET_IMAGE_OP_COUNT:
-        break;
+    case DET_IMAGE_OP_COUNT: break;
     }
     return 0;
 }
@@ -317,11 +314,9 @@ static void put(const struct image_steps *s, const struct image *im, bool flippe
 }
 
 int image_steps_run(const struct image_steps *s, const struct image_source *source,
-                    struct det_draws *draws, struct image_work *w, float *out,
-                    struct det_err *err)
+                    struct det_draws *draws, struct image_work *w, float *out, struct det_err *err)
 {
-    struct under_way u = {.source = source,
-                          .window = {0, 0, source->width, source->height}};
+    struct under_way u = {.source = source, .window = {0, 0, source->width, source->height}};
     int rc = 0;
     for (const struct det_image_step *step = s->v; rc == 0 && step->op != DET_IMAGE_END; step++)
         rc = run_step(&u, step, source->name, draws, w, err);

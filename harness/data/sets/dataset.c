@@ -41,8 +41,8 @@ static int record_bytes(const struct det_field *f, size_t *ret, struct det_err *
     size_t bytes = det_dtype_size(f->dtype);
     for (int i = 0; i < f->ndim; i++)
         if (f->dims[i] <= 0 || __builtin_mul_overflow(bytes, (size_t)f->dims[i], &bytes))
-            return det_fail(err, DET_EINVAL, "dataset: field \"%s\": dimension %d is %lld",
-                            f->name, i, (long long)f->dims[i]);
+            return det_fail(err, DET_EINVAL, "dataset: field \"%s\": dimension %d is %lld", f->name,
+                            i, (long long)f->dims[i]);
     *ret = bytes;
     return 0;
 }
@@ -54,8 +54,8 @@ static int add_field(struct det_dataset *ds, const struct det_field *f, struct d
     int rc = check_new_name(ds, f->name, err);
     if (rc < 0 || (rc = record_bytes(f, &bytes, err)) < 0)
         return rc;
-    *to = (struct dataset_field){.name = det_strdup(f->name), .dtype = f->dtype, .ndim = f->ndim,
-                                 .record_bytes = bytes};
+    *to = (struct dataset_field){
+        .name = det_strdup(f->name), .dtype = f->dtype, .ndim = f->ndim, .record_bytes = bytes};
     memcpy(to->dims, f->dims, sizeof to->dims);
     ds->n_fields++;
     return 0;
@@ -144,8 +144,8 @@ size_t dataset_fields(const struct det_dataset *ds, struct det_field ret[DET_FIE
     const struct det_dataset *base = dataset_base(ds);
     for (size_t f = 0; f < base->n_fields; f++) {
         const struct dataset_field *field = &base->fields[f];
-        ret[f] = (struct det_field){.name = field->name, .dtype = field->dtype,
-                                    .ndim = field->ndim};
+        ret[f] =
+            (struct det_field){.name = field->name, .dtype = field->dtype, .ndim = field->ndim};
         memcpy(ret[f].dims, field->dims, sizeof ret[f].dims);
     }
     return base->n_fields;

@@ -13,8 +13,8 @@ struct csv {
     const char *path;
     const struct det_csv_options *options;
     char separator;
-    int columns;    /* of every line, from the first */
-    int64_t line;   /* 1-based, for messages */
+    int columns;  /* of every line, from the first */
+    int64_t line; /* 1-based, for messages */
     double *row;
     char *data[DET_FIELDS_MAX];
 };
@@ -219,7 +219,8 @@ static struct det_dataset *fake(struct csv *c, struct det_err *err)
 struct det_dataset *det_dataset_csv(const char *path, const struct det_csv_options *options,
                                     struct det_err *err)
 {
-    struct csv c = {.path = path, .options = options,
+    struct csv c = {.path = path,
+                    .options = options,
                     .separator = options->separator ? options->separator : ','};
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     int rc = data_file_read(path, &text, err);

@@ -88,7 +88,7 @@ static int get(void *self, int64_t index, void *const *out, struct det_err *err)
         for (size_t e = 0; e < f->elements; e++) {
             double u = draw((uint64_t)index, i, e);
             v[e] = det__is_float(f->dtype) ? f->low + u * (f->high - f->low)
-                                      : f->low + floor(u * (f->high - f->low + 1));
+                                           : f->low + floor(u * (f->high - f->low + 1));
         }
         det__convert(DET_F64, v, 1, f->dtype, out[i], 1, (int64_t)f->elements);
     }

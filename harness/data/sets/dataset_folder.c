@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX  ((off_t)512 << 20)
-#define DEPTH_MAX 32
+#define FILE_MAX     ((off_t)512 << 20)
+#define DEPTH_MAX    32
 #define FAKE_CLASSES 2 /* of a folder that is missing; labels are made up from 0 to 1 */
 
 struct file {
@@ -52,8 +52,7 @@ static int list(const char *dir, names *dirs, names *files, struct det_err *err)
 {
     DIR *d = opendir(dir);
     if (!d)
-        return det_fail_errno(err, det_code_of_errno(errno), errno,
-                              "image folder: open %s", dir);
+        return det_fail_errno(err, det_code_of_errno(errno), errno, "image folder: open %s", dir);
     errno = 0;
     for (struct dirent *e; (e = readdir(d)); errno = 0) {
         if (e->d_name[0] == '.')
@@ -101,8 +100,7 @@ static int take_files(struct folder *f, names *files, struct det_err *err)
             return det_fail(err, DET_EINVAL, "%s: only JPEG and PNG files can be read",
                             files->v[i]);
         if (has_image_name(files->v[i]))
-            vec_push(&f->files,
-                     (struct file){det_take(files->v[i]), (int64_t)f->classes.n - 1});
+            vec_push(&f->files, (struct file){det_take(files->v[i]), (int64_t)f->classes.n - 1});
     }
     return 0;
 }
@@ -265,8 +263,8 @@ struct det_dataset *det_dataset_image_folder(const struct det_image_folder_optio
         destroy(f);
         return NULL;
     }
-    const struct det_field fields[] = {
-        {"image", DET_F32, 3, {3, f->steps.height, f->steps.width}}, {"label", DET_I64, 0, {0}}};
+    const struct det_field fields[] = {{"image", DET_F32, 3, {3, f->steps.height, f->steps.width}},
+                                       {"label", DET_I64, 0, {0}}};
     int64_t records = fake ? DATASET_FAKE_RECORDS : (int64_t)f->files.n;
     return det_dataset_callback(&folder_type, f, records, fields, DET_ARRAY_LEN(fields), err);
 }

@@ -31,8 +31,8 @@ static int idx_read(struct idx *x, const char *path, int ndim, struct det_err *e
     const uint8_t *p = (const uint8_t *)buf_str(&x->bytes);
     size_t head = 4 + 4 * (size_t)ndim, want = 1;
     if (x->bytes.len < head || p[0] != 0 || p[1] != 0 || p[2] != IDX_U8 || p[3] != ndim)
-        return det_fail(err, DET_ECORRUPT,
-                        "%s: not an IDX file of unsigned bytes in %d dimensions", path, ndim);
+        return det_fail(err, DET_ECORRUPT, "%s: not an IDX file of unsigned bytes in %d dimensions",
+                        path, ndim);
     for (int i = 0; i < ndim; i++) {
         x->dims[i] = be32(p + 4 + 4 * i);
         if (x->dims[i] == 0 || __builtin_mul_overflow(want, (size_t)x->dims[i], &want))
@@ -45,11 +45,13 @@ static int idx_read(struct idx *x, const char *path, int ndim, struct det_err *e
     return 0;
 }
 
-static int add_images(struct det_dataset *ds, const struct idx *x,
-                      const struct det_idx_options *o, struct det_err *err)
+static int add_images(struct det_dataset *ds, const struct idx *x, const struct det_idx_options *o,
+                      struct det_err *err)
 {
-    struct det_field f = {.name = o->image_name ? o->image_name : "image", .dtype = DET_F32,
-                          .ndim = 3, .dims = {1, x->dims[1], x->dims[2]}};
+    struct det_field f = {.name = o->image_name ? o->image_name : "image",
+                          .dtype = DET_F32,
+                          .ndim = 3,
+                          .dims = {1, x->dims[1], x->dims[2]}};
     char *to = NULL;
     int rc = dataset_add_zeros(ds, &f, &to, err);
     if (rc < 0)
@@ -89,8 +91,10 @@ DET_DEFINE_CLEANUP(struct det_dataset *, det_dataset_unref)
 /* In the shape of MNIST. */
 static struct det_dataset *fake(const struct det_idx_options *o, struct det_err *err)
 {
-    struct det_field image = {.name = o->image_name ? o->image_name : "image", .dtype = DET_F32,
-                              .ndim = 3, .dims = {1, 28, 28}};
+    struct det_field image = {.name = o->image_name ? o->image_name : "image",
+                              .dtype = DET_F32,
+                              .ndim = 3,
+                              .dims = {1, 28, 28}};
     struct det_field label = {.name = o->label_name ? o->label_name : "label", .dtype = DET_I64};
     char *zeros;
     if (err)

@@ -80,8 +80,8 @@ static int check_zip(const struct det_dataset_part *parts, size_t n, struct det_
     for (size_t i = 0; i < n; i++)
         if (parts[i].ds->records != parts[0].ds->records)
             return det_fail(err, DET_EINVAL,
-                            "zip of datasets: \"%s\" has %lld records, \"%s\" %lld",
-                            parts[0].name, (long long)parts[0].ds->records, parts[i].name,
+                            "zip of datasets: \"%s\" has %lld records, \"%s\" %lld", parts[0].name,
+                            (long long)parts[0].ds->records, parts[i].name,
                             (long long)parts[i].ds->records);
     return n ? 0 : det_fail(err, DET_EINVAL, "zip of datasets: there are none");
 }

@@ -29,14 +29,9 @@ static int64_t token(const struct tokens *t, int64_t i)
         return i % (t->o.vocabulary > 0 ? t->o.vocabulary : FAKE_VOCABULARY);
     const char *p = t->map + (size_t)i * sizes[t->o.type];
     switch (t->o.type) {
-    case DET_TOKENS_U16:
-        memcpy(&u16, p, sizeof u16);
-        return u16;
-    case DET_TOKENS_U32:
-        memcpy(&u32, p, sizeof u32);
-        return u32;
-    case DET_TOKENS_I64:
-        break;
+    case DET_TOKENS_U16: memcpy(&u16, p, sizeof u16); return u16;
+    case DET_TOKENS_U32: memcpy(&u32, p, sizeof u32); return u32;
+    case DET_TOKENS_I64: break;
     }
     memcpy(&i64, p, sizeof i64);
     return i64;

@@ -31,8 +31,8 @@ struct det_dataset *det_dataset_csv(const char *path, const struct det_csv_optio
 
 /* IDX files (the format of MNIST), plain or gzip, of unsigned bytes. */
 struct det_idx_options {
-    const char *images, *labels;   /* paths; the labels may be NULL */
-    double scale, offset;          /* pixel * scale + offset; scale 0: 1/255 */
+    const char *images, *labels;         /* paths; the labels may be NULL */
+    double scale, offset;                /* pixel * scale + offset; scale 0: 1/255 */
     const char *image_name, *label_name; /* NULL: "image", "label" */
 };
 /* Fields image f32 (1, rows, columns) and label i64 (). The two files must agree in count. */
@@ -41,8 +41,8 @@ struct det_dataset *det_dataset_idx(const struct det_idx_options *options, struc
 /* CIFAR-10 and CIFAR-100, the "binary version" (https://www.cs.toronto.edu/~kriz/cifar.html): plain
  * or gzip. */
 struct det_cifar_options {
-    const char *const *files; /* paths, NULL ends them: the records in this order */
-    bool cifar100;            /* two labels a record: field coarse_label too */
+    const char *const *files;           /* paths, NULL ends them: the records in this order */
+    bool cifar100;                      /* two labels a record: field coarse_label too */
     const struct det_image_step *steps; /* NULL: none, x / 255 */
 };
 /* Fields image f32 (3, height, width), 32 x 32 without steps, and label i64 (). */

@@ -47,14 +47,16 @@ enum det_image_op {
 struct det_image_step {
     enum det_image_op op;
     int size, height, width, padding;
-    double p;                   /* 0: the default */
-    double scale[2], ratio[2];  /* {0, 0}: the default */
+    double p;                  /* 0: the default */
+    double scale[2], ratio[2]; /* {0, 0}: the default */
     double brightness, contrast, saturation;
     double mean[3], std[3];
 };
 
+/* clang-format off */
 #define DET_IMAGENET_MEAN {0.485, 0.456, 0.406}
 #define DET_IMAGENET_STD  {0.229, 0.224, 0.225}
+/* clang-format on */
 
 /* ds with its field `image`, u8 (3, height, width) or (1, height, width), taken through the steps
  * to f32 (3, height, width); its other fields as they are. TAKES ds, also on failure; the steps are

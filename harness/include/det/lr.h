@@ -98,13 +98,13 @@ struct det_lr *det_cyclic_lr_create(struct det_optim *o, double base_lr, double 
  * (PyTorch: 10). Its steps are det_lr_step_metric(), once for each value: wrap it with
  * DET_MANUAL_STEP. */
 struct det_plateau_options {
-    bool maximize;     /* mode="max": greater is better */
-    double factor;     /* 0.1 */
-    double threshold;  /* 1e-4: of the best value */
-    bool absolute;     /* threshold_mode="abs": added to it */
-    int64_t cooldown;  /* steps after a reduction in which none is bad */
-    double min_lr;     /* for all groups */
-    double eps;        /* 1e-8: smaller changes are left out */
+    bool maximize;    /* mode="max": greater is better */
+    double factor;    /* 0.1 */
+    double threshold; /* 1e-4: of the best value */
+    bool absolute;    /* threshold_mode="abs": added to it */
+    int64_t cooldown; /* steps after a reduction in which none is bad */
+    double min_lr;    /* for all groups */
+    double eps;       /* 1e-8: smaller changes are left out */
 };
 #define det_reduce_lr_on_plateau(o, patience, ...)                                                 \
     det_reduce_lr_on_plateau_create(o, patience, &(const struct det_plateau_options){__VA_ARGS__})

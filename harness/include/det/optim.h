@@ -69,7 +69,7 @@ struct det_adam_options {
     bool amsgrad;
     bool maximize;
 };
-#define det_adam(m, ...) det_adam_create(m, &(const struct det_adam_options){__VA_ARGS__})
+#define det_adam(m, ...)  det_adam_create(m, &(const struct det_adam_options){__VA_ARGS__})
 #define det_adamw(m, ...) det_adamw_create(m, &(const struct det_adam_options){__VA_ARGS__})
 struct det_optim *det_adam_create(struct det_module *m, const struct det_adam_options *options);
 struct det_optim *det_adamw_create(struct det_module *m, const struct det_adam_options *options);
@@ -125,8 +125,8 @@ struct det_setting {
     &(const struct det_settings)                                                                   \
     {                                                                                              \
         (const struct det_setting[]){{0}, __VA_ARGS__} + 1,                                        \
-            sizeof((const struct det_setting[]){{0}, __VA_ARGS__}) /                               \
-                    sizeof(struct det_setting) - 1                                                 \
+            sizeof((const struct det_setting[]){{0}, __VA_ARGS__}) / sizeof(struct det_setting) -  \
+                1                                                                                  \
     }
 struct det_settings {
     const struct det_setting *v;

@@ -44,9 +44,9 @@ void det_tensorboard_add_histogram(struct det_tensorboard *w, const char *tag,
                                    const struct det_tensor *values, int64_t step);
 
 enum det_image_order { /* dataformats */
-    DET_IMAGE_CHW,
-    DET_IMAGE_HWC,
-    DET_IMAGE_HW /* grey */
+                       DET_IMAGE_CHW,
+                       DET_IMAGE_HWC,
+                       DET_IMAGE_HW /* grey */
 };
 /* 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA) channels; at most 2^26 elements. uint8 0..255,
  * other types 0..1, cut to that. */

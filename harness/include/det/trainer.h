@@ -47,9 +47,11 @@ struct det_unit {
     const int64_t *at; /* n_at steps, or NULL; borrowed during the call */
     size_t n_at;
 };
+/* clang-format off */
 #define DET_BATCHES(count) {.kind = DET_UNIT_BATCHES, .n = (count)}
 #define DET_RECORDS(count) {.kind = DET_UNIT_RECORDS, .n = (count)}
 #define DET_EPOCHS(count) {.kind = DET_UNIT_EPOCHS, .n = (count)}
+/* clang-format on */
 
 /* ---- The trainer ----------------------------------------------------------------------------- */
 
@@ -68,17 +70,16 @@ struct det_trainer_options {
     int64_t aggregation_frequency; /* 0: 1 */
     uint32_t seed;
     const struct det_distributed *distributed; /* NULL: RANK, WORLD_SIZE, ... of the environment */
-    const char *checkpoint_dir;    /* NULL: $XDG_DATA_HOME/determined */
-    const char *tensorboard_dir;   /* NULL: metrics are not written for TensorBoard */
-    void *arg;                     /* det_trial_arg(); borrowed until destroy */
-    const char *kwargs;            /* det_trial_kwargs_json(): a JSON object */
+    const char *checkpoint_dir;                /* NULL: $XDG_DATA_HOME/determined */
+    const char *tensorboard_dir;               /* NULL: metrics are not written for TensorBoard */
+    void *arg;                                 /* det_trial_arg(); borrowed until destroy */
+    const char *kwargs;                        /* det_trial_kwargs_json(): a JSON object */
 };
 
 /* `type` and nothing else is looked at; the trial itself is created by the first fit. `options` may
  * be NULL. DET_EINVAL: a text that is not JSON, a table that lacks a hook. */
-int det_trainer_create(const struct det_trial_type *type,
-                       const struct det_trainer_options *options, struct det_trainer **ret,
-                       struct det_err *err);
+int det_trainer_create(const struct det_trial_type *type, const struct det_trainer_options *options,
+                       struct det_trainer **ret, struct det_err *err);
 void det_trainer_destroy(struct det_trainer *t); /* NULL ok */
 
 /* Trainer.fit()'s arguments. */
@@ -87,15 +88,15 @@ struct det_fit_options {
                                         * cluster */
     struct det_unit checkpoint_period; /* not given: never by period */
     struct det_unit validation_period;
-    struct det_unit reporting_period;  /* not given: 100 batches */
-    const char *checkpoint_policy;     /* "best", "all", "none"; NULL: best, which is all locally */
+    struct det_unit reporting_period; /* not given: 100 batches */
+    const char *checkpoint_policy;    /* "best", "all", "none"; NULL: best, which is all locally */
     /* A checkpoint's directory, or its uuid in checkpoint_dir. On a cluster it is the trial's
      * latest, whatever is given. */
     const char *latest_checkpoint;
     bool step_zero_validation;
-    bool test_mode;                    /* one batch, one validation batch, a checkpoint; local */
-    bool fake_data;                    /* made-up records of the loaders' shapes; process-wide */
-    bool quiet;                        /* print no progress */
+    bool test_mode; /* one batch, one validation batch, a checkpoint; local */
+    bool fake_data; /* made-up records of the loaders' shapes; process-wide */
+    bool quiet;     /* print no progress */
     const volatile sig_atomic_t *interrupt; /* not NULL: once set, stop with a checkpoint; local */
 };
 

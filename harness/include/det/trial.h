@@ -55,12 +55,16 @@ struct det_trial_context;
 struct det_metrics;
 
 /* How a validation metric is reduced over batches and ranks (pytorch.Reducer). */
-enum det_reducer { DET_REDUCER_AVG = 1, DET_REDUCER_SUM = 2, DET_REDUCER_MAX = 3,
-                   DET_REDUCER_MIN = 4 };
+enum det_reducer {
+    DET_REDUCER_AVG = 1,
+    DET_REDUCER_SUM = 2,
+    DET_REDUCER_MAX = 3,
+    DET_REDUCER_MIN = 4
+};
 
 struct det_trial_type {
-    int det_api_version;   /* DET_API_VERSION; must stay the first member */
-    size_t self_bytes;     /* size of the trial's own struct; not 0 */
+    int det_api_version; /* DET_API_VERSION; must stay the first member */
+    size_t self_bytes;   /* size of the trial's own struct; not 0 */
     /* __init__: build and wrap models, optimizers, schedulers. Required. */
     void (*create)(void *self, struct det_trial_context *ctx);
     /* Frees what the trial itself allocated (not what was wrapped). Also after a failed create. */
@@ -179,10 +183,10 @@ struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
                                                const struct det_wrap_optimizer_options *options);
 
 enum det_step_mode { /* LRScheduler.StepMode */
-    DET_STEP_EVERY_EPOCH = 1,
-    DET_STEP_EVERY_BATCH = 2,
-    DET_MANUAL_STEP = 3,
-    DET_STEP_EVERY_OPTIMIZER_STEP = 4
+                     DET_STEP_EVERY_EPOCH = 1,
+                     DET_STEP_EVERY_BATCH = 2,
+                     DET_MANUAL_STEP = 3,
+                     DET_STEP_EVERY_OPTIMIZER_STEP = 4
 };
 /* frequency >= 1. The optimizer of `lr` must have been wrapped. */
 struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct det_lr *lr,
@@ -212,11 +216,11 @@ void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *lo
                             const struct det_backward_options *options);
 
 struct det_step_options {
-    double clip_norm;   /* > 0: scale all gradients so that their norm is at most this */
-    double clip_value;  /* > 0: clamp every element */
+    double clip_norm;  /* > 0: scale all gradients so that their norm is at most this */
+    double clip_value; /* > 0: clamp every element */
     void (*clip_grads)(void *arg, struct det_module *model); /* own way; the optimizer's module */
     void *clip_arg;
-    bool keep_grads;    /* auto_zero_grads=False */
+    bool keep_grads; /* auto_zero_grads=False */
     /* Steps in the optimizer's place (scaler.step). What is clipped is unscaled before, unless the
      * trial did that. */
     struct det_grad_scaler *scaler;
@@ -312,8 +316,8 @@ bool det_trial_get_tensorboard_logging(const struct det_trial_context *ctx);
  * (forgotten) and `active` (recorded), `repeat` times. */
 struct det_profiler_options {
     int skip_first, wait, warmup;
-    int active; /* 0: 1 */
-    int repeat; /* 0: until training ends */
+    int active;                /* 0: 1 */
+    int repeat;                /* 0: until training ends */
     bool no_shapes, no_memory; /* leave these out */
     bool no_sync; /* on a GPU: do not wait for each kernel, whose time is then only its launch */
     int rows;     /* of the summary; 0: 20 */

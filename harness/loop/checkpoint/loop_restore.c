@@ -127,7 +127,8 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
         json_set(refused, c.uuid, json_true());
     }
     log_warning("checkpoint %s is damaged (%s) and there is no older one; starting from the "
-                "beginning", l->c->latest_checkpoint, why->text);
+                "beginning",
+                l->c->latest_checkpoint, why->text);
     choose(a, "", 0);
     return 0;
 }
@@ -205,8 +206,9 @@ static int load_latest(struct loop *l, struct det_err *err)
     if (rc == 0)
         rc = take_state(l, dir, err);
     if (rc == 0 && l->chief && l->c->managed)
-        log_info(l->state.batches_trained ? "goes on from checkpoint %s, after %lld batches"
-                                          : "begins with the weights of checkpoint %s, at batch %lld",
+        log_info(l->state.batches_trained
+                     ? "goes on from checkpoint %s, after %lld batches"
+                     : "begins with the weights of checkpoint %s, at batch %lld",
                  l->latest, (long long)l->state.batches_trained);
     return rc;
 }

@@ -65,11 +65,10 @@ static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
     const struct det_loop_config *c = l->c;
     /* PyTorch's scripts leave both or neither, and their readers count on it. */
     bool known = !c->is_trainer || (c->experiment_config && c->hparams);
-    JSON_OWN j = json_make("{s:s, s:o, s:o, s:s?}", "trial_type",
-                           c->trial_type ? c->trial_type : "CTrial", "experiment_config",
-                           known ? or_null(c->experiment_config) : json_null(), "hparams",
-                           known ? or_null(c->hparams) : json_null(), "trial_cls_spec",
-                           c->trial_cls_spec);
+    JSON_OWN j = json_make(
+        "{s:s, s:o, s:o, s:s?}", "trial_type", c->trial_type ? c->trial_type : "CTrial",
+        "experiment_config", known ? or_null(c->experiment_config) : json_null(), "hparams",
+        known ? or_null(c->hparams) : json_null(), "trial_cls_spec", c->trial_cls_spec);
     if (c->is_trainer)
         json_set(j, "is_trainer", json_true());
     return write_json(dir, "load_data.json", j, err);

@@ -55,8 +55,12 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     char seq[96];
     snprintf(seq, sizeof seq, "%s: %s", SPOOL_HEADER, q->seq ? q->seq : "");
     const char *headers[] = {q->seq ? seq : NULL, NULL};
-    struct client_req req = {.method = q->method, .path = q->path, .headers = headers,
-                             .body = q->body, .timeout_ms = q->timeout_ms, .once = true};
+    struct client_req req = {.method = q->method,
+                             .path = q->path,
+                             .headers = headers,
+                             .body = q->body,
+                             .timeout_ms = q->timeout_ms,
+                             .once = true};
     struct client_resp resp = CLIENT_RESP_INIT;
     int rc = take(p, &c, err);
     if (rc < 0)
@@ -88,9 +92,11 @@ int loop_http_from_env(struct loop_http *ret, struct det_err *err)
         return det_fail(err, DET_EINVAL, "the environment has no %s",
                         url && *url ? "DET_SESSION_TOKEN" : "DET_MASTER");
     pthread_mutex_lock(&pool.lock);
-    pool.options = (struct client_options){
-        .url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = token,
-        .ca_file = getenv("DET_MASTER_CERT_FILE"), .cert_name = getenv("DET_MASTER_CERT_NAME")};
+    pool.options = (struct client_options){.url = url,
+                                           .token_kind = CLIENT_TOKEN_ALLOCATION,
+                                           .token = token,
+                                           .ca_file = getenv("DET_MASTER_CERT_FILE"),
+                                           .cert_name = getenv("DET_MASTER_CERT_NAME")};
     pool.canceled = false; /* that was an earlier run of this process */
     pthread_mutex_unlock(&pool.lock);
     *ret = (struct loop_http){.self = &pool, .call = call, .cancel = cancel};

@@ -39,7 +39,10 @@ struct loop_metrics {
     struct loop_metric *v;
     size_t n, cap; /* entries v[n..cap) keep their memory for the next round */
 };
-#define LOOP_METRICS_INIT {0}
+#define LOOP_METRICS_INIT                                                                          \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 void loop_metrics_finish(struct loop_metrics *m);
 void loop_metrics_clear(struct loop_metrics *m);

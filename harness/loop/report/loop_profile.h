@@ -26,7 +26,7 @@ void loop_profile_close(struct loop *l);
 struct host_load {
     double cpu_busy, cpu_all; /* in ticks */
     double free_bytes;
-    double net_sent, net_received; /* bytes of all interfaces but lo */
+    double net_sent, net_received;            /* bytes of all interfaces but lo */
     double disk_ops, disk_read, disk_written; /* of whole disks; bytes */
 };
 /* From the text of /proc/stat, meminfo, net/dev and diskstats: outside bytes; what cannot be read

@@ -117,8 +117,8 @@ static json_t *resources_of(const json_t *sizes)
     return o;
 }
 
-int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps,
-                           const json_t *metadata, const json_t *resources, struct det_err *err)
+int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps, const json_t *metadata,
+                           const json_t *resources, struct det_err *err)
 {
     const struct loop_observer *o = &l->c->observer;
     char now[CLK_RFC3339_MAX];
@@ -138,8 +138,8 @@ int loop_report_preempted(struct loop *l, struct det_err *err)
 {
     if (!l->reporter)
         return 0;
-    det_cleanup(freep) char *path = det_asprintf(
-        "/api/v1/allocations/%s/signals/ack_preemption", l->c->allocation_id);
+    det_cleanup(freep) char *path =
+        det_asprintf("/api/v1/allocations/%s/signals/ack_preemption", l->c->allocation_id);
     return reporter_post(l->reporter, path, json_object(), err);
 }
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#define POLL_S 60
+#define POLL_S  60
 #define RETRY_S 1
-#define STOP_S 2
+#define STOP_S  2
 
 struct preempt {
     struct loop_http http;
@@ -38,11 +38,10 @@ static void unref(struct preempt *p)
 /* 1 wanted, 0 not, negative: no answer. */
 static int ask(struct preempt *p, int wait_s)
 {
-    det_cleanup(freep) char *path =
-        det_asprintf("/api/v1/allocations/%s/signals/preemption?timeout_seconds=%d",
-                     p->allocation_id, wait_s);
-    struct loop_http_request q = {.method = "GET", .path = path,
-                                  .timeout_ms = (wait_s + 10) * 1000};
+    det_cleanup(freep) char *path = det_asprintf(
+        "/api/v1/allocations/%s/signals/preemption?timeout_seconds=%d", p->allocation_id, wait_s);
+    struct loop_http_request q = {
+        .method = "GET", .path = path, .timeout_ms = (wait_s + 10) * 1000};
     struct loop_http_response a = {0};
     int rc = p->http.call(p->http.self, &q, &a, NULL);
     if (rc == 0 && a.status == 200) {

@@ -11,22 +11,22 @@
 #include <string.h>
 #include <time.h>
 
-#define CALL_MS 30000
+#define CALL_MS      30000
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000
-#define TRIES_500 10
+#define TRIES_500    10
 
 struct reporter {
     struct loop_http http;
     struct spool *spool;
     int64_t run_id, seq;
     pthread_t thread;
-    pthread_t opener;         /* its signs of life are the rank's */
+    pthread_t opener; /* its signs of life are the rank's */
     pthread_mutex_t lock;
-    pthread_cond_t changed;   /* something was posted, sent, failed, or the end came */
+    pthread_cond_t changed; /* something was posted, sent, failed, or the end came */
     bool ending;
-    bool given_up;            /* the thread ended */
-    _Atomic int failed;       /* code; its text in `error`, set before */
+    bool given_up;      /* the thread ended */
+    _Atomic int failed; /* code; its text in `error`, set before */
     struct det_err error;
 };
 
@@ -52,9 +52,12 @@ static int refused(const char *method, const char *path, const struct loop_http_
     const char *text = json_str(j, "message", NULL);
     text = text ? text : json_str(json_obj(j, "error"), "error", NULL);
     text = text ? text : buf_str(&a->body);
-    int code = a->status == 409 ? DET_ESTALE : a->status == 404 ? DET_ENOENT
-             : a->status == 401 ? DET_EAUTH : a->status == 403 ? DET_EPERM
-             : a->status >= 500 ? DET_EUNAVAIL : DET_EINVAL;
+    int code = a->status == 409   ? DET_ESTALE
+               : a->status == 404 ? DET_ENOENT
+               : a->status == 401 ? DET_EAUTH
+               : a->status == 403 ? DET_EPERM
+               : a->status >= 500 ? DET_EUNAVAIL
+                                  : DET_EINVAL;
     return det_fail(err, code, "%s %s: the master answered %d: %.400s", method, path, a->status,
                     text);
 }
@@ -92,8 +95,11 @@ static enum verdict send_one(struct reporter *r, const struct spool_record *rec,
 {
     struct det_err e = {0};
     struct loop_http_response a = {0};
-    struct loop_http_request q = {.method = rec->method, .path = rec->path, .seq = rec->seq,
-                                  .body = *rec->body ? rec->body : NULL, .timeout_ms = CALL_MS};
+    struct loop_http_request q = {.method = rec->method,
+                                  .path = rec->path,
+                                  .seq = rec->seq,
+                                  .body = *rec->body ? rec->body : NULL,
+                                  .timeout_ms = CALL_MS};
     int rc = r->http.call(r->http.self, &q, &a, &e);
     enum verdict v = judge(rc, a.status, rec->path);
     if (v == FAILED && a.status == 500 && ++*tries_500 < TRIES_500)
@@ -312,8 +318,8 @@ int reporter_try(struct reporter *r, const char *path, int timeout_ms, int *ret_
 int reporter_call(struct reporter *r, const char *method, const char *path, const char *body,
                   int *ret_status, struct buf *out, struct det_err *err)
 {
-    struct loop_http_request q = {.method = method, .path = path, .body = body,
-                                  .timeout_ms = CALL_MS};
+    struct loop_http_request q = {
+        .method = method, .path = path, .body = body, .timeout_ms = CALL_MS};
     for (int pause = PAUSE_MIN_MS;; pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2) {
         struct loop_http_response a = {0};
         int rc = reporter_failed(r, err);

@@ -15,7 +15,7 @@
 
 struct reporter_options {
     struct loop_http http;
-    const char *spool_path; /* NULL: in memory */
+    const char *spool_path;   /* NULL: in memory */
     uint64_t spool_bytes_max; /* 0: SPOOL_BYTES_MAX */
     int64_t run_id;
 };

@@ -68,11 +68,11 @@ struct ext_client {
     PyObject *loop;  /* a Loop, from create on */
     PyObject *plain; /* client.plain */
     PyObject *train_batch, *evaluate_batch;
-    PyObject *train, *valid;             /* the loaders */
+    PyObject *train, *valid; /* the loaders */
     PyObject *train_next, *valid_next;
-    PyObject *batch;                     /* the one that the loop holds */
-    PyObject *tensorboard;               /* a str: the directory of TensorBoard's files */
-    PyObject *type, *value, *traceback;  /* the first exception of a hook */
+    PyObject *batch;                    /* the one that the loop holds */
+    PyObject *tensorboard;              /* a str: the directory of TensorBoard's files */
+    PyObject *type, *value, *traceback; /* the first exception of a hook */
     struct det_loop_trial_type table;
     struct ext_parts parts;
 };

@@ -2,14 +2,13 @@
 #include "ext.h"
 
 struct ext_comm {
-    PyObject_HEAD
-    struct comm *c; /* NULL: closed */
+    PyObject_HEAD struct comm *c; /* NULL: closed */
 };
 
 static PyObject *comm_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"rank", "size", "local_rank", "local_size", "chief_host", "port",
-                            "secret", "timeout_ms", NULL};
+    static char *names[] = {"rank", "size",   "local_rank", "local_size", "chief_host",
+                            "port", "secret", "timeout_ms", NULL};
     struct comm_options o = {.join_timeout_ms = 300000};
     struct det_err err = {0};
     struct comm *c = NULL;
@@ -18,11 +17,8 @@ static PyObject *comm_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &o.local_rank, &o.local_size, &o.chief_host, &o.port,
                                      &o.secret, &o.timeout_ms))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rc = comm_open(&o, &c, &err);
-    Py_END_ALLOW_THREADS
-    if (rc < 0)
-        return ext_raise(&err);
+    Py_BEGIN_ALLOW_THREADS rc = comm_open(&o, &c, &err);
+    Py_END_ALLOW_THREADS if (rc < 0) return ext_raise(&err);
     struct ext_comm *self = PyObject_New(struct ext_comm, type);
     if (self)
         self->c = c;
@@ -52,11 +48,8 @@ static PyObject *failed(struct comm *c, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
     bool left;
-    Py_BEGIN_ALLOW_THREADS
-    left = comm_left(c, &why);
-    Py_END_ALLOW_THREADS
-    if (left)
-        det_fail(err, err->code, "%s", buf_str(&why));
+    Py_BEGIN_ALLOW_THREADS left = comm_left(c, &why);
+    Py_END_ALLOW_THREADS if (left) det_fail(err, err->code, "%s", buf_str(&why));
     return ext_raise(err);
 }
 
@@ -70,10 +63,8 @@ static PyObject *allgather(PyObject *self, PyObject *args)
     int rc;
     if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rc = comm_allgather(c, p, (size_t)n, &all, &err);
-    Py_END_ALLOW_THREADS
-    PyObject *list = rc < 0 ? failed(c, &err) : blobs_list(&all);
+    Py_BEGIN_ALLOW_THREADS rc = comm_allgather(c, p, (size_t)n, &all, &err);
+    Py_END_ALLOW_THREADS PyObject *list = rc < 0 ? failed(c, &err) : blobs_list(&all);
     comm_blobs_finish(&all);
     return list;
 }
@@ -89,11 +80,9 @@ static PyObject *broadcast(PyObject *self, PyObject *args)
     int rc;
     if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rc = comm_broadcast_bytes(c, p, (size_t)n, &got, &got_n, &err);
-    Py_END_ALLOW_THREADS
-    PyObject *bytes = rc < 0 ? failed(c, &err)
-                             : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
+    Py_BEGIN_ALLOW_THREADS rc = comm_broadcast_bytes(c, p, (size_t)n, &got, &got_n, &err);
+    Py_END_ALLOW_THREADS PyObject *bytes =
+        rc < 0 ? failed(c, &err) : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
     free(got);
     return bytes;
 }
@@ -105,10 +94,9 @@ static PyObject *leave(PyObject *self, PyObject *args)
     struct comm *c = of(self);
     if (!c || !PyArg_ParseTuple(args, "s", &why))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    det_ignore(comm_leave(c, why, &err), "where rank 0 is gone or silent the others see it");
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS det_ignore(comm_leave(c, why, &err),
+                                      "where rank 0 is gone or silent the others see it");
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
 static PyObject *close_comm(PyObject *self, PyObject *args)

@@ -5,8 +5,7 @@
 #include "tb.h"
 
 struct events {
-    PyObject_HEAD
-    struct det_tensorboard *w;
+    PyObject_HEAD struct det_tensorboard *w;
 };
 
 static struct det_tensorboard *of(PyObject *self)
@@ -145,7 +144,8 @@ static PyMethodDef methods[] = {
     {"add_scalar", add_scalar, METH_VARARGS, "add_scalar(tag, value, step)"},
     {"add_named", add_named, METH_VARARGS, "add_named(main_tag, name, value, step)"},
     {"add_histogram", add_histogram, METH_VARARGS, "add_histogram(tag, doubles, step)"},
-    {"add_image", add_image, METH_VARARGS, "add_image(tag, doubles, height, width, channels, step)"},
+    {"add_image", add_image, METH_VARARGS,
+     "add_image(tag, doubles, height, width, channels, step)"},
     {"add_text", add_text, METH_VARARGS, "add_text(tag, text, step)"},
     {"remember", remember, METH_VARARGS, "remember(directory): its values are not written again"},
     {"flush", flush, METH_NOARGS, NULL},

@@ -2,8 +2,7 @@
 #include "ext.h"
 
 struct ext_loop {
-    PyObject_HEAD
-    struct loop *l; /* NULL: the run has ended */
+    PyObject_HEAD struct loop *l; /* NULL: the run has ended */
 };
 
 static struct loop *of(PyObject *self)
@@ -114,8 +113,8 @@ static PyObject *step_optimizer(PyObject *self, PyObject *args)
     int keep;
     struct det_err err = {0};
     struct loop *l = of(self);
-    if (!l || !PyArg_ParseTuple(args, "OOOOOp", &s.reduce, &s.scale, &s.clip, &s.step, &s.zero,
-                                &keep))
+    if (!l ||
+        !PyArg_ParseTuple(args, "OOOOOp", &s.reduce, &s.scale, &s.clip, &s.step, &s.zero, &keep))
         return NULL;
     const struct loop_step_hooks h = {.self = &s,
                                       .reduce = s.reduce == Py_None ? NULL : on_reduce,

@@ -41,8 +41,8 @@ PyObject *ext_from_json(const json_t *j)
     case JSON_FALSE: Py_RETURN_FALSE;
     case JSON_INTEGER: return PyLong_FromLongLong(json_integer_value(j));
     case JSON_REAL: return PyFloat_FromDouble(json_real_value(j));
-    case JSON_STRING: return PyUnicode_FromStringAndSize(json_string_value(j),
-                                                         (Py_ssize_t)json_string_length(j));
+    case JSON_STRING:
+        return PyUnicode_FromStringAndSize(json_string_value(j), (Py_ssize_t)json_string_length(j));
     case JSON_ARRAY: return array_from(j);
     case JSON_OBJECT: return object_from(j);
     case JSON_NULL: break;

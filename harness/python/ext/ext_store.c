@@ -79,14 +79,11 @@ static PyObject *do_step(PyObject *args, step_fn *step)
     int rc;
     if (!PyArg_ParseTuple(args, "szs", &root, &id, &uuid))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    rc = open_store(root, id, &s, &err);
+    Py_BEGIN_ALLOW_THREADS rc = open_store(root, id, &s, &err);
     if (rc == 0)
         rc = step(s, uuid, &err);
     storage_close(s);
-    Py_END_ALLOW_THREADS
-    if (rc < 0)
-        return raise_file(&err);
+    Py_END_ALLOW_THREADS if (rc < 0) return raise_file(&err);
     Py_RETURN_NONE;
 }
 
@@ -125,10 +122,8 @@ PyObject *ext_store_hash(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &name))
         return NULL;
     const char *path = PyBytes_AsString(name);
-    Py_BEGIN_ALLOW_THREADS
-    rc = hash_path(path, hex, &err);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(name);
+    Py_BEGIN_ALLOW_THREADS rc = hash_path(path, hex, &err);
+    Py_END_ALLOW_THREADS Py_DECREF(name);
     return rc < 0 ? raise_file(&err) : PyUnicode_FromString(hex);
 }
 
@@ -145,10 +140,8 @@ PyObject *ext_store_verify(PyObject *module, PyObject *args)
         return NULL;
     }
     const char *dir = PyBytes_AsString(name);
-    Py_BEGIN_ALLOW_THREADS
-    rc = storage_verify_dir(dir, m, &err);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(name);
+    Py_BEGIN_ALLOW_THREADS rc = storage_verify_dir(dir, m, &err);
+    Py_END_ALLOW_THREADS Py_DECREF(name);
     if (rc < 0)
         return raise_file(&err);
     Py_RETURN_NONE;

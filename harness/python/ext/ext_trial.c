@@ -100,15 +100,16 @@ static int on_lrs(void *self, const struct loop_lr **ret, size_t *ret_n, struct 
 
 /* ---- data ---- */
 
-
 static int on_start(void *self, const struct sampler_plan *p, struct det_err *err)
 {
     struct ext_client *c = self;
     PyObject *loader = p->repeat ? c->train : c->valid;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *fn = PyObject_GetAttrString(loader, "start");
-    int rc = fn ? ext_call(c, fn, Py_BuildValue("(OiiL)", p->repeat ? Py_True : Py_False, p->size,
-                                                p->rank, (long long)p->skip), NULL, err)
+    int rc = fn ? ext_call(c, fn,
+                           Py_BuildValue("(OiiL)", p->repeat ? Py_True : Py_False, p->size, p->rank,
+                                         (long long)p->skip),
+                           NULL, err)
                 : ext_failed(c, err);
     Py_XDECREF(fn);
     PyGILState_Release(gil);
@@ -166,7 +167,8 @@ static int build(struct ext_client *c, bool training, struct loop_loader *ret, s
                     PyTuple_New(0), loader, err);
     if (rc == 0) {
         *next = PyObject_GetAttrString(*loader, "next");
-        *ret = (struct loop_loader){.type = training ? &train_loader : &valid_loader, .self = c,
+        *ret = (struct loop_loader){.type = training ? &train_loader : &valid_loader,
+                                    .self = c,
                                     .batches = batches_of(*loader)};
         if (PyErr_Occurred())
             rc = ext_failed(c, err);
@@ -209,8 +211,7 @@ static int take_metrics(struct ext_client *c, PyObject *dict, struct loop_metric
     if (PyDict_Check(dict) && ext_metrics_take(m, dict, c->plain) == 0)
         return 0;
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "metrics must be a dict, not %R",
-                     (PyObject *)Py_TYPE(dict));
+        PyErr_Format(PyExc_TypeError, "metrics must be a dict, not %R", (PyObject *)Py_TYPE(dict));
     return ext_failed(c, err);
 }
 
@@ -230,8 +231,9 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch, int64_t 
     if (is_spoilt(c, err))
         return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = ext_call(c, c->train_batch, Py_BuildValue("(OLL)", (PyObject *)batch,
-                                                       (long long)epoch, (long long)b), &dict, err);
+    int rc = ext_call(c, c->train_batch,
+                      Py_BuildValue("(OLL)", (PyObject *)batch, (long long)epoch, (long long)b),
+                      &dict, err);
     if (rc == 0)
         rc = take_metrics(c, dict, m, err);
     Py_XDECREF(dict);
@@ -247,8 +249,8 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t b, struct lo
     if (is_spoilt(c, err))
         return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = ext_call(c, c->evaluate_batch,
-                      Py_BuildValue("(OL)", (PyObject *)batch, (long long)b), &dict, err);
+    int rc = ext_call(c, c->evaluate_batch, Py_BuildValue("(OL)", (PyObject *)batch, (long long)b),
+                      &dict, err);
     if (rc == 0)
         rc = take_metrics(c, dict, m, err);
     Py_XDECREF(dict);
@@ -317,11 +319,10 @@ static int on_load(void *self, const char *dir, struct det_err *err)
 static int on_save_state(void *self, const char *dir, const struct loop_state *s,
                          struct det_err *err)
 {
-    return HOOK_CALL(self, "save_state", NULL, err, "(s{s:L,s:L,s:L,s:L,s:L,s:L})", dir,
-                     "trial_id", (long long)s->trial_id, "last_ckpt", (long long)s->last_ckpt,
-                     "step_id", (long long)s->step_id, "last_val", (long long)s->last_val,
-                     "batches_trained", (long long)s->batches_trained, "epochs_trained",
-                     (long long)s->epochs_trained);
+    return HOOK_CALL(self, "save_state", NULL, err, "(s{s:L,s:L,s:L,s:L,s:L,s:L})", dir, "trial_id",
+                     (long long)s->trial_id, "last_ckpt", (long long)s->last_ckpt, "step_id",
+                     (long long)s->step_id, "last_val", (long long)s->last_val, "batches_trained",
+                     (long long)s->batches_trained, "epochs_trained", (long long)s->epochs_trained);
 }
 
 static int take_state(PyObject *t, struct loop_state *ret)
@@ -479,9 +480,9 @@ static void close_client(struct ext_client *c)
 {
     ext_loop_close(c->loop);
     ext_parts_finish(&c->parts);
-    PyObject *owned[] = {c->loop, c->plain, c->train_batch, c->evaluate_batch, c->train, c->valid,
-                         c->train_next, c->valid_next, c->batch, c->tensorboard,
-                         c->type, c->value, c->traceback};
+    PyObject *owned[] = {c->loop,  c->plain,      c->train_batch, c->evaluate_batch, c->train,
+                         c->valid, c->train_next, c->valid_next,  c->batch,          c->tensorboard,
+                         c->type,  c->value,      c->traceback};
     for (size_t i = 0; i < DET_ARRAY_LEN(owned); i++)
         Py_XDECREF(owned[i]);
 }
@@ -516,10 +517,8 @@ PyObject *ext_run(PyObject *module, PyObject *args)
                                                 .validation = on_validation_report,
                                                 .checkpoint = on_checkpoint_report};
         const struct det_loop_trial trial = {.type = &client.table, .self = &client};
-        Py_BEGIN_ALLOW_THREADS
-        rc = loop_run(&c, &trial, &err);
-        Py_END_ALLOW_THREADS
-        ret = outcome(&client, rc, &err);
+        Py_BEGIN_ALLOW_THREADS rc = loop_run(&c, &trial, &err);
+        Py_END_ALLOW_THREADS ret = outcome(&client, rc, &err);
     }
     close_client(&client);
     loop_config_finish(&c);

@@ -36,14 +36,15 @@ int model_entry_parse(const char *text, struct model_entry *ret, struct det_err 
 int model_entry_of_file(const char *path, struct model_entry *ret, struct det_err *err)
 {
     const char *dot = strrchr(path, '.');
-    bool known = dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0 ||
-                         strcmp(dot, ".py") == 0);
+    bool known =
+        dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0 || strcmp(dot, ".py") == 0);
     path += strncmp(path, "./", 2) == 0 ? 2 : 0;
     ret->class[0] = '\0';
     if (!known || !copy_part(ret->module, path, (size_t)(dot - path), WORD "/"))
         return det_fail(err, DET_EINVAL,
                         "%.200s: a model is a file of the working directory or below it, as "
-                        "model_def.c, or module:Class", path);
+                        "model_def.c, or module:Class",
+                        path);
     for (char *p = ret->module; *p; p++)
         if (*p == '/')
             *p = '.';
@@ -72,8 +73,7 @@ int model_find(const struct model_entry *e, char **ret_path, enum model_kind *re
     return det_fail(err, DET_ENOENT,
                     "entrypoint %s%s%s: there is no %s.py, %s.so or %s.c in the model definition "
                     "(%s)",
-                    e->module, e->class[0] ? ":" : "", e->class, base, base, base,
-                    cwd ? cwd : ".");
+                    e->module, e->class[0] ? ":" : "", e->class, base, base, base, cwd ? cwd : ".");
 }
 
 static int shared_object(const struct model_entry *e, bool quiet, char **ret_so,

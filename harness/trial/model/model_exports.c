@@ -25,13 +25,13 @@ static const void *part(const struct image *f, uint64_t offset, uint64_t n, size
     return f->p + offset;
 }
 
-static bool is_trial(const ElfW(Sym) *s)
+static bool is_trial(const ElfW(Sym) * s)
 {
     return (s->st_info & 0xf) == STT_OBJECT && s->st_info >> 4 == STB_GLOBAL &&
            s->st_shndx != SHN_UNDEF && s->st_size == sizeof(struct det_trial_type);
 }
 
-static int list(const struct image *f, const ElfW(Shdr) *dynsym, const ElfW(Shdr) *names,
+static int list(const struct image *f, const ElfW(Shdr) * dynsym, const ElfW(Shdr) * names,
                 struct buf *ret, size_t *ret_n)
 {
     size_t n = dynsym->sh_size / sizeof(ElfW(Sym));
@@ -43,8 +43,8 @@ static int list(const struct image *f, const ElfW(Shdr) *dynsym, const ElfW(Shdr
         if (!is_trial(&syms[i]) || syms[i].st_name >= names->sh_size)
             continue;
         size_t room = names->sh_size - syms[i].st_name;
-        buf_addf(ret, "%s%.*s", (*ret_n)++ ? ", " : "",
-                 (int)strnlen(text + syms[i].st_name, room), text + syms[i].st_name);
+        buf_addf(ret, "%s%.*s", (*ret_n)++ ? ", " : "", (int)strnlen(text + syms[i].st_name, room),
+                 text + syms[i].st_name);
     }
     return 0;
 }

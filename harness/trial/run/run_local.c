@@ -28,7 +28,8 @@ static int parse_length(const char *option, const char *text, const char **ret_u
         return 0;
     return det_fail(err, DET_EINVAL,
                     "--%s=%s: give a length, as 500, \"500 batches\", \"2 epochs\" or \"9000 "
-                    "records\"", option, text);
+                    "records\"",
+                    option, text);
 }
 
 static int set_length(json_t *config, const char *option, const char *key, const char *text,
@@ -66,11 +67,11 @@ static int change(const struct run_options *o, json_t *config, struct det_err *e
     if (rc == 0)
         rc = set_length(config, "max-length", "searcher.max_length", o->max_length, err);
     if (rc == 0)
-        rc = set_length(config, "checkpoint-period", "min_checkpoint_period",
-                        o->checkpoint_period, err);
+        rc = set_length(config, "checkpoint-period", "min_checkpoint_period", o->checkpoint_period,
+                        err);
     if (rc == 0)
-        rc = set_length(config, "validation-period", "min_validation_period",
-                        o->validation_period, err);
+        rc = set_length(config, "validation-period", "min_validation_period", o->validation_period,
+                        err);
     if (rc == 0 && policy)
         rc = expconf_override(config, policy, err);
     if (rc == 0 && o->step_zero_validation)

@@ -10,19 +10,19 @@
 #include "opt.h"
 
 struct run_options {
-    const char *config;         /* a YAML file; NULL: only what the rest says */
-    struct opt_list set;        /* "searcher.metric=loss", as det's --config */
-    struct opt_list hparam;     /* "lr=0.1": hyperparameters.lr */
-    const char *max_length;     /* "2 epochs", "500 batches", "500"; NULL: the searcher's */
+    const char *config;     /* a YAML file; NULL: only what the rest says */
+    struct opt_list set;    /* "searcher.metric=loss", as det's --config */
+    struct opt_list hparam; /* "lr=0.1": hyperparameters.lr */
+    const char *max_length; /* "2 epochs", "500 batches", "500"; NULL: the searcher's */
     const char *checkpoint_period, *validation_period, *reporting_period; /* likewise */
     const char *checkpoint_policy; /* NULL: the configuration's */
     bool step_zero_validation;
-    const char *checkpoint_dir; /* NULL: the loop's default */
+    const char *checkpoint_dir;    /* NULL: the loop's default */
     const char *latest_checkpoint; /* its directory, or its uuid there; NULL: from the start */
-    int64_t point;              /* which point of a grid */
-    const char *tensorboard_dir; /* NULL: only what the trial itself writes */
-    int64_t ranks;              /* 0: one, or what the environment says */
-    bool test_mode;             /* one batch, one validation batch, one checkpoint */
+    int64_t point;                 /* which point of a grid */
+    const char *tensorboard_dir;   /* NULL: only what the trial itself writes */
+    int64_t ranks;                 /* 0: one, or what the environment says */
+    bool test_mode;                /* one batch, one validation batch, one checkpoint */
 };
 
 /* Fills *ret (LOOP_CONFIG_INIT before); loop_config_finish() also after a failure. entrypoint:

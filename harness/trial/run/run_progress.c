@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define DRAW_MS 100
+#define DRAW_MS   100
 #define BAR_CELLS 24
 
 /* ---- the bar ---- */
@@ -142,8 +142,11 @@ struct loop_observer run_progress_observer(struct run_progress *p, bool quiet)
     *p = (struct run_progress){.bar = !quiet && isatty(STDOUT_FILENO), .began_batches = -1};
     if (quiet)
         return (struct loop_observer){.self = p, .checkpoint = note_checkpoint};
-    return (struct loop_observer){.self = p, .training = on_training, .validation = on_validation,
-                                  .checkpoint = on_checkpoint, .wants_batch = begin_drawing,
+    return (struct loop_observer){.self = p,
+                                  .training = on_training,
+                                  .validation = on_validation,
+                                  .checkpoint = on_checkpoint,
+                                  .wants_batch = begin_drawing,
                                   .batch = p->bar ? on_batch : NULL};
 }
 

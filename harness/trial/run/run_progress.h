@@ -6,10 +6,10 @@
 #include "loop.h"
 
 struct run_progress {
-    bool bar;            /* stdout is a terminal */
+    bool bar; /* stdout is a terminal */
     int64_t began_ms, drawn_ms;
     int64_t began_batches; /* trained before this run; -1: not known yet */
-    char *checkpoint;    /* uuid of the last one; NULL: none */
+    char *checkpoint;      /* uuid of the last one; NULL: none */
     int64_t checkpoint_steps;
 };
 

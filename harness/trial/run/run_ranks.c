@@ -31,9 +31,9 @@ struct rank {
 struct group {
     struct rank *v;
     int n, running;
-    int deaths;          /* deaths.h: the first to fail is the one to name */
-    int code;            /* of the first failure */
-    int64_t kill_at_ms;  /* 0: nobody was asked to end */
+    int deaths;         /* deaths.h: the first to fail is the one to name */
+    int code;           /* of the first failure */
+    int64_t kill_at_ms; /* 0: nobody was asked to end */
 };
 
 /* ---- starting ---- */

@@ -34,7 +34,8 @@ static int take_directory(struct det_loop_config *c, const char *from, struct de
     if (c->checkpoint_dir && (!realpath(c->checkpoint_dir, given) || strcmp(given, whole) != 0))
         return det_fail(err, DET_EINVAL,
                         "the checkpoint %s is not in the directory %s where new ones are to go: "
-                        "name its own directory, or none", from, c->checkpoint_dir);
+                        "name its own directory, or none",
+                        from, c->checkpoint_dir);
     free(c->checkpoint_dir);
     c->checkpoint_dir = det_strdup(whole);
     c->latest_checkpoint = det_strdup(name);

@@ -23,8 +23,8 @@
 static const char *volatile now_in = "start-up";
 static volatile int64_t at_batch = -1;
 static struct det_trial_context *volatile watched;
-static pid_t owner; /* a child that the model's code forked may exit */
-static pid_t thread; /* that runs hooks */
+static pid_t owner;         /* a child that the model's code forked may exit */
+static pid_t thread;        /* that runs hooks */
 static uintptr_t stack_low; /* where the stack of the thread that runs hooks cannot grow any more */
 static size_t stack_bytes;
 

@@ -24,7 +24,8 @@ int trial_type_check(const struct det_trial_type *type, const char *name, struct
     if (type->self_bytes == 0)
         return det_fail(err, DET_EINVAL,
                         "%s.self_bytes is 0, which leaves no room for what create keeps: write "
-                        ".self_bytes = sizeof of the trial's struct", name);
+                        ".self_bytes = sizeof of the trial's struct",
+                        name);
     const struct {
         bool there;
         const char *hook;
@@ -76,8 +77,10 @@ static void fill_lrs(struct det_trial_context *ctx)
 {
     for (size_t i = 0; i < ctx->lrs.n; i++) {
         const struct trial_lr *l = &ctx->lrs.v[i];
-        struct loop_lr x = {.self = l->lr, .mode = (enum loop_step_mode)l->mode,
-                            .frequency = l->frequency, .step = on_lr_step};
+        struct loop_lr x = {.self = l->lr,
+                            .mode = (enum loop_step_mode)l->mode,
+                            .frequency = l->frequency,
+                            .step = on_lr_step};
         vec_push(&ctx->loop_lrs, x);
     }
 }

@@ -57,7 +57,8 @@ static int type_of(const char *path, const char *spec, const struct det_trial_ty
     if (!spec)
         return det_fail(err, DET_EINVAL,
                         "%s does not name its trial (it was made by a program of its own): give "
-                        "the table as .type", path);
+                        "the table as .type",
+                        path);
     int rc = model_entry_parse(spec, &entry, err);
     if (rc < 0)
         return rc;

@@ -18,13 +18,11 @@ static struct pth_value *from_json(struct pth_doc *doc, const json_t *j)
     switch (json_typeof(j)) {
     case JSON_OBJECT:
         v = pth_dict(doc);
-        json_object_foreach((json_t *)j, key, x)
-            pth_put(doc, v, key, from_json(doc, x));
+        json_object_foreach((json_t *)j, key, x) pth_put(doc, v, key, from_json(doc, x));
         return v;
     case JSON_ARRAY:
         v = pth_list(doc);
-        json_array_foreach((json_t *)j, i, x)
-            pth_push(doc, v, from_json(doc, x));
+        json_array_foreach((json_t *)j, i, x) pth_push(doc, v, from_json(doc, x));
         return v;
     case JSON_STRING: return pth_str(doc, json_string_value(j));
     case JSON_INTEGER: return pth_int(doc, json_integer_value(j));
@@ -179,7 +177,8 @@ int trial_checkpoint_hooks(struct det_trial_context *ctx, struct pth_doc *doc,
         if (!hook)
             continue;
         trial_crash_mark(saving ? "on_checkpoint_save_start of a callback"
-                                : "on_checkpoint_load_start of a callback", -1);
+                                : "on_checkpoint_load_start of a callback",
+                         -1);
         hook(cb->self, &c);
     }
     for (size_t i = 0; i < c.lent.n; i++)

@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-#define STATE_FILE "state_dict.pth"
-#define STATE_FILE_OLD "state-dict.pth" /* as the documentation once called it */
-#define COUNTERS_FILE "trial_state.pkl"
+#define STATE_FILE         "state_dict.pth"
+#define STATE_FILE_OLD     "state-dict.pth" /* as the documentation once called it */
+#define COUNTERS_FILE      "trial_state.pkl"
 #define CALLBACK_STATE_MAX ((size_t)1 << 20)
 
 DET_DEFINE_CLEANUP(struct pth_doc *, pth_doc_destroy)
@@ -82,7 +82,7 @@ static int optims_state(struct det_trial_context *ctx, struct state_writer *w,
 struct trial_snapshot {
     struct pth_doc *doc;
     struct pth_value *root;
-    struct comm_blobs grads; /* which the document borrows */
+    struct comm_blobs grads;    /* which the document borrows */
     struct device_reads *reads; /* what the writing waits for */
     struct state_staging *staging;
     void *room; /* to write from: the next snapshot may have another */
@@ -273,8 +273,7 @@ int trial_load(struct det_trial_context *ctx, const char *dir, struct det_err *e
     if (rc < 0)
         return rc;
     if ((rc = load_models(ctx, root, err)) < 0 || (rc = load_optims(ctx, root, err)) < 0 ||
-        (rc = trial_load_scaler(ctx, root, err)) < 0 ||
-        (rc = state_take_grads(ctx, root, err)) < 0)
+        (rc = trial_load_scaler(ctx, root, err)) < 0 || (rc = state_take_grads(ctx, root, err)) < 0)
         return det_wrap(err, rc, "%s/" STATE_FILE, dir);
     state_take_rng(ctx, root);
     load_callbacks(ctx, root);

@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <string.h>
 
-#define SHARE_MIN ((size_t)16 << 20) /* less is not worth a thread */
-#define THREADS_MAX 8                /* memory is not faster for more */
+#define SHARE_MIN   ((size_t)16 << 20) /* less is not worth a thread */
+#define THREADS_MAX 8                  /* memory is not faster for more */
 
 struct share {
     const struct state_copies *copies;

@@ -74,7 +74,8 @@ int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root
         return 0;
     if (pth_len(ranks) != (size_t)ctx->config->ranks.size) {
         log_warning("the checkpoint has gradients of %zu ranks, this run has %d: the first update "
-                    "is of fewer batches", pth_len(ranks), ctx->config->ranks.size);
+                    "is of fewer batches",
+                    pth_len(ranks), ctx->config->ranks.size);
         return 0;
     }
     int rc = restore(ctx, pth_at(ranks, (size_t)ctx->config->ranks.rank), err);

@@ -60,8 +60,7 @@ struct det_tensor *state_tensor(const struct pth_value *v, enum det_dtype dtype,
         det_fail(err, DET_EINVAL, "it is a %s, not a tensor", pth_kind_name(pth_kind(v)));
         return NULL;
     }
-    struct det_tensor *t =
-        det_host_tensor(dtype, pth_tensor_ndim(v), pth_tensor_dims(v), err);
+    struct det_tensor *t = det_host_tensor(dtype, pth_tensor_ndim(v), pth_tensor_dims(v), err);
     if (t && pth_tensor_read(v, dtype, det_tensor_data(t), det_tensor_bytes(t), err) < 0) {
         det_tensor_unref(t);
         return NULL;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define ALIGN 64
-#define HUGE_PAGE ((size_t)2 << 20)
+#define ALIGN      64
+#define HUGE_PAGE  ((size_t)2 << 20)
 #define STAGED_MIN ((size_t)8 << 20) /* less is not worth a thread and memory of its own */
 
 static size_t rounded(size_t n, size_t to)

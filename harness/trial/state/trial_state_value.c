@@ -157,10 +157,22 @@ static int load_value(struct loaded *l, const char *name, const struct pth_value
     *l = (struct loaded){.v = {.name = name}};
     switch (pth_kind(x)) {
     case PTH_NONE: l->v.kind = DET_VALUE_NONE; return 0;
-    case PTH_BOOL: l->v.kind = DET_VALUE_BOOL; l->v.i = pth_as_int(x, 0); return 0;
-    case PTH_INT: l->v.kind = DET_VALUE_INT; l->v.i = pth_as_int(x, 0); return 0;
-    case PTH_FLOAT: l->v.kind = DET_VALUE_FLOAT; l->v.f = pth_as_float(x, 0); return 0;
-    case PTH_STR: l->v.kind = DET_VALUE_STR; l->v.str = pth_as_str(x, ""); return 0;
+    case PTH_BOOL:
+        l->v.kind = DET_VALUE_BOOL;
+        l->v.i = pth_as_int(x, 0);
+        return 0;
+    case PTH_INT:
+        l->v.kind = DET_VALUE_INT;
+        l->v.i = pth_as_int(x, 0);
+        return 0;
+    case PTH_FLOAT:
+        l->v.kind = DET_VALUE_FLOAT;
+        l->v.f = pth_as_float(x, 0);
+        return 0;
+    case PTH_STR:
+        l->v.kind = DET_VALUE_STR;
+        l->v.str = pth_as_str(x, "");
+        return 0;
     case PTH_LIST:
     case PTH_TUPLE: return load_list(l, x, depth, err);
     case PTH_DICT: return load_counts(l, x, err);
@@ -181,8 +193,7 @@ int state_load_value(struct loaded *l, const char *name, const struct pth_value 
     return load_value(l, name, x, 0, err);
 }
 
-static int load_dict(struct loaded *l, const struct pth_value *dict, int depth,
-                     struct det_err *err)
+static int load_dict(struct loaded *l, const struct pth_value *dict, int depth, struct det_err *err)
 {
     const struct pth_value *key, *x;
     int rc = 0;

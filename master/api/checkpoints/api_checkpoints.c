@@ -84,9 +84,10 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
 {
     struct report_call *c = arg;
     if (rc == DET_ESTALE && c->req->who.kind != WHO_ALLOC) {
-        http_fail(c->req, DET_EPERM,
-                  "only a running trial may report a checkpoint, and a client that of one which runs "
-                  "elsewhere and has not ended");
+        http_fail(
+            c->req, DET_EPERM,
+            "only a running trial may report a checkpoint, and a client that of one which runs "
+            "elsewhere and has not ended");
         return;
     }
     if (rc < 0) {

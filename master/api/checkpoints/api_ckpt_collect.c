@@ -57,8 +57,7 @@ static void on_judged(void *arg, const struct db_result *r)
         gc_let_go(c->sh, r, v);
     det_cleanup(freep) char *sum = det_asprintf("%" PRId64, bytes);
     api_reply_json(c->req, json_make("{s:o,s:I,s:s,s:b}", "checkpoints", list, "deletedCount",
-                                     (json_int_t)count, "deletedBytes", sum, "dryRun",
-                                     c->dry_run));
+                                     (json_int_t)count, "deletedBytes", sum, "dryRun", c->dry_run));
 }
 
 static void collect(void *arg)
@@ -89,21 +88,24 @@ void api_collect_checkpoints(struct shell *sh, struct http_req *req)
     bool preview =
         b.keep.experiment_best >= 0 || b.keep.trial_best >= 0 || b.keep.trial_latest >= 0;
     if (preview && b.dry_run != 1) {
-        http_fail(req, DET_EINVAL, "other numbers than the experiment's own need dryRun; "
-                                   "PATCH /api/v1/experiments/{id} changes them");
+        http_fail(req, DET_EINVAL,
+                  "other numbers than the experiment's own need dryRun; "
+                  "PATCH /api/v1/experiments/{id} changes them");
         return;
     }
     struct collection *c = http_mem(req, sizeof *c);
-    *c = (struct collection){
-        .sh = sh, .req = req, .exp_id = b.exp_id > 0 ? b.exp_id : 0, .dry_run = b.dry_run == 1,
-        .keep = b.keep};
+    *c = (struct collection){.sh = sh,
+                             .req = req,
+                             .exp_id = b.exp_id > 0 ? b.exp_id : 0,
+                             .dry_run = b.dry_run == 1,
+                             .keep = b.keep};
     if (c->dry_run)
         collect(c);
     else
-        access_ask_one(req,
-                       &(struct access_one){&rules_all[ROUTE_collect_checkpoints], SUBJECT_EXP,
-                                            collect, c},
-                       c->exp_id);
+        access_ask_one(
+            req,
+            &(struct access_one){&rules_all[ROUTE_collect_checkpoints], SUBJECT_EXP, collect, c},
+            c->exp_id);
 }
 
 /* ---- GET /experiments/{id}/preview_gc ---- */

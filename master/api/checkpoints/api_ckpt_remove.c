@@ -57,7 +57,8 @@ static void refuse_held(struct http_req *req, const struct db_result *r, int i)
         http_fail(req, DET_ESTATE, "checkpoint %s cannot be removed: %s (nothing was changed)",
                   db_text(r, i, INTENT_UUID), gc_why_text((unsigned)db_i64(r, i, INTENT_HELD)));
     else
-        http_fail(req, DET_ESTATE, "checkpoint %s cannot be removed: it is %.300s (nothing was changed)",
+        http_fail(req, DET_ESTATE,
+                  "checkpoint %s cannot be removed: it is %.300s (nothing was changed)",
                   db_text(r, i, INTENT_UUID), db_text(r, i, INTENT_MODELS));
 }
 
@@ -85,11 +86,8 @@ static void on_known(void *arg, const struct db_result *r)
     if (!all_there(c->req, r))
         return;
     int64_t rest_s = c->globs ? 0 : c->sh->conf->checkpoint_quarantine_ms / 1000;
-    struct db_gc_intent in = {.uuids = c->uuids,
-                              .mask = GC_HELD_HARD,
-                              .globs = c->globs,
-                              .rest_s = rest_s,
-                              .all = true};
+    struct db_gc_intent in = {
+        .uuids = c->uuids, .mask = GC_HELD_HARD, .globs = c->globs, .rest_s = rest_s, .all = true};
     db_gc_intend(c->sh->db, &in, on_intended, c);
 }
 

@@ -58,10 +58,8 @@ static int pack_file(void *arg, const char *path, bool is_dir, uint64_t bytes, s
     struct stat st = {0};
     if (!is_dir && (fd < 0 || fstat(fd, &st) < 0))
         return fd < 0 ? fd : det_fail_errno(err, DET_EIO, errno, "%s", path);
-    struct archive_file f = {.path = name,
-                             .is_dir = is_dir,
-                             .mode = is_dir ? 0755 : 0644,
-                             .len = (size_t)st.st_size};
+    struct archive_file f = {
+        .path = name, .is_dir = is_dir, .mode = is_dir ? 0755 : 0644, .len = (size_t)st.st_size};
     return is_dir ? archive_writer_add(p->w, &f, err) : archive_writer_add_fd(p->w, &f, fd, err);
 }
 
@@ -153,9 +151,8 @@ static void answer(struct download *d)
     char disposition[80];
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.%s\"", d->uuid,
              d->zip ? "zip" : "tgz");
-    const struct http_answer a = {
-        .content_type = d->zip ? "application/zip" : "application/gzip",
-        .disposition = disposition};
+    const struct http_answer a = {.content_type = d->zip ? "application/zip" : "application/gzip",
+                                  .disposition = disposition};
     struct http_req *req = d->req;
     d->req = NULL;
     d->stream = http_stream_begin_as(req, &a, pump, d);
@@ -203,8 +200,8 @@ static void download_begin(struct api_call *c, char *root, const char *until)
     const char *uuid = http_param(c->req, "checkpointUuid");
     if (c->sh->downloads >= DOWNLOADS_MAX) {
         db_ckpt_unpin(c->sh->db, uuid, until, on_unpinned, NULL);
-        http_fail(c->req, DET_EUNAVAIL, "%d downloads of checkpoints are under way; try again later",
-                  DOWNLOADS_MAX);
+        http_fail(c->req, DET_EUNAVAIL,
+                  "%d downloads of checkpoints are under way; try again later", DOWNLOADS_MAX);
         free(root);
         return;
     }
@@ -249,8 +246,7 @@ static void on_found(void *arg, const struct db_result *r)
                   http_param(c->req, "checkpointUuid"));
         return;
     }
-    JSON_OWN storage =
-        json_parse(db_text(r, 0, PIN_STORAGE), db_text_len(r, 0, PIN_STORAGE), NULL);
+    JSON_OWN storage = json_parse(db_text(r, 0, PIN_STORAGE), db_text_len(r, 0, PIN_STORAGE), NULL);
     char *root = store_root(storage);
     if (!root) {
         http_fail(c->req, DET_EUNIMPL,

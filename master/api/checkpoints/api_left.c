@@ -43,9 +43,11 @@ static void on_look(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) == 0) {
-        http_fail(c->req, DET_ENOENT,
-                  "no experiment that is there has used a checkpoint store at %s; det store list has "
-                  "those that were ever used", c->what);
+        http_fail(
+            c->req, DET_ENOENT,
+            "no experiment that is there has used a checkpoint store at %s; det store list has "
+            "those that were ever used",
+            c->what);
         return;
     }
     JSON_OWN config = json_parse(db_text(r, 0, LOOK_CONFIG), db_text_len(r, 0, LOOK_CONFIG), NULL);
@@ -81,8 +83,10 @@ static void on_list(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_is_null(r, 0, 0))
-        http_fail(c->req, DET_ENOENT, "nobody has had the store at %s looked through; det checkpoint "
-                  "unknown does", c->what);
+        http_fail(c->req, DET_ENOENT,
+                  "nobody has had the store at %s looked through; det checkpoint "
+                  "unknown does",
+                  c->what);
     else
         api_reply_doc(c->req, r);
 }
@@ -91,7 +95,8 @@ void api_get_unknown_checkpoints(struct shell *sh, struct http_req *req)
 {
     const char *place = http_query(req, "place");
     if (!place) {
-        http_fail(req, DET_EINVAL, "place: missing; the root of a checkpoint store (det store list)");
+        http_fail(req, DET_EINVAL,
+                  "place: missing; the root of a checkpoint store (det store list)");
         return;
     }
     struct left_call *c = left_call(sh, req, place);

@@ -87,15 +87,9 @@ static void on_registered(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     switch ((enum db_version_why)db_i64(r, 0, REGISTER_WHY)) {
-    case VERSION_MADE:
-        http_reply(c->req, 200, db_text(r, 0, REGISTER_DOC));
-        break;
-    case VERSION_NO_MODEL:
-        model_not_found(c->req);
-        break;
-    case VERSION_ARCHIVED:
-        model_is_archived(c->req);
-        break;
+    case VERSION_MADE: http_reply(c->req, 200, db_text(r, 0, REGISTER_DOC)); break;
+    case VERSION_NO_MODEL: model_not_found(c->req); break;
+    case VERSION_ARCHIVED: model_is_archived(c->req); break;
     case VERSION_NO_CHECKPOINT:
         http_fail(c->req, DET_ENOENT, "checkpointUuid: checkpoint %s not found", c->uuid);
         break;
@@ -152,8 +146,9 @@ void api_patch_model_version(struct shell *sh, struct http_req *req)
     if (!body || !words_read(req, body, &w))
         return;
     if (wire_get(body, "checkpoint"))
-        http_fail(req, DET_EINVAL,
-                  "checkpoint: a version stays the checkpoint that it is; register another version");
+        http_fail(
+            req, DET_EINVAL,
+            "checkpoint: a version stays the checkpoint that it is; register another version");
     else
         db_model_version_edit(sh->db, http_param(req, "modelName"), n, &w, on_edited, req);
 }
@@ -203,10 +198,10 @@ static void on_ckpt(void *arg, const struct db_result *r)
     }
     c->uuid = http_strdup(c->req, db_text(r, 0, 0));
     JSON_OWN ids = json_make("[s]", c->uuid);
-    access_ask(c->req,
-               &(struct access_ask){&rules_all[ROUTE_delete_checkpoints], SUBJECT_CKPT,
-                                    on_ckpt_judged, c},
-               ids);
+    access_ask(
+        c->req,
+        &(struct access_ask){&rules_all[ROUTE_delete_checkpoints], SUBJECT_CKPT, on_ckpt_judged, c},
+        ids);
 }
 
 static void on_model_judged(void *arg, const json_t *refused)

@@ -49,8 +49,9 @@ void api_get_models(struct shell *sh, struct http_req *req)
     struct db_model_filter f = {.name = text_or_null(req, "name"),
                                 .description = text_or_null(req, "description")};
     c->key = "models";
-    if (api_query_strings(req, "labels", &f.labels) && api_query_flag(req, "archived", &f.archived) &&
-        api_query_strings(req, "users", &f.users) && api_query_ints(req, "userIds", &f.user_ids) &&
+    if (api_query_strings(req, "labels", &f.labels) &&
+        api_query_flag(req, "archived", &f.archived) && api_query_strings(req, "users", &f.users) &&
+        api_query_ints(req, "userIds", &f.user_ids) &&
         api_query_strings(req, "workspaceNames", &f.workspaces) &&
         api_query_ints(req, "workspaceIds", &f.workspace_ids) &&
         api_query_i64(req, "id", 0, &f.id) && model_page(req, wire_model_sort, &c->page))

@@ -28,9 +28,9 @@ void api_get_stores(struct shell *sh, struct http_req *req)
     for (size_t i = 0; core_store_at(api_core(sh), i, &v); i++) {
         char time[CLK_RFC3339_MAX];
         clk_format(v.used_us, time);
-        json_t *j = json_make("{s:s,s:s?,s:s?,s:s,s:o}", "place", v.place, "id", v.id, "madeOn",
-                              v.made_on, "firstUsed", time, "agents",
-                              sights_json(api_core(sh), v.place));
+        json_t *j =
+            json_make("{s:s,s:s?,s:s?,s:s,s:o}", "place", v.place, "id", v.id, "madeOn", v.made_on,
+                      "firstUsed", time, "agents", sights_json(api_core(sh), v.place));
         json_set(j, "userId", v.owner_id ? json_integer(v.owner_id) : json_null());
         json_array_append_new(list, j);
     }

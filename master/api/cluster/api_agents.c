@@ -21,20 +21,15 @@ static json_t *device_json(const struct core_slot_view *s)
 static const char *container_state(enum alloc_state s)
 {
     switch (s) {
-    case ALLOC_PULLING:
-        return "STATE_PULLING";
-    case ALLOC_STARTING:
-        return "STATE_STARTING";
+    case ALLOC_PULLING: return "STATE_PULLING";
+    case ALLOC_STARTING: return "STATE_STARTING";
     case ALLOC_RUNNING:
     case ALLOC_WAITING:
-    case ALLOC_TERMINATING:
-        return "STATE_RUNNING";
-    case ALLOC_TERMINATED:
-        return "STATE_TERMINATED";
+    case ALLOC_TERMINATING: return "STATE_RUNNING";
+    case ALLOC_TERMINATED: return "STATE_TERMINATED";
     case ALLOC_PENDING:
     case ALLOC_ASSIGNED:
-    case ALLOC_STATE_COUNT:
-        break;
+    case ALLOC_STATE_COUNT: break;
     }
     return "STATE_ASSIGNED";
 }

@@ -73,8 +73,9 @@ void api_rotate_authority(struct shell *sh, struct http_req *req)
     det_cleanup(buf_finish) struct buf vouch = BUF_INIT;
     struct det_err err;
     if (!now) {
-        http_fail(req, DET_ESTATE, "this master serves plain HTTP, and has no authority of its own: "
-                                   "set security.tls.own (--tls-own)");
+        http_fail(req, DET_ESTATE,
+                  "this master serves plain HTTP, and has no authority of its own: "
+                  "set security.tls.own (--tls-own)");
         return;
     }
     struct rotation *o = http_mem(req, sizeof *o);

@@ -36,8 +36,9 @@ static void tell_idle(struct shell *sh, const struct core_container_view *k, str
     struct link_gpu g;
     for (size_t i = 0; i < k->slots_n; i++)
         if (agents_gpu(sh->agents, k->agent_id, k->slots[i], &g) && g.idle_s >= IDLE_S)
-            buf_addf(out, "; the GPU of slot %d of agent %s has had no work for %" PRId64
-                          " min (used less than %d %%)",
+            buf_addf(out,
+                     "; the GPU of slot %d of agent %s has had no work for %" PRId64
+                     " min (used less than %d %%)",
                      g.slot, k->agent_id, g.idle_s / 60, LINK_GPU_IDLE_PERCENT);
 }
 

@@ -16,8 +16,8 @@ static void on_lives(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     json_t *past = json_parse(db_text(r, 0, 0), db_text_len(r, 0, 0), NULL);
-    api_reply_json(c->req, json_make("{s:s, s:o, s:o}", "clusterId", c->sh->cluster_id, "lives", past,
-                                     "refused", lives_refused(c->sh->lives)));
+    api_reply_json(c->req, json_make("{s:s, s:o, s:o}", "clusterId", c->sh->cluster_id, "lives",
+                                     past, "refused", lives_refused(c->sh->lives)));
 }
 
 void api_get_lives(struct shell *sh, struct http_req *req)

@@ -37,13 +37,10 @@ static int64_t slots_per_agent(const struct core *core, const char *pool)
 static const char *scheduler_type(const struct core_pool_options *o)
 {
     switch (o->scheduler) {
-    case CORE_PRIORITY:
-        return "SCHEDULER_TYPE_PRIORITY";
+    case CORE_PRIORITY: return "SCHEDULER_TYPE_PRIORITY";
     case CORE_ROUND_ROBIN:
-    case CORE_FIFO: /* the nearest that clients know */
-        return "SCHEDULER_TYPE_ROUND_ROBIN";
-    case CORE_FAIR_SHARE:
-        break;
+    case CORE_FIFO: /* the nearest that clients know */ return "SCHEDULER_TYPE_ROUND_ROBIN";
+    case CORE_FAIR_SHARE: break;
     }
     return "SCHEDULER_TYPE_FAIR_SHARE";
 }
@@ -80,21 +77,21 @@ static json_t *pool_json(const struct shell *sh, const struct core *core,
     int aux = p->o->max_aux_containers;
     json_t *j = cloud_fields();
     json_object_update_new(
-        j,
-        json_make("{s:s,s:s,s:s,s:I,s:I,s:I,s:s,s:I,s:I,s:b,s:b}", "name", p->name, "description",
-                  p->o->description, "type", "RESOURCE_POOL_TYPE_STATIC", "numAgents", (json_int_t)p->agents,
-                  "slotsAvailable", (json_int_t)p->slots, "slotsUsed", (json_int_t)p->slots_used,
-                  "slotType", slot_type(core, p->name), "auxContainerCapacity",
-                  (json_int_t)p->agents * aux, "auxContainersRunning", (json_int_t)p->aux_running,
-                  "defaultComputePool", is_default, "defaultAuxPool", is_default));
+        j, json_make("{s:s,s:s,s:s,s:I,s:I,s:I,s:s,s:I,s:I,s:b,s:b}", "name", p->name,
+                     "description", p->o->description, "type", "RESOURCE_POOL_TYPE_STATIC",
+                     "numAgents", (json_int_t)p->agents, "slotsAvailable", (json_int_t)p->slots,
+                     "slotsUsed", (json_int_t)p->slots_used, "slotType", slot_type(core, p->name),
+                     "auxContainerCapacity", (json_int_t)p->agents * aux, "auxContainersRunning",
+                     (json_int_t)p->aux_running, "defaultComputePool", is_default, "defaultAuxPool",
+                     is_default));
     json_object_update_new(
-        j, json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I}}", "slotsPerAgent",
-                     (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent",
-                     aux, "schedulerType", scheduler_type(p->o), "schedulerFittingPolicy",
-                     p->o->fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST"
-                                                          : "FITTING_POLICY_BEST",
-                     "details", details_json(p->o), "stats", "queuedCount",
-                     (json_int_t)p->jobs_queued, "scheduledCount", (json_int_t)p->jobs_scheduled));
+        j,
+        json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I}}", "slotsPerAgent",
+                  (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent", aux,
+                  "schedulerType", scheduler_type(p->o), "schedulerFittingPolicy",
+                  p->o->fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST" : "FITTING_POLICY_BEST",
+                  "details", details_json(p->o), "stats", "queuedCount", (json_int_t)p->jobs_queued,
+                  "scheduledCount", (json_int_t)p->jobs_scheduled));
     return j;
 }
 

@@ -45,8 +45,9 @@ static void reply_trial(const struct api_call *c, const struct db_result *r)
     json_set(j, "experimentId", json_integer(exp_id));
     bool invalid = strcmp(state, "COMPLETED") == 0 && db_bool(r, 0, TRIAL_END_INVALID);
     if (invalid)
-        json_set(j, "text", json_string("it ended itself: it said that its hyperparameters are "
-                                        "invalid; its log says why"));
+        json_set(j, "text",
+                 json_string("it ended itself: it said that its hyperparameters are "
+                             "invalid; its log says why"));
     if (strcmp(state, "COMPLETED") == 0 && !invalid)
         rungs_tell_trial(c->sh, c->req, exp_id, c->id, j);
     else

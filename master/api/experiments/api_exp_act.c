@@ -63,7 +63,8 @@ static void on_not_live(void *arg, const struct db_result *r)
     if (!strcmp(state, "ACTIVE")) {
         char text[160];
         snprintf(text, sizeof text,
-                 "experiment %" PRId64 " does not run on this cluster (unmanaged): stop it where it "
+                 "experiment %" PRId64
+                 " does not run on this cluster (unmanaged): stop it where it "
                  "runs",
                  a->id);
         act_end(a, DET_ESTATE, text);

@@ -186,8 +186,7 @@ static void on_stored(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_row(&out, api_exp_state(c->sh, c->b.id, db_text(r, 0, EXP_STATE)), r, 0,
-                EXP_MEMBERS);
+    api_put_row(&out, api_exp_state(c->sh, c->b.id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
     buf_addf(&out, ",\"warnings\":[%s]}",
              c->exceeded ? "\"LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED\"" : "");
     http_reply_buf(c->req, 200, &out);
@@ -216,8 +215,8 @@ static void cont_post(struct cont *c)
 static void on_judged(void *arg, const json_t *refused)
 {
     struct cont *c = arg;
-    if (refused && !access_refused_because(c->req, refused,
-                                           "overrideConfig says what runs as the owner"))
+    if (refused &&
+        !access_refused_because(c->req, refused, "overrideConfig says what runs as the owner"))
         cont_post(c);
     else
         cont_free(c);
@@ -251,9 +250,9 @@ static bool rows_are_fit(struct cont *c, const struct db_result *r)
     snprintf(text, sizeof text, "experiment %" PRId64 " not found", c->b.id);
     int code = db_rc(r) < 0 ? db_rc(r) : db_rows(r) == 0 ? DET_ENOENT : 0;
     if (code == 0 && db_bool(r, 0, ENDED_ARCHIVED))
-        code = det_fail(&c->err, DET_ESTATE,
-                        "experiment %" PRId64 " is archived: unarchive it, then continue it",
-                        c->b.id);
+        code =
+            det_fail(&c->err, DET_ESTATE,
+                     "experiment %" PRId64 " is archived: unarchive it, then continue it", c->b.id);
     else if (code == 0 && db_bool(r, 0, ENDED_PLACE_ARCHIVED))
         code = det_fail(&c->err, DET_ESTATE,
                         "the project or workspace of experiment %" PRId64
@@ -263,10 +262,11 @@ static bool rows_are_fit(struct cont *c, const struct db_result *r)
         code = det_fail(&c->err, DET_ECORRUPT, "experiment %" PRId64 " has the unknown state %s",
                         c->b.id, db_text(r, 0, ENDED_STATE));
     else if (code == 0 && db_bool(r, 0, ENDED_UNMANAGED))
-        code = det_fail(&c->err, DET_ESTATE,
-                        "experiment %" PRId64 " does not run on this cluster (unmanaged): it goes on "
-                        "when its client starts a trial of it",
-                        c->b.id);
+        code =
+            det_fail(&c->err, DET_ESTATE,
+                     "experiment %" PRId64 " does not run on this cluster (unmanaged): it goes on "
+                     "when its client starts a trial of it",
+                     c->b.id);
     else if (code == 0 && db_bool(r, 0, ENDED_LEAVING))
         code = det_fail(&c->err, DET_ESTATE,
                         "a checkpoint of experiment %" PRId64 " is being deleted just now; try "

@@ -126,9 +126,9 @@ static void create_drop_body(struct create *c, int rc)
     const char *key;
     json_t *v;
     void *next;
-    json_object_foreach_safe(c->body, next, key, v)
-        if (strcmp(key, "config") != 0 && strcmp(key, "template") != 0)
-            json_object_del(c->body, key);
+    json_object_foreach_safe(c->body, next, key,
+                             v) if (strcmp(key, "config") != 0 && strcmp(key, "template") != 0)
+        json_object_del(c->body, key);
     c->b.model_definition = NULL;
     if (rc < 0)
         json_decref(c->body);

@@ -32,7 +32,7 @@ struct bulk {
     const struct rule *rule;
     enum exp_act act;
     int64_t project_id; /* EXP_ACT_MOVE */
-    json_t *results; /* in the order asked */
+    json_t *results;    /* in the order asked */
     size_t left;
 };
 struct bulk_one {
@@ -241,8 +241,7 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act, enum 
                        .project_id = project_id,
                        .results = json_array()};
     const json_t *filters = wire_get(body, "filters");
-    int rc =
-        filters ? bulk_find(b, filters, &err) : bulk_ids(b, ids, &err);
+    int rc = filters ? bulk_find(b, filters, &err) : bulk_ids(b, ids, &err);
     if (rc < 0) {
         http_fail_err(req, &err);
         bulk_drop(b);

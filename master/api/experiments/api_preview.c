@@ -45,8 +45,7 @@ static void preview_work(uv_work_t *w)
     if (p->rc < 0)
         return;
     if (!p->has_seed)
-        p->seed =
-            (uint32_t)json_int(json_obj(p->config, "reproducibility"), "experiment_seed", 0);
+        p->seed = (uint32_t)json_int(json_obj(p->config, "reproducibility"), "experiment_seed", 0);
     p->rc = search_preview(p->config, p->seed, &p->kinds, &p->err);
 }
 
@@ -76,8 +75,8 @@ static json_t *simulation(const struct preview *p)
             int64_t length = json_integer_value(json_array_get(lengths, k));
             json_array_append_new(ops, json_make("{s:s, s:o}", "type", "RUNNABLE_TYPE_TRAIN",
                                                  "length", json_i64s(length)));
-            json_array_append_new(ops, json_make("{s:s, s:s}", "type", "RUNNABLE_TYPE_VALIDATE",
-                                                 "length", "0"));
+            json_array_append_new(
+                ops, json_make("{s:s, s:s}", "type", "RUNNABLE_TYPE_VALIDATE", "length", "0"));
         }
         json_array_append_new(trials, json_make("{s:o, s:I}", "operations", ops, "occurrences",
                                                 (json_int_t)json_int(kind, "trials", 0)));
@@ -121,9 +120,8 @@ void api_preview_hp_search(struct shell *sh, struct http_req *req)
         json_t *config;
         int64_t seed;
     } b = {.seed = -1};
-    static const struct wire_field fields[] = {
-        {"config", WIRE_OBJECT, 0, WIRE_REQUIRED, NULL},
-        {"seed", WIRE_I64, sizeof(json_t *), 0, NULL}};
+    static const struct wire_field fields[] = {{"config", WIRE_OBJECT, 0, WIRE_REQUIRED, NULL},
+                                               {"seed", WIRE_I64, sizeof(json_t *), 0, NULL}};
     json_t *body;
     if (!api_decode(req, fields, 2, &b, &body))
         return;
@@ -133,8 +131,11 @@ void api_preview_hp_search(struct shell *sh, struct http_req *req)
         return;
     }
     struct preview *p = det_zalloc(sizeof *p);
-    *p = (struct preview){.sh = sh, .req = req, .raw = json_incref(b.config),
-                          .seed = b.seed >= 0 ? (uint32_t)b.seed : 0, .has_seed = b.seed >= 0};
+    *p = (struct preview){.sh = sh,
+                          .req = req,
+                          .raw = json_incref(b.config),
+                          .seed = b.seed >= 0 ? (uint32_t)b.seed : 0,
+                          .has_seed = b.seed >= 0};
     json_decref(body);
     preview_start(p);
 }

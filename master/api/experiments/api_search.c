@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define POLL_MS   60000
-#define NOTED_MAX 10 /* in the log, of one request */
+#define POLL_MS        60000
+#define NOTED_MAX      10 /* in the log, of one request */
 #define OPERATIONS_MAX 10000
 
 void api_get_searcher_events(struct shell *sh, struct http_req *req)
@@ -59,8 +59,10 @@ void api_post_searcher_operations(struct shell *sh, struct http_req *req)
     if (event_id && wire_i64(event_id, "triggeredByEvent.id", &ack, &err) < 0) {
         http_fail_err(req, &err);
     } else if (json_array_size(b.operations) > OPERATIONS_MAX) {
-        http_fail(req, DET_ETOOBIG, "searcherOperations: %d are the most of one request, and it "
-                  "has %zu", OPERATIONS_MAX, json_array_size(b.operations));
+        http_fail(req, DET_ETOOBIG,
+                  "searcherOperations: %d are the most of one request, and it "
+                  "has %zu",
+                  OPERATIONS_MAX, json_array_size(b.operations));
     } else {
         JSON_OWN good = good_operations(id, b.operations);
         struct core_event ev = {.kind = CORE_EV_SEARCH_OPS, .exp_id = id};
@@ -123,12 +125,11 @@ static void replay_done(uv_work_t *w, int status)
         http_fail(p->req, status < 0 ? DET_EUNAVAIL : p->rc, "the log of the search: %s",
                   status < 0 ? uv_strerror(status) : p->err.text);
     } else {
-        json_t *difference = v->equal ? NULL
-                                      : json_make("{s:I, s:s}", "seq", (json_int_t)v->seq, "what",
-                                                  v->what);
-        json_t *j = json_make("{s:b, s:I, s:I, s:s}", "equal", v->equal, "events",
-                              (json_int_t)v->events, "trials", (json_int_t)v->trials, "sha256",
-                              v->sha256);
+        json_t *difference =
+            v->equal ? NULL : json_make("{s:I, s:s}", "seq", (json_int_t)v->seq, "what", v->what);
+        json_t *j =
+            json_make("{s:b, s:I, s:I, s:s}", "equal", v->equal, "events", (json_int_t)v->events,
+                      "trials", (json_int_t)v->trials, "sha256", v->sha256);
         json_set(j, "difference", difference);
         api_reply_json(p->req, j);
     }

@@ -90,8 +90,10 @@ void api_logout(struct shell *sh, struct http_req *req)
         return;
     }
     if (req->who.token_id) {
-        http_fail(req, DET_EINVAL, "an access token is not logged out but revoked: det token revoke "
-                                   "%" PRId64, req->who.token_id);
+        http_fail(req, DET_EINVAL,
+                  "an access token is not logged out but revoked: det token revoke "
+                  "%" PRId64,
+                  req->who.token_id);
         return;
     }
     db_session_delete(sh->db, req->who.session, on_logout, api_call(sh, req));

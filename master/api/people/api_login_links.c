@@ -35,8 +35,9 @@ static void on_made(void *arg, const struct db_result *r)
 void api_make_login_link(struct shell *sh, struct http_req *req)
 {
     if (req->who.token_id) {
-        http_fail(req, DET_EPERM, "an access token makes no link that signs in: ask with a session "
-                                  "(det user login)");
+        http_fail(req, DET_EPERM,
+                  "an access token makes no link that signs in: ask with a session "
+                  "(det user login)");
         return;
     }
     struct make_call *c = http_mem(req, sizeof *c);
@@ -58,8 +59,9 @@ static void on_used(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) == 0) {
-        http_fail(c->req, DET_EAUTH, "this link signs nobody in any more: it is good once, for ten "
-                                     "minutes; det auth link makes another");
+        http_fail(c->req, DET_EAUTH,
+                  "this link signs nobody in any more: it is good once, for ten "
+                  "minutes; det auth link makes another");
         return;
     }
     audit_login(c->req, db_i64(r, 0, USER_ID), db_text(r, 0, USER_NAME));

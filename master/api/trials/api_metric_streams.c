@@ -289,8 +289,10 @@ static void on_sampled_experiment(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     if (db_rows(r) > 0 && !strcmp(db_text(r, 0, 0), "single"))
-        http_fail(c->req, DET_EINVAL, "experiment %" PRId64 " is a single search: its one trial is "
-                  "not a sample", c->q.exp_id);
+        http_fail(c->req, DET_EINVAL,
+                  "experiment %" PRId64 " is a single search: its one trial is "
+                  "not a sample",
+                  c->q.exp_id);
     else
         follow_metric(c->sh, c->req, ask_sample, &c->q);
 }

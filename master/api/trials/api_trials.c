@@ -69,7 +69,8 @@ static void on_kill_lookup(void *arg, const struct db_result *r)
         return;
     if (!strcmp(db_text(r, 0, TRIAL_COL_STATE), "ACTIVE"))
         http_fail(c->req, DET_ESTATE,
-                  "trial %" PRId64 " does not run on this cluster (unmanaged): stop it where it runs",
+                  "trial %" PRId64
+                  " does not run on this cluster (unmanaged): stop it where it runs",
                   c->id);
     else
         http_reply(c->req, 200, "{}"); /* finished: nothing to do */

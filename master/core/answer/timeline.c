@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* In the order in which a run goes through them. */
-static const char *const stages[] = {"queued",      "placed", "starting", "running", "prepared",
-                                     "compiled",    "ready",  "first_batch", "end"};
+static const char *const stages[] = {"queued",   "placed", "starting",    "running", "prepared",
+                                     "compiled", "ready",  "first_batch", "end"};
 enum { STAGES = DET_ARRAY_LEN(stages) };
 
 static int stage_of(const char *kind)

@@ -14,12 +14,12 @@
 
 struct timeline_entry {
     int64_t at_us, run_id;
-    const char *kind;     /* borrowed */
+    const char *kind;          /* borrowed */
     const char *detail, *time; /* borrowed; this and the next are not looked at */
     int node;
-    int64_t duration_us;  /* as stored: of what ended then; 0: a moment, or no time */
-    int64_t took_us;      /* set here; -1: a moment without a duration */
-    bool open;            /* set here: it still lasts, and took_us is until now */
+    int64_t duration_us; /* as stored: of what ended then; 0: a moment, or no time */
+    int64_t took_us;     /* set here; -1: a moment without a duration */
+    bool open;           /* set here: it still lasts, and took_us is until now */
 };
 
 /* Sorts by time (then run, then the order in which stages come) and fills in took_us and open.

@@ -127,22 +127,21 @@ bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *re
     const struct trial *t = trial_find(c, id);
     if (!t)
         return false;
-    *ret = (struct core_trial_view){.id = t->id,
-                                    .exp_id = t->exp->id,
-                                    .run_id = t->run_id,
-                                    .restarts = t->restarts,
-                                    .request_id = t->request_id,
-                                    .task_id = t->task_id,
-                                    .alloc_id = t->alloc ? t->alloc->id : NULL,
-                                    .state = t->state,
-                                    .run_state = !t->alloc && trial_op_done(t)
-                                                     ? CORE_RUN_IDLE
-                                                     : run_state(t->alloc),
-                                    .has_op = t->has_op,
-                                    .op_length = t->op_length,
-                                    .op_completed = trial_op_done(t),
-                                    .latest_checkpoint = t->latest,
-                                    .latest_steps = t->latest_steps};
+    *ret = (struct core_trial_view){
+        .id = t->id,
+        .exp_id = t->exp->id,
+        .run_id = t->run_id,
+        .restarts = t->restarts,
+        .request_id = t->request_id,
+        .task_id = t->task_id,
+        .alloc_id = t->alloc ? t->alloc->id : NULL,
+        .state = t->state,
+        .run_state = !t->alloc && trial_op_done(t) ? CORE_RUN_IDLE : run_state(t->alloc),
+        .has_op = t->has_op,
+        .op_length = t->op_length,
+        .op_completed = trial_op_done(t),
+        .latest_checkpoint = t->latest,
+        .latest_steps = t->latest_steps};
     return true;
 }
 

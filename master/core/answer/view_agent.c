@@ -174,8 +174,8 @@ const char *core_slot_state_text(enum core_slot_state f)
 
 const char *core_store_kind_text(enum core_store_kind k)
 {
-    static const char *const texts[CORE_STORE_KIND_COUNT] = {
-        "UNSEEN", "PRESENT", "OTHER", "ABSENT", "KNOWN", "HIDDEN", "FAILED"};
+    static const char *const texts[CORE_STORE_KIND_COUNT] = {"UNSEEN", "PRESENT", "OTHER", "ABSENT",
+                                                             "KNOWN",  "HIDDEN",  "FAILED"};
     return texts[k < CORE_STORE_KIND_COUNT ? k : 0];
 }
 

@@ -116,11 +116,12 @@ static void why_room(const struct answer *w, const struct group *g)
 {
     struct room r = room_of(g->pool);
     if (r.free < g->size)
-        say(w->j, "text", "it asks for %" PRId64 " slot%s; %" PRId64 " of the %" PRId64
-            " of pool %s %s free", g->size, plural(g->size), r.free, r.slots, g->pool->name,
-            r.free == 1 ? "is" : "are");
+        say(w->j, "text",
+            "it asks for %" PRId64 " slot%s; %" PRId64 " of the %" PRId64 " of pool %s %s free",
+            g->size, plural(g->size), r.free, r.slots, g->pool->name, r.free == 1 ? "is" : "are");
     else
-        say(w->j, "text", "%" PRId64 " slots of pool %s are free, but not so that %" PRId64
+        say(w->j, "text",
+            "%" PRId64 " slots of pool %s are free, but not so that %" PRId64
             " go together: all on one agent, or whole idle agents of one size",
             r.free, g->pool->name, g->size);
 }
@@ -148,7 +149,8 @@ static void why_order(const struct answer *w, const struct group *g)
 {
     int64_t n = jobs_ahead(g);
     if (g->pool->o.scheduler == CORE_FAIR_SHARE)
-        say(w->j, "text", "what is free of pool %s is kept for a request that more is being freed "
+        say(w->j, "text",
+            "what is free of pool %s is kept for a request that more is being freed "
             "for: a larger one within its fair share, or one that has waited too long",
             g->pool->name);
     else
@@ -157,9 +159,9 @@ static void why_order(const struct answer *w, const struct group *g)
 }
 
 static const char *const wait_names[] = {
-    [CORE_WAIT_NONE] = "NONE",       [CORE_WAIT_HOLD] = "HOLD",   [CORE_WAIT_QUOTA] = "QUOTA",
+    [CORE_WAIT_NONE] = "NONE",           [CORE_WAIT_HOLD] = "HOLD",   [CORE_WAIT_QUOTA] = "QUOTA",
     [CORE_WAIT_MAX_SLOTS] = "MAX_SLOTS", [CORE_WAIT_SHARE] = "SHARE", [CORE_WAIT_ORDER] = "ORDER",
-    [CORE_WAIT_AGENTS] = "AGENTS",   [CORE_WAIT_ROOM] = "ROOM",   [CORE_WAIT_STORE] = "STORE",
+    [CORE_WAIT_AGENTS] = "AGENTS",       [CORE_WAIT_ROOM] = "ROOM",   [CORE_WAIT_STORE] = "STORE",
 };
 
 /* It fits what is free: then only its place in line holds it back. */
@@ -187,33 +189,24 @@ static void why_group(const struct answer *w, struct group *g)
         wait = CORE_WAIT_ORDER;
     json_set(w->j, "reason", json_string(wait_names[wait]));
     switch (wait) {
-    case CORE_WAIT_QUOTA:
-        why_quota(w, g);
-        break;
+    case CORE_WAIT_QUOTA: why_quota(w, g); break;
     case CORE_WAIT_MAX_SLOTS:
-        say(w->j, "text", "its experiment holds %" PRId64 " slot%s of the %" PRId64
-            " that its max_slots allows", g->held + g->releasing, plural(g->held + g->releasing),
-            g->max_slots);
+        say(w->j, "text",
+            "its experiment holds %" PRId64 " slot%s of the %" PRId64 " that its max_slots allows",
+            g->held + g->releasing, plural(g->held + g->releasing), g->max_slots);
         break;
     case CORE_WAIT_SHARE:
-        say(w->j, "text", "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
-            "is %" PRId64 " now; nor has it room in what others leave of theirs", g->held,
-            plural(g->held), g->pool->name, g->offer);
+        say(w->j, "text",
+            "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
+            "is %" PRId64 " now; nor has it room in what others leave of theirs",
+            g->held, plural(g->held), g->pool->name, g->offer);
         break;
-    case CORE_WAIT_ORDER:
-        why_order(w, g);
-        break;
-    case CORE_WAIT_AGENTS:
-        why_agents(w, g);
-        break;
-    case CORE_WAIT_STORE:
-        why_store(w, g->store, g->pool);
-        break;
+    case CORE_WAIT_ORDER: why_order(w, g); break;
+    case CORE_WAIT_AGENTS: why_agents(w, g); break;
+    case CORE_WAIT_STORE: why_store(w, g->store, g->pool); break;
     case CORE_WAIT_NONE:
     case CORE_WAIT_HOLD:
-    case CORE_WAIT_ROOM:
-        why_room(w, g);
-        break;
+    case CORE_WAIT_ROOM: why_room(w, g); break;
     }
 }
 
@@ -225,12 +218,11 @@ static json_t *blocker(const struct answer *w, const struct alloc *a)
     for (size_t i = 0; i < a->containers.n; i++)
         json_array_append_new(agents, json_string(a->containers.v[i]->agent_id));
     int64_t left = eta_of(a, w->now.ms);
-    json_t *j = json_make("{s:s,s:I,s:I,s:I,s:I,s:O,s:b,s:b}", "allocationId", a->id,
-                          "experimentId", (json_int_t)a->exp_id, "trialId",
-                          (json_int_t)(a->trial ? a->trial->id : 0), "ownerId",
-                          (json_int_t)a->owner_id, "slots", (json_int_t)a->slots, "agents", agents,
-                          "ending", a->queued_as == QUEUE_ENDING, "preemptible",
-                          alloc_is_preemptible(a));
+    json_t *j = json_make(
+        "{s:s,s:I,s:I,s:I,s:I,s:O,s:b,s:b}", "allocationId", a->id, "experimentId",
+        (json_int_t)a->exp_id, "trialId", (json_int_t)(a->trial ? a->trial->id : 0), "ownerId",
+        (json_int_t)a->owner_id, "slots", (json_int_t)a->slots, "agents", agents, "ending",
+        a->queued_as == QUEUE_ENDING, "preemptible", alloc_is_preemptible(a));
     if (a->exp && a->exp->owner)
         json_set(j, "owner", json_string(a->exp->owner));
     json_set(j, "secondsLeft", left < 0 ? json_null() : json_double((double)left / 1000));
@@ -273,8 +265,10 @@ static void waiting(const struct answer *w, const struct alloc *a)
             say(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
                 s < 0 ? 0 : s);
         else
-            say(w->j, "text", "its last %d runs ended by no fault of its own (%s): the next is "
-                "tried in %" PRId64 " s", a->trial ? a->trial->transients : 0,
+            say(w->j, "text",
+                "its last %d runs ended by no fault of its own (%s): the next is "
+                "tried in %" PRId64 " s",
+                a->trial ? a->trial->transients : 0,
                 a->trial && a->trial->lost ? a->trial->lost : "its log says why", s < 0 ? 0 : s);
         return;
     }
@@ -301,9 +295,10 @@ static void why_holds(const struct answer *w, const struct alloc *a)
     const struct sight *x = s && host ? store_sight(s, host) : NULL;
     if (!x || x->kind == CORE_STORE_UNSEEN || store_is_on(s, host) || alloc_is_ending(a))
         return;
-    say(w->j, "text", "it runs on agent %s, where its checkpoint store %s is away (%s): it holds "
-        "at its next checkpoint until the store is mounted there again", host->id, s->place,
-        x->text);
+    say(w->j, "text",
+        "it runs on agent %s, where its checkpoint store %s is away (%s): it holds "
+        "at its next checkpoint until the store is mounted there again",
+        host->id, s->place, x->text);
 }
 
 /* Its container whose rank has been silent for longest, as far as its agent is there to say so. */
@@ -322,9 +317,10 @@ static const struct container *silent_of(const struct alloc *a)
 static void why_silent(const struct answer *w, const struct container *k)
 {
     int64_t ms = w->now.ms - k->silent.since_ms;
-    say(w->j, "text", "it runs on agent %s; rank %d: no batch for %" PRId64 " s (%s), a verdict "
-        "comes at %" PRId64 " s", k->agent_id, k->silent.rank, ms / 1000, k->silent.phase,
-        k->silent.timeout_ms / 1000);
+    say(w->j, "text",
+        "it runs on agent %s; rank %d: no batch for %" PRId64 " s (%s), a verdict "
+        "comes at %" PRId64 " s",
+        k->agent_id, k->silent.rank, ms / 1000, k->silent.phase, k->silent.timeout_ms / 1000);
 }
 
 static const struct container *unreached_of(const struct alloc *a)
@@ -340,7 +336,8 @@ static const struct container *unreached_of(const struct alloc *a)
 static void why_unreached(const struct answer *w, const struct container *k)
 {
     int64_t left = k->unreached.since_ms + ALLOC_UNREACHED_MS - w->now.ms;
-    say(w->j, "text", "its processes on agent %s get no answer from the master, though the agent "
+    say(w->j, "text",
+        "its processes on agent %s get no answer from the master, though the agent "
         "does (%s): in %" PRId64 " s the run ends as one that could not be started there",
         k->agent_id, k->unreached.text, left > 0 ? (left + 999) / 1000 : 0);
 }
@@ -377,9 +374,8 @@ static json_t *awaited(const struct exp *e, const struct search_place *mine)
     for (size_t i = 0; i < e->trials.n && json_array_size(ids) < AWAITED_MAX; i++) {
         struct search_place p;
         const struct trial *t = e->trials.v[i];
-        if (!trial_state_is_terminal(t->state) &&
-            search_place_of(e->search, t->request_id, &p) && p.stand == SEARCH_TRAINS &&
-            p.bracket == mine->bracket && p.rung == mine->rung)
+        if (!trial_state_is_terminal(t->state) && search_place_of(e->search, t->request_id, &p) &&
+            p.stand == SEARCH_TRAINS && p.bracket == mine->bracket && p.rung == mine->rung)
             json_array_append_new(ids, json_integer(t->id));
     }
     return ids;
@@ -415,8 +411,9 @@ static void why_paused(const struct answer *w, const struct exp *e)
     else
         say(w->j, "text", "its experiment is paused");
     det_cleanup(freep) char *cmd = det_asprintf("det experiment activate %" PRId64, e->id);
-    json_array_append_new(json_object_get(w->j, "suggestions"),
-                          json_make("{s:s,s:s}", "text", "activate the experiment", "command", cmd));
+    json_array_append_new(
+        json_object_get(w->j, "suggestions"),
+        json_make("{s:s,s:s}", "text", "activate the experiment", "command", cmd));
 }
 
 static void without_allocation(const struct answer *w, const struct exp *e, const struct trial *t)
@@ -467,8 +464,9 @@ static const struct trial *speaker(const struct exp *e)
 
 static void no_trial(const struct answer *w, const struct exp *e)
 {
-    say(w->j, "text", e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
-                                             : "its searcher has asked for no trial%s",
+    say(w->j, "text",
+        e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
+                               : "its searcher has asked for no trial%s",
         e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
 }
 

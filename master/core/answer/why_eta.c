@@ -108,7 +108,8 @@ static json_t *answer_ending(const struct leavings *l, int64_t now_ms)
         return answer(-1, "as soon as what is being ended is gone");
     det_cleanup(freep) char *text =
         det_asprintf("as soon as what was asked to stop has stopped; it is killed in %" PRId64
-                     " s at the latest", (killed_ms - now_ms + 999) / 1000);
+                     " s at the latest",
+                     (killed_ms - now_ms + 999) / 1000);
     return answer(-1, text);
 }
 

@@ -95,8 +95,10 @@ static void fewer_slots(struct core *c, struct group *g, json_t *list)
     }
     g->size = a->slots = was;
     if (out == WHY_STARTS)
-        add(list, "", "ask for %" PRId64 " slot%s (resources.slots_per_trial) instead of %" PRId64
-            ": that many would start now", k, k == 1 ? "" : "s", was);
+        add(list, "",
+            "ask for %" PRId64 " slot%s (resources.slots_per_trial) instead of %" PRId64
+            ": that many would start now",
+            k, k == 1 ? "" : "s", was);
 }
 
 static const char *how(enum why_outcome o)
@@ -187,8 +189,8 @@ static void enable_agent(struct core *c, struct group *g, struct agent *a, json_
     if (out == WHY_STILL_WAITS)
         return;
     det_cleanup(freep) char *cmd = det_asprintf("det agent enable %s", a->id);
-    add(list, cmd, "enable agent %s, which is switched off%s: %s", a->id,
-        off ? "" : " in part", how(out));
+    add(list, cmd, "enable agent %s, which is switched off%s: %s", a->id, off ? "" : " in part",
+        how(out));
 }
 
 static bool is_off(const struct agent *a)
@@ -241,11 +243,11 @@ static void end_one(struct core *c, struct group *g, json_t *list)
         passes++;
         if (try_without(c, g, a) != WHY_STARTS)
             continue;
-        det_cleanup(freep) char *cmd =
-            det_asprintf("det experiment pause %" PRId64, a->exp_id);
-        add(list, cmd, "pause experiment %" PRId64 " (its trial %" PRId64 " holds %" PRId64
-            " slot%s): it would start once that has stopped", a->exp_id, a->trial->id, a->slots,
-            a->slots == 1 ? "" : "s");
+        det_cleanup(freep) char *cmd = det_asprintf("det experiment pause %" PRId64, a->exp_id);
+        add(list, cmd,
+            "pause experiment %" PRId64 " (its trial %" PRId64 " holds %" PRId64
+            " slot%s): it would start once that has stopped",
+            a->exp_id, a->trial->id, a->slots, a->slots == 1 ? "" : "s");
         return;
     }
 }

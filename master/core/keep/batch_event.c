@@ -93,49 +93,27 @@ static void own_store(struct batch_event *e, struct core_store_in *s)
 static void own_members(struct batch_event *e, const struct core_event *ev)
 {
     switch (ev->kind) {
-    case CORE_EV_EXP_CREATE:
-        own_create(e, &e->ev.create);
-        break;
-    case CORE_EV_EXP_PATCH:
-        e->ev.patch.pool = own(e, ev->patch.pool);
-        break;
+    case CORE_EV_EXP_CREATE: own_create(e, &e->ev.create); break;
+    case CORE_EV_EXP_PATCH: e->ev.patch.pool = own(e, ev->patch.pool); break;
     case CORE_EV_EXP_DELETE:
-    case CORE_EV_EXP_GC:
-        own_gc(e, &e->ev.gc);
-        break;
-    case CORE_EV_AGENT_SET:
-        e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id);
-        break;
-    case CORE_EV_AGENT_STORE:
-        own_store(e, &e->ev.store);
-        break;
-    case CORE_EV_AGENT_SLOT:
-        e->ev.sight.text = own(e, ev->sight.text);
-        break;
+    case CORE_EV_EXP_GC: own_gc(e, &e->ev.gc); break;
+    case CORE_EV_AGENT_SET: e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id); break;
+    case CORE_EV_AGENT_STORE: own_store(e, &e->ev.store); break;
+    case CORE_EV_AGENT_SLOT: e->ev.sight.text = own(e, ev->sight.text); break;
     case CORE_EV_STORE_ADOPT:
         e->ev.adopt.place = own(e, ev->adopt.place);
         e->json[0] = json_incref(ev->adopt.known);
         break;
-    case CORE_EV_AGENT_HELLO:
-        own_hello(e, &e->ev.hello);
-        break;
+    case CORE_EV_AGENT_HELLO: own_hello(e, &e->ev.hello); break;
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:
         own_task(e, &e->ev.task);
         own_marks(e, &e->ev.task);
         break;
-    case CORE_EV_OP_COMPLETED:
-        e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric);
-        break;
-    case CORE_EV_SEARCH_OPS:
-        e->json[0] = json_incref((json_t *)ev->search.operations);
-        break;
-    case CORE_EV_CHECKPOINT:
-        e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid);
-        break;
-    case CORE_EV_LOG_POLICY:
-        e->ev.policy.pattern = own(e, ev->policy.pattern);
-        break;
+    case CORE_EV_OP_COMPLETED: e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric); break;
+    case CORE_EV_SEARCH_OPS: e->json[0] = json_incref((json_t *)ev->search.operations); break;
+    case CORE_EV_CHECKPOINT: e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid); break;
+    case CORE_EV_LOG_POLICY: e->ev.policy.pattern = own(e, ev->policy.pattern); break;
     case CORE_EV_TICK: /* what these say is in the event itself */
     case CORE_EV_EXP_ACTIVATE:
     case CORE_EV_EXP_PAUSE:
@@ -156,8 +134,7 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
     case CORE_EV_READY:
     case CORE_EV_WAITING:
     case CORE_EV_DAEMON:
-    case CORE_EVENT_KIND_COUNT:
-        break;
+    case CORE_EVENT_KIND_COUNT: break;
     }
 }
 

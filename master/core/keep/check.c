@@ -32,7 +32,7 @@ static void check_deadlines(const struct alloc *a)
     assert(alloc_should_end(a) == (a->done_ms != INT64_MAX));
     assert(!is_placed || !a->preempt || a->preempt_ms != INT64_MAX);
     const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms,
-                           a->exit_ms, a->ready_ms,   a->done_ms,  a->shield_ms};
+                           a->exit_ms, a->ready_ms,   a->done_ms, a->shield_ms};
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
         first = all[i] < first ? all[i] : first;

@@ -48,8 +48,8 @@ void alloc_deadlines(struct core *c, struct alloc *a)
 
 void alloc_rearm(struct core *c, struct alloc *a)
 {
-    const int64_t all[] = {a->hold_ms,  a->preempt_ms, a->kill_ms, a->start_ms,
-                           a->exit_ms,  a->ready_ms,   a->done_ms,  a->shield_ms};
+    const int64_t all[] = {a->hold_ms, a->preempt_ms, a->kill_ms, a->start_ms,
+                           a->exit_ms, a->ready_ms,   a->done_ms, a->shield_ms};
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < DET_ARRAY_LEN(all); i++)
         if (all[i] < first)

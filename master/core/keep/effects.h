@@ -6,9 +6,9 @@
 
 /* A new cleared effect; the pointer dies at the next one. */
 struct core_effect *fx_add(struct core_effects *out, enum core_effect_kind kind);
-void *fx_mem(struct core_effects *out, size_t bytes);            /* cleared */
-const char *fx_str(struct core_effects *out, const char *s);     /* NULL in, NULL out */
-const char *fx_json(struct core_effects *out, const json_t *j);  /* compact text */
+void *fx_mem(struct core_effects *out, size_t bytes);           /* cleared */
+const char *fx_str(struct core_effects *out, const char *s);    /* NULL in, NULL out */
+const char *fx_json(struct core_effects *out, const json_t *j); /* compact text */
 /* Answers a request (nothing when it is 0). code 0 or DET_E*. */
 void fx_reply(struct core_effects *out, uint64_t request, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

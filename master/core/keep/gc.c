@@ -52,8 +52,8 @@ static json_t *trees_of(const struct core *c, const struct core_gc *in)
 {
     if (!in->has_files || !*c->cluster_id)
         return NULL;
-    det_cleanup(freep) char *place = det_asprintf("%s/tensorboard/experiment/%lld", c->cluster_id,
-                                                  (long long)in->exp_id);
+    det_cleanup(freep) char *place =
+        det_asprintf("%s/tensorboard/experiment/%lld", c->cluster_id, (long long)in->exp_id);
     return json_make("[s]", place);
 }
 

@@ -18,12 +18,12 @@ enum gc_why {
     GC_KEEP_LATEST = 1,
     GC_KEEP_TRIAL_BEST = 2,
     GC_KEEP_EXP_BEST = 4,
-    GC_HELD_RESUME = 8,     /* a live trial would resume from it */
-    GC_HELD_START = 16,     /* a live trial started from it */
-    GC_HELD_SOURCE = 32,    /* some trial once started from it */
-    GC_HELD_USE = 64,       /* it is being read */
+    GC_HELD_RESUME = 8,      /* a live trial would resume from it */
+    GC_HELD_START = 16,      /* a live trial started from it */
+    GC_HELD_SOURCE = 32,     /* some trial once started from it */
+    GC_HELD_USE = 64,        /* it is being read */
     GC_HELD_UNDELETED = 128, /* somebody took it back out of the quarantine */
-    GC_HELD_MODEL = 256 /* it is a version of a model */
+    GC_HELD_MODEL = 256      /* it is a version of a model */
 };
 #define GC_WHY_COUNT 9
 /* Nobody may delete these; the other reasons bind only the policy. */
@@ -34,9 +34,9 @@ const char *gc_why_text(unsigned why);
 struct gc_checkpoint {
     const char *uuid; /* borrowed */
     int64_t trial_id, steps, report_us;
-    double metric;    /* as it was reported; NaN: none */
-    unsigned held;    /* GC_HELD_* */
-    unsigned why;     /* set by gc_policy(): 0 = it goes */
+    double metric; /* as it was reported; NaN: none */
+    unsigned held; /* GC_HELD_* */
+    unsigned why;  /* set by gc_policy(): 0 = it goes */
 };
 
 struct gc_keep {

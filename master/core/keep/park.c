@@ -10,22 +10,12 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
 {
     *ret_trial = 0;
     switch (f->kind) {
-    case CORE_SAVE_EXPERIMENT:
-        *ret_exp = f->experiment.id;
-        return true;
-    case CORE_SAVE_EXP_STATE:
-        *ret_exp = f->exp_state.id;
-        return true;
-    case CORE_SAVE_SEARCH_EVENT:
-        *ret_exp = f->search_event.experiment_id;
-        return true;
-    case CORE_SAVE_SEARCH_SNAPSHOT:
-        *ret_exp = f->search_snapshot.experiment_id;
-        return true;
+    case CORE_SAVE_EXPERIMENT: *ret_exp = f->experiment.id; return true;
+    case CORE_SAVE_EXP_STATE: *ret_exp = f->exp_state.id; return true;
+    case CORE_SAVE_SEARCH_EVENT: *ret_exp = f->search_event.experiment_id; return true;
+    case CORE_SAVE_SEARCH_SNAPSHOT: *ret_exp = f->search_snapshot.experiment_id; return true;
     case CORE_DELETE_SEARCH_SNAPSHOT:
-    case CORE_DELETE_EXPERIMENT:
-        *ret_exp = f->exp_id;
-        return true;
+    case CORE_DELETE_EXPERIMENT: *ret_exp = f->exp_id; return true;
     case CORE_SAVE_TRIAL:
         *ret_exp = f->trial.experiment_id;
         *ret_trial = f->trial.id;
@@ -41,8 +31,7 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
     case CORE_ANY_SENT:
     case CORE_TASK_LOG:
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
     return false;
 }
@@ -75,8 +64,8 @@ static bool is_of(const struct core_effect *f, const struct owner *o)
 static void refuse(struct core_effects *out, struct core_reply *r, const char *why)
 {
     if (r->code == 0)
-        *r = (struct core_reply){.request = r->request, .code = DET_EINVAL,
-                                 .text = fx_str(out, why)};
+        *r = (struct core_reply){
+            .request = r->request, .code = DET_EINVAL, .text = fx_str(out, why)};
 }
 
 /* Requests to change a setting are not told that it is kept. */

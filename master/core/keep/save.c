@@ -28,26 +28,25 @@ static void save_exp(struct core *c, struct exp *e)
     }
     det_cleanup(buf_finish) struct buf core = BUF_INIT;
     save_exp_core(&core, e, c->now_ms);
-    struct row_experiment r = {.is_new = e->is_new,
-                               .id = e->id,
-                               .job_id = fx_str(c->out, e->job_id),
-                               .owner_id = e->owner_id,
-                               .project_id = e->project_id,
-                               .parent_id = e->parent_id,
-                               .config = e->is_new || e->config_changed
-                                             ? fx_str(c->out, e->config_text)
-                                             : NULL,
-                               .submission = e->submission,
-                               .start_us = e->start_us,
-                               .state = e->state,
-                               .end_us = e->end_us,
-                               .progress = e->progress,
-                               .resource_pool = fx_str(c->out, e->pool->name),
-                               .priority = e->group->priority,
-                               .weight = e->group->weight,
-                               .max_slots = e->group->max_slots,
-                               .queue_position = e->group->position,
-                               .core = fx_str(c->out, buf_str(&core))};
+    struct row_experiment r = {
+        .is_new = e->is_new,
+        .id = e->id,
+        .job_id = fx_str(c->out, e->job_id),
+        .owner_id = e->owner_id,
+        .project_id = e->project_id,
+        .parent_id = e->parent_id,
+        .config = e->is_new || e->config_changed ? fx_str(c->out, e->config_text) : NULL,
+        .submission = e->submission,
+        .start_us = e->start_us,
+        .state = e->state,
+        .end_us = e->end_us,
+        .progress = e->progress,
+        .resource_pool = fx_str(c->out, e->pool->name),
+        .priority = e->group->priority,
+        .weight = e->group->weight,
+        .max_slots = e->group->max_slots,
+        .queue_position = e->group->position,
+        .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_EXPERIMENT)->experiment = r;
     e->is_new = e->config_changed = false;
     e->submission = NULL;
@@ -68,9 +67,8 @@ static void save_trial(struct core *c, struct trial *t)
                           .experiment_id = t->exp->id,
                           .request_id = fx_str(c->out, t->request_id),
                           .task_id = fx_str(c->out, t->task_id),
-                          .hparams = t->is_new || t->hparams_changed
-                                         ? fx_json(c->out, t->hparams)
-                                         : NULL,
+                          .hparams =
+                              t->is_new || t->hparams_changed ? fx_json(c->out, t->hparams) : NULL,
                           .seed = t->seed,
                           .start_us = t->start_us,
                           .warm_start_checkpoint = fx_str(c->out, t->warm_start),
@@ -93,27 +91,27 @@ static void save_alloc(struct core *c, struct alloc *a)
     save_alloc_core(&core, a);
     bool ended = a->state == ALLOC_TERMINATED;
     const char *reason = ended ? alloc_end_text(a) : NULL;
-    struct row_allocation r = {.is_new = a->is_new,
-                               .id = fx_str(c->out, a->id),
-                               .task_id = fx_str(c->out, a->task_id),
-                               .experiment_id = a->exp_id,
-                               .trial_id = a->trial ? a->trial->id : 0,
-                               .run_id = a->run_id,
-                               .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
-                               .slots = a->slots,
-                               .resource_pool = fx_str(c->out, a->pool->name),
-                               .start_us = a->start_us,
-                               .state = a->state,
-                               .is_ready = a->is_ready,
-                               .placed_us = a->placed_us,
-                               .end_us = a->end_us,
-                               .exit_reason = fx_str(c->out, reason),
-                               .status_code = a->failure.is_set
-                                                  ? (a->failure.signal ? 128 + a->failure.signal
-                                                                       : a->failure.code)
-                                              : ended && !a->was_ours ? 0
-                                                                      : -1,
-                               .core = fx_str(c->out, buf_str(&core))};
+    struct row_allocation r = {
+        .is_new = a->is_new,
+        .id = fx_str(c->out, a->id),
+        .task_id = fx_str(c->out, a->task_id),
+        .experiment_id = a->exp_id,
+        .trial_id = a->trial ? a->trial->id : 0,
+        .run_id = a->run_id,
+        .kind = a->kind == KIND_GC ? "CHECKPOINT_GC" : "TRIAL",
+        .slots = a->slots,
+        .resource_pool = fx_str(c->out, a->pool->name),
+        .start_us = a->start_us,
+        .state = a->state,
+        .is_ready = a->is_ready,
+        .placed_us = a->placed_us,
+        .end_us = a->end_us,
+        .exit_reason = fx_str(c->out, reason),
+        .status_code = a->failure.is_set
+                           ? (a->failure.signal ? 128 + a->failure.signal : a->failure.code)
+                       : ended && !a->was_ours ? 0
+                                               : -1,
+        .core = fx_str(c->out, buf_str(&core))};
     fx_add(c->out, CORE_SAVE_ALLOCATION)->allocation = r;
     a->dirty = a->is_new = false;
 }

@@ -6,12 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum timer_kind { TIMER_ALLOC, TIMER_EXP, TIMER_LEASE, TIMER_POOL, TIMER_SETTLED, TIMER_WAITS,
-                  TIMER_STORE, TIMER_LIFTS };
+enum timer_kind {
+    TIMER_ALLOC,
+    TIMER_EXP,
+    TIMER_LEASE,
+    TIMER_POOL,
+    TIMER_SETTLED,
+    TIMER_WAITS,
+    TIMER_STORE,
+    TIMER_LIFTS
+};
 struct timer {
     int64_t at_ms;
     uint64_t turn; /* of equal times the one that was armed first comes first */
-    size_t pos; /* in the heap plus one; 0: not armed */
+    size_t pos;    /* in the heap plus one; 0: not armed */
     enum timer_kind kind;
 };
 struct timers {

@@ -49,8 +49,8 @@ static bool trains(const struct trial *t)
 /* One that did not fail: what the first ones failed of is no mistake of all. */
 static bool got_somewhere(const struct trial *t)
 {
-    return !t->mistake && (trains(t) || t->latest || has_completed(t) ||
-                           trial_state_is_terminal(t->state));
+    return !t->mistake &&
+           (trains(t) || t->latest || has_completed(t) || trial_state_is_terminal(t->state));
 }
 
 static bool failed_like(const struct trial *t, const struct trial *other)

@@ -215,9 +215,10 @@ static bool is_kept_for_later(const struct exp *e)
 static void tell_end(struct core *c, struct exp *e, const struct trial *t)
 {
     if (t->exit_reason >= 0)
-        exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_EXITED,
-                                              .request_id = t->request_id,
-                                              .reason = (enum search_exit)t->exit_reason});
+        exp_tell(c, e,
+                 &(struct search_event){.kind = SEARCH_EV_EXITED,
+                                        .request_id = t->request_id,
+                                        .reason = (enum search_exit)t->exit_reason});
     exp_tell(c, e, &(struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = t->request_id});
 }
 

@@ -164,7 +164,8 @@ static int check_custom(const struct exp *e, struct det_err *err)
 {
     if (e->conf.search.kind == SEARCH_CUSTOM && e->search)
         return 0;
-    return det_fail(err, DET_ESTATE, "experiment %lld has no custom searcher (searcher.name: custom)",
+    return det_fail(err, DET_ESTATE,
+                    "experiment %lld has no custom searcher (searcher.name: custom)",
                     (long long)e->id);
 }
 
@@ -202,8 +203,9 @@ int exp_search_ops(struct core *c, struct exp *e, int64_t ack, const json_t *ope
         rc = search_check_ack(e->search, ack, err);
     if (rc < 0)
         return rc;
-    exp_tell(c, e, &(struct search_event){
-                       .kind = SEARCH_EV_OPERATIONS, .ack = ack, .operations = operations});
+    exp_tell(
+        c, e,
+        &(struct search_event){.kind = SEARCH_EV_OPERATIONS, .ack = ack, .operations = operations});
     if (!exp_has_ended(e)) {
         e->progress = search_progress(e->search);
         exp_mark(c, e);

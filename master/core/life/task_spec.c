@@ -85,7 +85,8 @@ static void add_user(const struct env *e)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(e->user, name, value) {
+    json_object_foreach(e->user, name, value)
+    {
         buf_add_ch(e->out, ',');
         json_write_string(e->out, name, strlen(name));
         buf_add_ch(e->out, ':');

@@ -52,11 +52,12 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     t->op_redo = false;
     trial_mark(c, t);
     if (!again)
-        exp_tell(c, t->exp, &(struct search_event){.kind = SEARCH_EV_VALIDATED,
-                                                   .request_id = t->request_id,
-                                                   .length = length,
-                                                   .metric = value,
-                                                   .value = any ? metric : NULL});
+        exp_tell(c, t->exp,
+                 &(struct search_event){.kind = SEARCH_EV_VALIDATED,
+                                        .request_id = t->request_id,
+                                        .length = length,
+                                        .metric = value,
+                                        .value = any ? metric : NULL});
     return 0;
 }
 

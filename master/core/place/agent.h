@@ -18,8 +18,8 @@ struct agent_slots {
     size_t off;                         /* switched off, used or not */
 };
 struct agent_slots agent_slots(const struct agent *a);
-int agent_aux(const struct agent *a);               /* zero-slot containers */
-bool agent_is_usable(const struct agent *a);        /* takes new work */
+int agent_aux(const struct agent *a);        /* zero-slot containers */
+bool agent_is_usable(const struct agent *a); /* takes new work */
 /* Slots of a container that are not switched off. */
 int agent_usable_slots(const struct container *k);
 
@@ -27,7 +27,7 @@ struct agent *agent_find(const struct core *c, const char *id); /* NULL: never h
 struct agent *agent_get(struct core *c, const char *id);        /* made when new, ABSENT */
 void agent_free(struct agent *a);
 void agent_goto(struct core *c, struct agent *a, enum agent_state to);
-void agent_mark(struct core *c, struct agent *a);               /* its row changed */
+void agent_mark(struct core *c, struct agent *a); /* its row changed */
 
 /* Gives the container `n` free slots of its agent, lowest ids first (n = 0: none). */
 void agent_attach(struct core *c, struct agent *a, struct container *k, int n);

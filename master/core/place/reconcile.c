@@ -96,8 +96,10 @@ int reconcile_store(struct core *c, struct agent *a, const struct core_store_in 
 {
     bool has_id = in->kind != CORE_STORE_PRESENT || (in->id && uuid_is_valid(in->id));
     if (!in->place || !has_id || in->kind == CORE_STORE_UNSEEN || in->kind >= CORE_STORE_KIND_COUNT)
-        return det_fail(err, DET_EINVAL, "store: agent %s says of %s neither what it is nor that "
-                        "it is not there", a->id, in->place ? in->place : "no place");
+        return det_fail(err, DET_EINVAL,
+                        "store: agent %s says of %s neither what it is nor that "
+                        "it is not there",
+                        a->id, in->place ? in->place : "no place");
     store_on_seen(c, a, in);
     return 0;
 }
@@ -113,8 +115,8 @@ static int check_hello(const struct core_event *ev, struct det_err *err)
                             h->slots[i].id, ev->agent_id);
     for (size_t i = 0; i < h->unfit_n; i++)
         if (h->unfit[i].state >= CORE_SLOT_STATE_COUNT)
-            return det_fail(err, DET_EINVAL, "slot %d of agent %s is in state %d",
-                            h->unfit[i].slot, ev->agent_id, (int)h->unfit[i].state);
+            return det_fail(err, DET_EINVAL, "slot %d of agent %s is in state %d", h->unfit[i].slot,
+                            ev->agent_id, (int)h->unfit[i].state);
     for (size_t i = 0; i < h->tasks_n; i++)
         if (!h->tasks[i].alloc || !h->tasks[i].container)
             return det_fail(err, DET_EINVAL, "task %zu of agent %s has no allocation or container",

@@ -33,8 +33,8 @@ void slot_list(struct slot_ids *ids, int id, bool listed)
 /* What nobody has looked at yet may be in any state: enabling it adds no override and ends none. */
 void slot_force(struct agent *a, struct slot *s, bool enabled)
 {
-    s->forced = enabled && s->state != CORE_SLOT_USABLE &&
-                (s->forced || s->state != CORE_SLOT_UNSEEN);
+    s->forced =
+        enabled && s->state != CORE_SLOT_USABLE && (s->forced || s->state != CORE_SLOT_UNSEEN);
     slot_list(&a->slots_forced, s->id, s->forced);
 }
 

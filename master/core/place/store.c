@@ -242,8 +242,10 @@ int store_adopt(struct core *c, const struct core_adopt *in, struct det_err *err
 {
     struct store *s = store_find(c, in->place);
     if (!s)
-        return det_fail(err, DET_ENOENT, "no checkpoint store at %s; det store list has "
-                        "those that were ever used", in->place);
+        return det_fail(err, DET_ENOENT,
+                        "no checkpoint store at %s; det store list has "
+                        "those that were ever used",
+                        in->place);
     memset(s->id, 0, sizeof s->id);
     json_decref(s->known);
     s->known = in->known && json_array_size(in->known) ? json_incref((json_t *)in->known) : NULL;
@@ -350,6 +352,8 @@ void store_explain(const struct store *s, const struct pool *p, struct buf *out)
     }
     if (told > EXPLAINED_MAX)
         buf_addf(out, "; and %zu more", told - EXPLAINED_MAX);
-    buf_addf(out, ". Mount it there; where it was moved or made anew on purpose: det "
-             "store adopt %s", s->place);
+    buf_addf(out,
+             ". Mount it there; where it was moved or made anew on purpose: det "
+             "store adopt %s",
+             s->place);
 }

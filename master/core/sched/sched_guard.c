@@ -141,8 +141,7 @@ bool sched_keep_room(struct sched *s, struct alloc *a)
 static bool wants_room(const struct sched *s, const struct group *g)
 {
     const struct alloc *a = g->pending.first;
-    return g->could && (!sched_is_choosy(a) || fit_could(&s->pool->fit, a)) &&
-           sched_may(s, g);
+    return g->could && (!sched_is_choosy(a) || fit_could(&s->pool->fit, a)) && sched_may(s, g);
 }
 
 /* Under priority the most important level that waits; nobody behind it is served before it. */

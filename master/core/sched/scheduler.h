@@ -55,20 +55,20 @@ struct sched {
     const struct core *c;
     struct pool *pool;
     int64_t now_ms;
-    int64_t free;          /* slots, before the pass took any */
-    int64_t held;          /* slots of what runs */
-    size_t backfilled;     /* of what runs */
+    int64_t free;                    /* slots, before the pass took any */
+    int64_t held;                    /* slots of what runs */
+    size_t backfilled;               /* of what runs */
     VEC(struct waiting) waiting;     /* with something pending, of slots; in the pool's order */
     VEC(struct group *) aux, ending; /* with something pending, of none; with something ending */
-    bool is_backfill;      /* what is started from here on */
-    struct alloc *guarded; /* room is kept for it: */
+    bool is_backfill;                /* what is started from here on */
+    struct alloc *guarded;           /* room is kept for it: */
     VEC(struct agent *) reserved;
     size_t releases_guard; /* of the releases these are for it */
     VEC(struct sched_block) blocks;
     struct share_groups shares; /* fair share: those that hold or want slots */
     struct line waits, runs;    /* priority: those of slots with something pending, or that could
                                  * be released */
-    int64_t wake_ms; /* the next pass because of time alone; INT64_MAX: none */
+    int64_t wake_ms;            /* the next pass because of time alone; INT64_MAX: none */
     VEC(struct sched_start) starts;
     VEC(struct placement_node) nodes;
     VEC(struct sched_release) releases;

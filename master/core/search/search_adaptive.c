@@ -38,8 +38,9 @@ static int given(const json_t *rungs, struct brackets *b, struct det_err *err)
 {
     size_t n = json_array_size(rungs);
     if (n > SEARCH_RUNGS_MAX)
-        return det_fail(err, DET_EINVAL, "searcher.bracket_rungs: %zu brackets; expected at most %d",
-                        n, SEARCH_RUNGS_MAX);
+        return det_fail(err, DET_EINVAL,
+                        "searcher.bracket_rungs: %zu brackets; expected at most %d", n,
+                        SEARCH_RUNGS_MAX);
     for (size_t i = 0; i < n; i++) { /* most early stopping first */
         int64_t r = json_integer_value(json_array_get(rungs, i));
         size_t at = b->n++;

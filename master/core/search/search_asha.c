@@ -192,8 +192,8 @@ static void take(struct search *s, size_t k, double metric, struct search_ops *o
 {
     int bracket = s->trials.v[k].bracket;
     struct asha *a = &s->brackets.v[bracket];
-    bool work = s->conf.stop_once ? completed_once(s, a, k, metric, out)
-                                  : completed(s, a, k, metric, out);
+    bool work =
+        s->conf.stop_once ? completed_once(s, a, k, metric, out) : completed(s, a, k, metric, out);
     if (!work && a->created - a->invalid < a->max_trials)
         make(s, bracket, out);
     close_out(s, a, out);

@@ -10,8 +10,8 @@ static json_t *rung_to_json(const struct asha_rung *r)
     json_array_append_new(j, json_integer(r->outstanding));
     for (size_t i = 0; i < r->entries.n; i++) {
         const struct asha_entry *e = &r->entries.v[i];
-        json_array_append_new(j, json_make("[o, i, i]", json_double(e->metric), (int)e->trial,
-                                           (int)e->promoted));
+        json_array_append_new(
+            j, json_make("[o, i, i]", json_double(e->metric), (int)e->trial, (int)e->promoted));
     }
     return j;
 }

@@ -66,15 +66,11 @@ static const char *exit_name(enum search_exit why)
 {
     switch (why) {
     case SEARCH_INVALID_HP:
-    case SEARCH_INIT_INVALID_HP:
-        return "EXITED_REASON_INVALID_HP";
-    case SEARCH_USER_STOP:
-        return "EXITED_REASON_USER_REQUESTED_STOP";
-    case SEARCH_USER_CANCELED:
-        return "EXITED_REASON_USER_CANCELED";
+    case SEARCH_INIT_INVALID_HP: return "EXITED_REASON_INVALID_HP";
+    case SEARCH_USER_STOP: return "EXITED_REASON_USER_REQUESTED_STOP";
+    case SEARCH_USER_CANCELED: return "EXITED_REASON_USER_CANCELED";
     case SEARCH_ERRORED:
-    case SEARCH_EXIT_COUNT:
-        break;
+    case SEARCH_EXIT_COUNT: break;
     }
     return "EXITED_REASON_UNSPECIFIED";
 }
@@ -124,7 +120,8 @@ static int read_create(const json_t *j, struct custom_op *op, struct det_err *er
     op->hparams = text ? json_parse(text, strlen(text), err) : NULL;
     if (!json_is_object(op->hparams)) {
         json_decref(op->hparams);
-        return det_fail(err, DET_EINVAL, "createTrial.hyperparams: expected JSON text of an object");
+        return det_fail(err, DET_EINVAL,
+                        "createTrial.hyperparams: expected JSON text of an object");
     }
     return 0;
 }
@@ -166,14 +163,10 @@ static int read_operation(const json_t *j, struct custom_op *op, struct det_err 
                         "expected one of createTrial, trialOperation, closeTrial, shutDown and "
                         "setSearcherProgress, an object");
     switch (op->kind) {
-    case OP_CREATE:
-        return read_create(v, op, err);
-    case OP_VALIDATE_AFTER:
-        return read_validate(v, op, err);
-    case OP_CLOSE:
-        return read_id(v, op, err);
-    case OP_PROGRESS:
-        return read_progress(v, op, err);
+    case OP_CREATE: return read_create(v, op, err);
+    case OP_VALIDATE_AFTER: return read_validate(v, op, err);
+    case OP_CLOSE: return read_id(v, op, err);
+    case OP_PROGRESS: return read_progress(v, op, err);
     case OP_SHUTDOWN:
         op->cancel = json_is_true(wire_get(v, "cancel"));
         op->failure = json_is_true(wire_get(v, "failure"));
@@ -282,8 +275,8 @@ static double progress(const struct search *s)
 
 static json_t *save(const struct search *s)
 {
-    return json_make("{s:o, s:I, s:f}", "queue", json_copy(s->queue), "last_event", (json_int_t)s->last_event,
-                     "progress", s->progress);
+    return json_make("{s:o, s:I, s:f}", "queue", json_copy(s->queue), "last_event",
+                     (json_int_t)s->last_event, "progress", s->progress);
 }
 
 static int load(struct search *s, const json_t *j, struct det_err *err)
@@ -298,8 +291,14 @@ static int load(struct search *s, const json_t *j, struct det_err *err)
     return 0;
 }
 
-const struct search_method search_custom = {.name = "custom", .is_custom = true,
-                                            .init = custom_init, .initial = on_initial,
-                                            .validated = on_validated, .exited = on_exited,
-                                            .closed = on_closed, .client = on_client,
-                                            .progress = progress, .save = save, .load = load};
+const struct search_method search_custom = {.name = "custom",
+                                            .is_custom = true,
+                                            .init = custom_init,
+                                            .initial = on_initial,
+                                            .validated = on_validated,
+                                            .exited = on_exited,
+                                            .closed = on_closed,
+                                            .client = on_client,
+                                            .progress = progress,
+                                            .save = save,
+                                            .load = load};

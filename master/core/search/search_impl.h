@@ -10,8 +10,8 @@ struct search_trial {
     char request_id[UUID_STR_MAX];
     double units; /* last progress */
     bool exited, closed, invalid;
-    bool done;    /* it was told to close */
-    bool waits;   /* it was reopened, and may not run yet */
+    bool done;  /* it was told to close */
+    bool waits; /* it was reopened, and may not run yet */
     /* halving */
     bool pending; /* an operation of its rung is not complete */
     int bracket, rung;

@@ -53,8 +53,10 @@ static void run(struct preview *p, size_t k)
     char id[UUID_STR_MAX];
     memcpy(id, t->id, UUID_STR_MAX);
     if (t->length) {
-        struct search_event ev = {.kind = SEARCH_EV_VALIDATED, .request_id = id,
-                                  .length = t->length, .metric = mt19937_double(&p->rng)};
+        struct search_event ev = {.kind = SEARCH_EV_VALIDATED,
+                                  .request_id = id,
+                                  .length = t->length,
+                                  .metric = mt19937_double(&p->rng)};
         t->length = 0;
         tell(p, ev);
         t = &p->trials.v[k];

@@ -27,8 +27,9 @@ static int grid_init(struct search *s, struct det_err *err)
                         "searcher.name: random",
                         HPARAM_GRID_MAX);
     if (points == 0)
-        return det_fail(err, DET_EINVAL, "hyperparameters: the grid has no points; give every "
-                                         "categorical at least one value");
+        return det_fail(err, DET_EINVAL,
+                        "hyperparameters: the grid has no points; give every "
+                        "categorical at least one value");
     s->wanted = (int64_t)points;
     return 0;
 }
@@ -102,12 +103,22 @@ static double progress(const struct search *s)
     return (s->units_open + s->units_closed) / all;
 }
 
-const struct search_method search_single = {
-    .name = "single", .init = single_init, .initial = on_initial, .closed = on_closed,
-    .reopened = on_reopened, .progress = progress};
-const struct search_method search_random = {
-    .name = "random", .init = random_init, .initial = on_initial, .closed = on_closed,
-    .exited = random_exited, .reopened = on_reopened, .progress = progress};
-const struct search_method search_grid = {
-    .name = "grid", .init = grid_init, .initial = on_initial, .closed = on_closed,
-    .reopened = on_reopened, .progress = progress};
+const struct search_method search_single = {.name = "single",
+                                            .init = single_init,
+                                            .initial = on_initial,
+                                            .closed = on_closed,
+                                            .reopened = on_reopened,
+                                            .progress = progress};
+const struct search_method search_random = {.name = "random",
+                                            .init = random_init,
+                                            .initial = on_initial,
+                                            .closed = on_closed,
+                                            .exited = random_exited,
+                                            .reopened = on_reopened,
+                                            .progress = progress};
+const struct search_method search_grid = {.name = "grid",
+                                          .init = grid_init,
+                                          .initial = on_initial,
+                                          .closed = on_closed,
+                                          .reopened = on_reopened,
+                                          .progress = progress};

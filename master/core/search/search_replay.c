@@ -35,9 +35,8 @@ static bool same(const json_t *a, const json_t *b)
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
     if (json_is_object(a) && json_object_size(a) == json_object_size(b)) {
-        json_object_foreach((json_t *)a, key, v)
-            if (!same(v, json_object_get(b, key)))
-                return false;
+        json_object_foreach((json_t *)a, key,
+                            v) if (!same(v, json_object_get(b, key))) return false;
         return json_is_object(b);
     }
     if (json_is_array(a) && json_array_size(a) == json_array_size(b)) {

@@ -20,11 +20,11 @@ struct search_log {
 };
 struct search_verdict {
     bool equal;
-    int64_t seq;            /* of the first event after which something differs; 0: the start */
-    char what[400];         /* ... and what; "" when equal */
-    int64_t events;         /* played */
-    int64_t trials;         /* made by them */
-    char sha256[65];        /* of the state at the end, as snapshots have it */
+    int64_t seq;     /* of the first event after which something differs; 0: the start */
+    char what[400];  /* ... and what; "" when equal */
+    int64_t events;  /* played */
+    int64_t trials;  /* made by them */
+    char sha256[65]; /* of the state at the end, as snapshots have it */
 };
 /* DET_EINVAL: the configuration cannot be read. A log that differs is no error. */
 DET_MUST int search_replay(const struct search_log *log, struct search_verdict *ret,

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const event_names[SEARCH_EV_COUNT] = {"initial", "validated", "exited", "closed",
-                                                         "progress", "operations", "reopened"};
-static const char *const exit_names[SEARCH_EXIT_COUNT] = {
-    "errored", "user_canceled", "invalid_hp", "init_invalid_hp", "user_requested_stop"};
+static const char *const event_names[SEARCH_EV_COUNT] = {
+    "initial", "validated", "exited", "closed", "progress", "operations", "reopened"};
+static const char *const exit_names[SEARCH_EXIT_COUNT] = {"errored", "user_canceled", "invalid_hp",
+                                                          "init_invalid_hp", "user_requested_stop"};
 
 static int find_name(const char *const *names, int n, const char *name)
 {
@@ -30,15 +30,13 @@ json_t *search_event_to_json(const struct search_event *ev)
         json_set(j, "request_id", json_string(ev->request_id));
     if (ev->kind == SEARCH_EV_VALIDATED) {
         json_set(j, "length", json_integer(ev->length));
-        json_set(j, "metric",
-                 ev->value ? json_deep_copy(ev->value) : json_double(ev->metric));
+        json_set(j, "metric", ev->value ? json_deep_copy(ev->value) : json_double(ev->metric));
     }
     if (ev->kind == SEARCH_EV_PROGRESS)
         json_set(j, "units", json_double(ev->units));
     if (ev->kind == SEARCH_EV_OPERATIONS) {
         json_set(j, "ack", json_integer(ev->ack));
-        json_set(j, "operations",
-                 ev->operations ? json_deep_copy(ev->operations) : json_array());
+        json_set(j, "operations", ev->operations ? json_deep_copy(ev->operations) : json_array());
     }
     if (ev->kind == SEARCH_EV_REOPENED)
         json_set(j, "length", json_integer(ev->length));
@@ -139,8 +137,10 @@ static int restore_place(struct search *s, struct search_trial *t, const json_t 
     int64_t rung = json_integer_value(json_array_get(j, 3));
     if (bracket < 0 || bracket >= (int64_t)s->brackets.n || rung < 0 ||
         rung >= (int64_t)s->brackets.v[bracket].rungs.n)
-        return det_fail(err, DET_ECORRUPT, "searcher snapshot: trial %s in rung %lld of bracket "
-                        "%lld", t->request_id, (long long)rung, (long long)bracket);
+        return det_fail(err, DET_ECORRUPT,
+                        "searcher snapshot: trial %s in rung %lld of bracket "
+                        "%lld",
+                        t->request_id, (long long)rung, (long long)bracket);
     t->bracket = (int)bracket;
     t->rung = (int)rung;
     return 0;

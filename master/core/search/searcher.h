@@ -20,8 +20,13 @@
 #include "vec.h"
 
 enum search_kind {
-    SEARCH_SINGLE, SEARCH_RANDOM, SEARCH_GRID, SEARCH_ASYNC_HALVING, SEARCH_ADAPTIVE_ASHA,
-    SEARCH_CUSTOM, SEARCH_KIND_COUNT
+    SEARCH_SINGLE,
+    SEARCH_RANDOM,
+    SEARCH_GRID,
+    SEARCH_ASYNC_HALVING,
+    SEARCH_ADAPTIVE_ASHA,
+    SEARCH_CUSTOM,
+    SEARCH_KIND_COUNT
 };
 enum search_mode { SEARCH_AGGRESSIVE, SEARCH_STANDARD, SEARCH_CONSERVATIVE, SEARCH_MODE_COUNT };
 /* The most trials that start at once, and the most rungs of a bracket or brackets of a search. */
@@ -30,16 +35,16 @@ enum search_mode { SEARCH_AGGRESSIVE, SEARCH_STANDARD, SEARCH_CONSERVATIVE, SEAR
 
 struct search_conf {
     enum search_kind kind;
-    int64_t max_length;      /* searcher units, >= 1; custom: not read */
-    int64_t max_trials;      /* single, random, halving */
-    int64_t max_concurrent;  /* 0: no limit */
+    int64_t max_length;     /* searcher units, >= 1; custom: not read */
+    int64_t max_trials;     /* single, random, halving */
+    int64_t max_concurrent; /* 0: no limit */
     uint32_t seed;
-    const json_t *space;     /* normalised hyperparameters; borrowed, outlives the search */
+    const json_t *space; /* normalised hyperparameters; borrowed, outlives the search */
     /* halving */
     bool larger_is_better, stop_once;
-    double divisor;          /* > 1 */
-    int64_t num_rungs;       /* async_halving */
-    int64_t max_rungs;       /* adaptive_asha */
+    double divisor;    /* > 1 */
+    int64_t num_rungs; /* async_halving */
+    int64_t max_rungs; /* adaptive_asha */
     enum search_mode mode;
     const json_t *bracket_rungs; /* array of integers, may be NULL; borrowed */
 };
@@ -49,8 +54,8 @@ bool search_mode_parse(const char *name, enum search_mode *ret);
 
 enum search_event_kind {
     SEARCH_EV_INITIAL,
-    SEARCH_EV_VALIDATED,  /* length, metric (custom: value, any JSON) */
-    SEARCH_EV_EXITED,     /* reason; comes just before CLOSED */
+    SEARCH_EV_VALIDATED, /* length, metric (custom: value, any JSON) */
+    SEARCH_EV_EXITED,    /* reason; comes just before CLOSED */
     SEARCH_EV_CLOSED,
     SEARCH_EV_PROGRESS,   /* units; changes no decision */
     SEARCH_EV_OPERATIONS, /* custom: ack, operations */
@@ -58,8 +63,12 @@ enum search_event_kind {
     SEARCH_EV_COUNT
 };
 enum search_exit {
-    SEARCH_ERRORED, SEARCH_USER_CANCELED, SEARCH_INVALID_HP, SEARCH_INIT_INVALID_HP,
-    SEARCH_USER_STOP, SEARCH_EXIT_COUNT
+    SEARCH_ERRORED,
+    SEARCH_USER_CANCELED,
+    SEARCH_INVALID_HP,
+    SEARCH_INIT_INVALID_HP,
+    SEARCH_USER_STOP,
+    SEARCH_EXIT_COUNT
 };
 struct search_event {
     enum search_event_kind kind;

@@ -100,10 +100,10 @@ struct gc_checkpoint *gc_judge(const struct db_result *r, const struct gc_keep *
     for (int i = 0, end; i < n; i = end) {
         struct gc_keep own = keep_of(r, i);
         if (keep)
-            own = (struct gc_keep){pick(keep->experiment_best, own.experiment_best),
-                                   pick(keep->trial_best, own.trial_best),
-                                   pick(keep->trial_latest, own.trial_latest),
-                                   own.smaller_is_better};
+            own =
+                (struct gc_keep){pick(keep->experiment_best, own.experiment_best),
+                                 pick(keep->trial_best, own.trial_best),
+                                 pick(keep->trial_latest, own.trial_latest), own.smaller_is_better};
         end = end_of(r, i);
         gc_policy(v + i, (size_t)(end - i), &own);
     }
@@ -135,9 +135,8 @@ static void let_go(struct shell *sh, int64_t exp_id, json_t *uuids)
     det_cleanup(freep) char *text = json_text(uuids);
     struct looked *k = det_alloc(sizeof *k);
     *k = (struct looked){sh, exp_id};
-    struct db_gc_intent in = {.uuids = text,
-                              .mask = ~0u >> 1,
-                              .rest_s = sh->conf->checkpoint_quarantine_ms / 1000};
+    struct db_gc_intent in = {
+        .uuids = text, .mask = ~0u >> 1, .rest_s = sh->conf->checkpoint_quarantine_ms / 1000};
     db_gc_intend(sh->db, &in, on_intended, k);
 }
 

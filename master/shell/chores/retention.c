@@ -124,11 +124,11 @@ static bool find_due(struct retention *t)
 
 static void delete_due(struct retention *t, const struct db_retention *keep)
 {
-    struct db_retention_portion p = {
-        .kind = t->kind,
-        .trial_id = t->v[t->at].trial_id,
-        .days = t->kind == RETENTION_LOGS ? keep->log_days : keep->metric_days,
-        .rows = PORTION_ROWS};
+    struct db_retention_portion p = {.kind = t->kind,
+                                     .trial_id = t->v[t->at].trial_id,
+                                     .days = t->kind == RETENTION_LOGS ? keep->log_days
+                                                                       : keep->metric_days,
+                                     .rows = PORTION_ROWS};
     db_retention_delete(t->sh->db, &p, on_deleted, t);
 }
 

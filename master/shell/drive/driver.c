@@ -162,33 +162,15 @@ static void perform(struct driver *d, const struct core_effect *f)
 {
     count(d, f);
     switch (f->kind) {
-    case CORE_REPLY:
-        answer(d, &f->reply);
-        break;
-    case CORE_ORDER_START:
-        agents_start(d->sh->agents, &f->start);
-        break;
-    case CORE_ORDER_KILL:
-        agents_kill(d->sh->agents, &f->kill);
-        break;
-    case CORE_ORDER_STORE:
-        agents_store(d->sh->agents, &f->store_order);
-        break;
-    case CORE_PREEMPT:
-        waits_on_preempt(d->sh->waits, f->alloc_id);
-        break;
-    case CORE_SEARCH_WAKE:
-        waits_on_search(d->sh->waits, f->exp_id);
-        break;
-    case CORE_RENDEZVOUS:
-        waits_on_rendezvous(d->sh->waits, &f->rendezvous);
-        break;
-    case CORE_ALLOC_END:
-        waits_on_alloc_end(d->sh->waits, f->alloc_id);
-        break;
-    case CORE_GC_WANTED:
-        gc_wanted(d->sh, f->exp_id);
-        break;
+    case CORE_REPLY: answer(d, &f->reply); break;
+    case CORE_ORDER_START: agents_start(d->sh->agents, &f->start); break;
+    case CORE_ORDER_KILL: agents_kill(d->sh->agents, &f->kill); break;
+    case CORE_ORDER_STORE: agents_store(d->sh->agents, &f->store_order); break;
+    case CORE_PREEMPT: waits_on_preempt(d->sh->waits, f->alloc_id); break;
+    case CORE_SEARCH_WAKE: waits_on_search(d->sh->waits, f->exp_id); break;
+    case CORE_RENDEZVOUS: waits_on_rendezvous(d->sh->waits, &f->rendezvous); break;
+    case CORE_ALLOC_END: waits_on_alloc_end(d->sh->waits, f->alloc_id); break;
+    case CORE_GC_WANTED: gc_wanted(d->sh, f->exp_id); break;
     case CORE_TASK_LOG:
         log_with(LOG_DEBUG, LOG_FIELDS("task", f->log.task_id, "allocation", f->log.alloc_id), "%s",
                  f->log.text);
@@ -196,8 +178,7 @@ static void perform(struct driver *d, const struct core_effect *f)
         break;
     case CORE_ANY_ROW: /* written already, and not performed */
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
 }
 
@@ -344,9 +325,7 @@ static void forget_requests(struct driver *d)
 static void do_one(struct driver *d, const struct batch_do *what)
 {
     switch (what->kind) {
-    case BATCH_DO_STEP:
-        step(d, what->event);
-        break;
+    case BATCH_DO_STEP: step(d, what->event); break;
     case BATCH_DO_REFUSE:
         refuse_event(what->event, "PostgreSQL is not reachable; try again");
         break;
@@ -355,22 +334,15 @@ static void do_one(struct driver *d, const struct batch_do *what)
             arm_deadline(d);
         commit(d);
         break;
-    case BATCH_DO_PERFORM:
-        perform(d, what->effect);
-        break;
+    case BATCH_DO_PERFORM: perform(d, what->effect); break;
     case BATCH_DO_END:
         if (d->batch.effects.n == 0) /* else it was, when they were sent */
             arm_deadline(d);
         end_batch(d);
         break;
-    case BATCH_DO_FORGET:
-        forget_requests(d);
-        break;
-    case BATCH_DO_DIE:
-        d->on_fatal(d->arg);
-        break;
-    case BATCH_DO_NOTHING:
-        break;
+    case BATCH_DO_FORGET: forget_requests(d); break;
+    case BATCH_DO_DIE: d->on_fatal(d->arg); break;
+    case BATCH_DO_NOTHING: break;
     }
 }
 

@@ -147,46 +147,27 @@ static void in_order(struct rows *r, const struct core_effect *f)
 static void save(struct rows *r, const struct core_effect *f)
 {
     switch (f->kind) {
-    case CORE_SAVE_EXPERIMENT:
-        experiment(r, &f->experiment);
-        break;
-    case CORE_SAVE_SEARCH_EVENT:
-        vec_push(&r->events, f->search_event);
-        break;
+    case CORE_SAVE_EXPERIMENT: experiment(r, &f->experiment); break;
+    case CORE_SAVE_SEARCH_EVENT: vec_push(&r->events, f->search_event); break;
     case CORE_SAVE_SEARCH_SNAPSHOT: /* of the events before it */
         events_flush(r);
         db_save_search_snapshot(r->tx, &f->search_snapshot);
         break;
-    case CORE_SAVE_TRIAL:
-        trial(r, &f->trial);
-        break;
-    case CORE_SAVE_ALLOCATION:
-        allocation(r, &f->allocation);
-        break;
-    case CORE_SAVE_AGENT:
-        db_save_agent(r->tx, &f->agent);
-        break;
-    case CORE_SAVE_STORE:
-        db_save_store(r->tx, &f->store);
-        break;
+    case CORE_SAVE_TRIAL: trial(r, &f->trial); break;
+    case CORE_SAVE_ALLOCATION: allocation(r, &f->allocation); break;
+    case CORE_SAVE_AGENT: db_save_agent(r->tx, &f->agent); break;
+    case CORE_SAVE_STORE: db_save_store(r->tx, &f->store); break;
     case CORE_SAVE_PARKED: /* what it replaces is not there any more */
         db_save_parked(r->tx, &f->parked);
         break;
-    case CORE_SAVE_TIMELINE:
-        vec_push(&r->timeline, f->timeline);
-        break;
-    case CORE_TASK_LOG:
-        log_line(r, &f->log);
-        break;
+    case CORE_SAVE_TIMELINE: vec_push(&r->timeline, f->timeline); break;
+    case CORE_TASK_LOG: log_line(r, &f->log); break;
     case CORE_SAVE_EXP_STATE:
     case CORE_DELETE_SEARCH_SNAPSHOT:
-    case CORE_DELETE_EXPERIMENT:
-        in_order(r, f);
-        break;
+    case CORE_DELETE_EXPERIMENT: in_order(r, f); break;
     case CORE_ANY_SENT:
     case CORE_NOTHING:
-    case CORE_EFFECT_KIND_COUNT:
-        break;
+    case CORE_EFFECT_KIND_COUNT: break;
     }
 }
 

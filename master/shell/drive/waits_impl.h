@@ -17,7 +17,7 @@ struct wait {
     char *name;     /* container, or the gather's request uuid */
     json_t *data;   /* of a gather */
     int peers;
-    void *arg;      /* of a search */
+    void *arg; /* of a search */
     uv_timer_t timer;
     bool timed;
 };

@@ -53,14 +53,14 @@ struct link { /* one agent, also while it is away */
     struct order *head, **tail;
     size_t orders; /* that wait */
     struct http_stream *stream;
-    uint64_t taken;     /* by the stream, at the last beat */
-    int64_t took_ms;    /* when it last took anything, or nothing waited */
-    int64_t dial_by_ms; /* no stream yet: gone after this; 0: not waiting */
-    bool here;          /* the core was told hello and not yet lost */
-    bool beats;         /* it says so when it has nothing to say */
-    int64_t heard_ms;   /* when it last said anything */
-    bool is_apart;      /* its clock from ours, by the last exchange that could tell */
-    double ahead_s;     /* then: how far it is ahead */
+    uint64_t taken;        /* by the stream, at the last beat */
+    int64_t took_ms;       /* when it last took anything, or nothing waited */
+    int64_t dial_by_ms;    /* no stream yet: gone after this; 0: not waiting */
+    bool here;             /* the core was told hello and not yet lost */
+    bool beats;            /* it says so when it has nothing to say */
+    int64_t heard_ms;      /* when it last said anything */
+    bool is_apart;         /* its clock from ours, by the last exchange that could tell */
+    double ahead_s;        /* then: how far it is ahead */
     struct link_gpu *gpus; /* as it said last */
     size_t gpus_n;
     int64_t gpus_ms;

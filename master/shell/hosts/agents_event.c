@@ -86,9 +86,8 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
     }
     if (e->kind == LINK_EV_STORE) {
         ev->kind = CORE_EV_AGENT_STORE;
-        ev->store = (struct core_store_in){e->store.place, e->store.id,
-                                           (enum core_store_kind)(e->store.state + 1),
-                                           e->store.text};
+        ev->store = (struct core_store_in){
+            e->store.place, e->store.id, (enum core_store_kind)(e->store.state + 1), e->store.text};
         return;
     }
     if (e->kind == LINK_EV_SLOT) {

@@ -50,8 +50,8 @@ static void reply(struct call *c)
     struct http_req *req = c->req;
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
     transport_authority(req->sh->transport, &chain);
-    JSON_OWN j = json_make("{s:s, s:s}", "certificate", buf_str(&c->cert.pem), "authority",
-                           buf_str(&chain));
+    JSON_OWN j =
+        json_make("{s:s, s:s}", "certificate", buf_str(&c->cert.pem), "authority", buf_str(&chain));
     det_cleanup(freep) char *text = json_text(j);
     answered(c, 200);
     http_reply(req, 200, text);
@@ -82,13 +82,15 @@ static struct db_join row_of(const struct call *c)
 static const char *const why_not[JOIN_VERDICT_COUNT] = {
     [JOIN_UNKNOWN] = "the master does not know this join token: copy it whole, or make a new one "
                      "(det agent join-token)",
-    [JOIN_USED] = "this join token has been used by another: if that was not you, revoke that agent "
-                  "(det agent list, det agent revoke NAME); det agent join-token makes a new one",
+    [JOIN_USED] =
+        "this join token has been used by another: if that was not you, revoke that agent "
+        "(det agent list, det agent revoke NAME); det agent join-token makes a new one",
     [JOIN_EXPIRED] = "this join token has expired: det agent join-token makes a new one",
     [JOIN_OTHER] = "this join token is for an agent of another name: start det-agent with that "
                    "--id, or make one for this name (det agent join-token NAME)",
-    [JOIN_JOINED] = "an agent of this name has joined already: choose another --id, or let this one "
-                    "take its place with a token for this name (det agent join-token NAME)",
+    [JOIN_JOINED] =
+        "an agent of this name has joined already: choose another --id, or let this one "
+        "take its place with a token for this name (det agent join-token NAME)",
 };
 
 static void refuse(struct http_req *req, const char *name, int64_t verdict)
@@ -201,8 +203,9 @@ static void on_renewal(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
     if (!*req->who.agent_id) {
-        http_fail(req, DET_EPERM, "only a certificate can be renewed: join first (det agent "
-                                  "join-token, det-agent --join-token)");
+        http_fail(req, DET_EPERM,
+                  "only a certificate can be renewed: join first (det agent "
+                  "join-token, det-agent --join-token)");
         return;
     }
     struct call *c = begin(sh, req, NULL);

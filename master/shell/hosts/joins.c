@@ -147,8 +147,7 @@ int joins_holder(const struct joins *j, const char *fingerprint, const char **re
         return det_fail(err, DET_EAUTH, "the certificate of agent %s has expired: " AGAIN, id, id);
     case CERT_EARLY: /* the clock here went back */
     case CERT_FRESH:
-    case CERT_DUE:
-        break;
+    case CERT_DUE: break;
     }
     return 0;
 }
@@ -162,11 +161,13 @@ int joins_may_share(const struct joins *j, const char *agent_id, struct det_err 
     if (m)
         return det_fail(err, DET_EAUTH,
                         "agent %s has a certificate of its own, and comes with that only: start it "
-                        "in the work directory that has it; or " AGAIN, agent_id, agent_id);
+                        "in the work directory that has it; or " AGAIN,
+                        agent_id, agent_id);
     if (j->sh->conf->agents_certificates_only)
         return det_fail(err, DET_EAUTH,
                         "agents come with certificates of their own only, as the master's setting "
-                        "security.agents.certificates_only says: " AGAIN, agent_id);
+                        "security.agents.certificates_only says: " AGAIN,
+                        agent_id);
     return 0;
 }
 

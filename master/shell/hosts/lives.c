@@ -115,19 +115,21 @@ static bool is_ours(const struct lives *l, const struct link_life *seen)
 }
 
 #define REMEDY                                                                                     \
-    "If this database is the one to go on with, end the other master, run det-master new-life with " \
-    "this one's settings, and start this one again; else give the agent the other master's address"
+    "If this database is the one to go on with, end the other master, run det-master new-life "    \
+    "with this one's settings, and start this one again; else give the agent the other master's "  \
+    "address"
 
 static int judge(const struct lives *l, const struct link_life *seen, bool has_tasks,
                  struct det_err *err)
 {
     if (strcmp(seen->cluster, l->sh->cluster_id) != 0)
-        return !has_tasks ? 0
-                          : det_fail(err, DET_ESTALE,
-                                     "it has tasks of cluster %.64s, this master serves cluster %s: "
-                                     "end them with det-agent --end-tasks on its host, or give it "
-                                     "the other master's address",
-                                     seen->cluster, l->sh->cluster_id);
+        return !has_tasks
+                   ? 0
+                   : det_fail(err, DET_ESTALE,
+                              "it has tasks of cluster %.64s, this master serves cluster %s: "
+                              "end them with det-agent --end-tasks on its host, or give it "
+                              "the other master's address",
+                              seen->cluster, l->sh->cluster_id);
     if (is_ours(l, seen) || (l->newest && l->newest->is_chosen))
         return 0;
     const struct db_life *x = find(l, seen->epoch);
@@ -137,11 +139,12 @@ static int judge(const struct lives *l, const struct link_life *seen, bool has_t
                         ", of which this database has %" PRId64
                         ": the database was restored from an older copy. " REMEDY,
                         seen->batch, seen->epoch, last_batch(l, x));
-    return det_fail(err, DET_ESTALE,
-                    "it has served a leadership %" PRId64
-                    " that this database does not come from: it was restored from an older copy, or "
-                    "another master serves another copy of it. " REMEDY,
-                    seen->epoch);
+    return det_fail(
+        err, DET_ESTALE,
+        "it has served a leadership %" PRId64
+        " that this database does not come from: it was restored from an older copy, or "
+        "another master serves another copy of it. " REMEDY,
+        seen->epoch);
 }
 
 static void note_refused(struct lives *l, const char *agent_id, const char *text)
@@ -162,9 +165,8 @@ static void note_refused(struct lives *l, const char *agent_id, const char *text
 static void skip_ids(struct lives *l, const struct link_life *seen)
 {
     driver_post(l->sh->driver,
-                &(struct core_event){.kind = CORE_EV_IDS_SEEN,
-                                     .exp_id = seen->exp,
-                                     .trial_id = seen->trial},
+                &(struct core_event){
+                    .kind = CORE_EV_IDS_SEEN, .exp_id = seen->exp, .trial_id = seen->trial},
                 NULL, NULL);
 }
 

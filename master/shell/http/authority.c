@@ -234,8 +234,7 @@ static bool sign_agent(X509 *x, X509 *issuer, EVP_PKEY *key, EVP_PKEY *signer,
            extend(x, issuer, NID_authority_key_identifier, "keyid") &&
            extend(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
            extend(x, issuer, NID_key_usage, "critical,digitalSignature") &&
-           extend(x, issuer, NID_ext_key_usage, "clientAuth") &&
-           X509_sign(x, signer, EVP_sha256());
+           extend(x, issuer, NID_ext_key_usage, "clientAuth") && X509_sign(x, signer, EVP_sha256());
 }
 
 int authority_issue_agent(const struct pem_pair *ca, const char *request, struct agent_cert *ret,

@@ -25,7 +25,7 @@ DET_MUST int authority_issue(const struct pem_pair *ca, const char *const *names
                              struct pem_pair *ret, struct det_err *err);
 /* What an agent's certificate is issued for, and is known by. */
 struct agent_cert {
-    const char *name;       /* of the agent, at most 64 bytes */
+    const char *name;        /* of the agent, at most 64 bytes */
     int64_t from_s, until_s; /* since 1970 */
     struct buf pem;          /* from here on filled; the caller's to finish */
     char fingerprint[65];    /* sha256 of its bytes, hex */

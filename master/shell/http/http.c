@@ -38,7 +38,7 @@ enum {
     SWEEP_MS = 5000,
     TRIM_BODY = 64 << 10,    /* of a body: what was made of it was as large */
     TRIM_CONNECTIONS = 1000, /* that have ended since there were the most */
-    HANDLES = 4 /* of libuv, in struct http */
+    HANDLES = 4              /* of libuv, in struct http */
 };
 
 /* One request. */
@@ -264,8 +264,7 @@ static void conn_begin(struct http_conn *c, const char *method)
     c->body_max = c->req.route->body_max ? c->req.route->body_max
                   : c->req.route->auth   ? HTTP_BODY_DEFAULT
                                          : HTTP_BODY_STRANGERS;
-    if (c->req.route->auth && !auth_has_token(&c->req) &&
-        !auth_has_certificate(&c->req))
+    if (c->req.route->auth && !auth_has_token(&c->req) && !auth_has_certificate(&c->req))
         refuse(c, 401, DET_EAUTH, "token missing");
     const char *protocol = http_header(&c->req, LINK_HEADER);
     struct det_err err;
@@ -592,19 +591,17 @@ static int daemon_start(struct http *h, int fd, const char *client_authority, st
     unsigned most = http_peers_max(CONNECTIONS_MAX);
     h->peers.room = most > 4 * SPARE ? most - SPARE : most;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    struct MHD_OptionItem pem[] = {
-        http_tls_option(),
-        {client_authority ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
-         (void *)client_authority},
-        {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem pem[] = {http_tls_option(),
+                                   {client_authority ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END,
+                                    0, (void *)client_authority},
+                                   {MHD_OPTION_END, 0, NULL}};
     h->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, h, MHD_OPTION_ARRAY,
-        tls ? pem : pem + DET_ARRAY_LEN(pem) - 1,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, h,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT, most,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_END);
+        tls ? pem : pem + DET_ARRAY_LEN(pem) - 1, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        h, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_LIMIT,
+        most, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_END);
     if (!h->daemon) {
         close(fd);
         return det_fail(err, DET_EIO, "the HTTP server did not start");
@@ -659,8 +656,7 @@ int http_add_routes(struct http *h, const struct http_route *table, size_t n, st
     return rc;
 }
 
-void http_add_rest(struct http *h, bool (*covers)(const char *path),
-                   const struct http_route *route)
+void http_add_rest(struct http *h, bool (*covers)(const char *path), const struct http_route *route)
 {
     h->covers = covers;
     h->rest = route;

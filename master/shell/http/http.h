@@ -150,10 +150,10 @@ void http_fail_upgrade(struct http_req *req, const char *text); /* 426: another 
 void http_fail_coding(struct http_req *req, const char *text);  /* 415: a body that is packed */
 struct http_answer {
     int status;
-    const char *content_type; /* NULL: application/json */
-    const char *disposition;  /* Content-Disposition, or NULL */
-    const char *cookie;       /* Set-Cookie, or NULL */
-    int retry_after_s;        /* 0: no Retry-After */
+    const char *content_type;   /* NULL: application/json */
+    const char *disposition;    /* Content-Disposition, or NULL */
+    const char *cookie;         /* Set-Cookie, or NULL */
+    int retry_after_s;          /* 0: no Retry-After */
     const char *const *headers; /* name, value, ..., NULL; NULL: those of data (http_conn.h) */
 };
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n);
@@ -204,9 +204,9 @@ void http_drop(struct http *h, const struct http_ended *e);
 
 /* The server. */
 struct http_options {
-    const char *host; /* "127.0.0.1", "0.0.0.0", "::1" */
-    uint16_t port;    /* 0: any free one */
-    const struct pem_pair *tls; /* empty: plain HTTP */
+    const char *host;             /* "127.0.0.1", "0.0.0.0", "::1" */
+    uint16_t port;                /* 0: any free one */
+    const struct pem_pair *tls;   /* empty: plain HTTP */
     const char *client_authority; /* PEM: clients may show its certificates; or NULL */
     struct shell *sh;
     const char *web_hosts; /* browser.h: names, copied */

@@ -42,15 +42,15 @@ struct http_conn {
     struct http_pair *query;
     size_t query_n, body_max;
     bool query_parsed, started, api;
-    bool resumed;         /* after CONN_WAITING: libmicrohttpd shows the headers once more */
-    bool forced;          /* answered in the handler's place; the handler has yet to answer */
-    bool forcing;         /* just now */
-    bool is_told;         /* that its cookies are too long: it is never begun */
-    bool is_held;         /* the handler's answer is kept until http_release() */
-    bool is_poll;         /* waits for something else than the database */
-    bool is_ended;        /* its caller's right has ended: it becomes neither poll nor stream */
-    uint64_t begun_ms;    /* handed to its handler: the loop's time */
-    char *early;          /* why it was refused before the body was read; NULL: it was not */
+    bool resumed;      /* after CONN_WAITING: libmicrohttpd shows the headers once more */
+    bool forced;       /* answered in the handler's place; the handler has yet to answer */
+    bool forcing;      /* just now */
+    bool is_told;      /* that its cookies are too long: it is never begun */
+    bool is_held;      /* the handler's answer is kept until http_release() */
+    bool is_poll;      /* waits for something else than the database */
+    bool is_ended;     /* its caller's right has ended: it becomes neither poll nor stream */
+    uint64_t begun_ms; /* handed to its handler: the loop's time */
+    char *early;       /* why it was refused before the body was read; NULL: it was not */
     int early_code, early_status;
     struct http_drained drained; /* if it is refused: its body */
     struct MHD_Response *response;
@@ -76,8 +76,8 @@ struct http {
     char *web_hosts;
     bool (*covers)(const char *path); /* whether what has no route is rest's */
     const struct http_route *rest;    /* or NULL */
-    uv_poll_t poll;   /* libmicrohttpd's epoll descriptor */
-    uv_timer_t timer; /* its next timeout, or 0 ms after a resume */
+    uv_poll_t poll;                   /* libmicrohttpd's epoll descriptor */
+    uv_timer_t timer;                 /* its next timeout, or 0 ms after a resume */
     struct http_conn *conns;
     struct http_peers peers;
     size_t peers_most; /* since memory was last given back */

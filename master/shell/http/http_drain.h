@@ -18,9 +18,9 @@ struct http_drained { /* one of them; zeroed, lives as long as its request */
     size_t bytes;
 };
 struct http_drain {
-    uv_timer_t timer;                 /* runs while somebody waits */
+    uv_timer_t timer;                  /* runs while somebody waits */
     struct http_drained *first, *last; /* they wait, in their order */
-    size_t left;                      /* bytes of this turn */
+    size_t left;                       /* bytes of this turn */
     bool is_stopped;
     void (*on_turn)(void *arg); /* some were resumed */
     void *arg;

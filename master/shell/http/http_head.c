@@ -36,9 +36,9 @@ static size_t head_bytes(struct http_conn *c)
 /* Nothing else is being sent. Of one whose buffers are full it is lost. */
 static void say(struct http_conn *c, const char *text, size_t n)
 {
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
-        c->mhd, c->http->is_tls ? MHD_CONNECTION_INFO_GNUTLS_SESSION
-                                : MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(c->mhd, c->http->is_tls ? MHD_CONNECTION_INFO_GNUTLS_SESSION
+                                                        : MHD_CONNECTION_INFO_CONNECTION_FD);
     if (c->http->is_tls)
         gnutls_record_send(i->tls_session, text, n);
     else
@@ -48,14 +48,16 @@ static void say(struct http_conn *c, const char *text, size_t n)
 static void say_too_long(struct http_conn *c, size_t bytes)
 {
     char body[200], text[400];
-    int n = snprintf(body, sizeof body,
-                     "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's line "
-                     "and headers have %zu bytes, with %d for each header; %d is the most\"}}",
-                     bytes, ENTRY_BYTES, HTTP_HEAD_MAX);
-    n = snprintf(text, sizeof text,
-                 "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
-                 "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-                 n, body);
+    int n = snprintf(
+        body, sizeof body,
+        "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's line "
+        "and headers have %zu bytes, with %d for each header; %d is the most\"}}",
+        bytes, ENTRY_BYTES, HTTP_HEAD_MAX);
+    n = snprintf(
+        text, sizeof text,
+        "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
+        "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
+        n, body);
     say(c, text, (size_t)n);
     http_stats_count(&c->http->stats, NULL, 431);
 }

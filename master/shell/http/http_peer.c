@@ -132,16 +132,13 @@ static bool is_late(const struct http_peer *p, uint64_t now_ms)
 {
     uint64_t since = now_ms - p->since_ms, silent = now_ms - p->heard_ms;
     switch (p->state) {
-    case PEER_NEW:
-        return since > FIRST_MS;
+    case PEER_NEW: return since > FIRST_MS;
     case PEER_READING:
         return silent > SILENT_MS || since > REQUEST_MS + p->bytes / FLOOR_BYTES_S * 1000;
-    case PEER_IDLE:
-        return since > NEXT_MS;
+    case PEER_IDLE: return since > NEXT_MS;
     case PEER_BUSY:
     case PEER_CUT:
-    case PEER_STATES:
-        break;
+    case PEER_STATES: break;
     }
     return false;
 }

@@ -26,8 +26,8 @@
 
 enum { REMEMBER_MS = 60000, REMEMBER_MAX = 20000, PASSWORDS_MAX = 200 };
 /* "A2:" and the leadership; "A1:" of before leaderships had nonces. */
-#define ALLOC_OLD    "A1:"
-#define ALLOC_NEW    "A2:"
+#define ALLOC_OLD "A1:"
+#define ALLOC_NEW "A2:"
 
 struct session { /* remembered */
     int64_t until_ms;
@@ -39,7 +39,7 @@ struct auth {
     EVP_MAC_CTX *mac;     /* of the key: to look HMAC up takes longer than to compute it */
     struct map *sessions; /* token's sha256 -> struct session */
     uint64_t turn;        /* raised whenever something is forgotten */
-    struct slow *queue; /* of work on passwords */
+    struct slow *queue;   /* of work on passwords */
     struct guard *guard;
     struct notes notes;
 };

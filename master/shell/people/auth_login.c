@@ -130,6 +130,7 @@ int64_t auth_login(struct shell *sh, const struct auth_attempt *a, auth_login_cb
 
 void auth_cookie(struct shell *sh, const char *token, char out[AUTH_COOKIE_MAX])
 {
-    snprintf(out, AUTH_COOKIE_MAX, "auth=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", token,
-             *token ? AUTH_SESSION_DAYS * 86400 : 0, http_is_tls(sh->http) ? "; Secure" : "");
+    snprintf(out, AUTH_COOKIE_MAX, "auth=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
+             token, *token ? AUTH_SESSION_DAYS * 86400 : 0,
+             http_is_tls(sh->http) ? "; Secure" : "");
 }

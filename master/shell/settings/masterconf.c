@@ -122,7 +122,8 @@ static void whole_check(const json_t *raw, struct mistakes *errs)
         mistakes_add(errs, json_is_string(cert) ? "security.tls.key" : "security.tls.cert",
                      "missing: HTTPS needs a certificate and its key");
     if (json_is_string(cert) && json_is_true(json_path(raw, "security.tls.own")))
-        mistakes_add(errs, "security.tls.own", "there is a certificate in security.tls.cert: keep one");
+        mistakes_add(errs, "security.tls.own",
+                     "there is a certificate in security.tls.cert: keep one");
 }
 
 /* All sources into one tree, every mistake gathered. */

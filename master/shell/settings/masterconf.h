@@ -45,7 +45,7 @@ struct masterconf {
     enum may_mode authz;
     enum log_level log_level;
     enum log_format log_format;
-    struct core_options core; /* its default_pool and pools are borrowed from here */
+    struct core_options core;        /* its default_pool and pools are borrowed from here */
     struct core_pool_options *pools; /* of resource_pools[]; their texts are the tree's */
     struct core_quota *quotas;       /* of quotas[]; likewise */
 };

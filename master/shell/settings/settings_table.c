@@ -66,8 +66,9 @@ static const struct setting table[] = {
     {.path = "checkpoint_quarantine",
      .type = SETTING_SECONDS,
      .fallback = "86400",
-     .help = "How long a deleted checkpoint can be taken back before its files are removed; 0 is not "
-             "at all",
+     .help =
+         "How long a deleted checkpoint can be taken back before its files are removed; 0 is not "
+         "at all",
      KEPT(checkpoint_quarantine_ms)},
     {.path = "retention_policy.log_retention_days",
      .type = SETTING_INT,
@@ -148,8 +149,9 @@ static const struct setting table[] = {
      KEPT(task_user)},
     {.path = "security.tls.cert",
      .type = SETTING_TEXT,
-     .help = "Serve HTTPS with this certificate (PEM, its chain after it); none is HTTP. A new one in "
-             "its place, and its key, is shown within seconds",
+     .help =
+         "Serve HTTPS with this certificate (PEM, its chain after it); none is HTTP. A new one in "
+         "its place, and its key, is shown within seconds",
      .option = "tls-cert",
      .arg = "PATH",
      .example = "/etc/det/master.crt",
@@ -164,8 +166,9 @@ static const struct setting table[] = {
     {.path = "security.tls.own",
      .type = SETTING_BOOL,
      .fallback = "false",
-     .help = "Serve HTTPS with a certificate that the cluster's own authority issues at each start and every "
-             "own_renewal; the first start makes the authority, and the database keeps it",
+     .help =
+         "Serve HTTPS with a certificate that the cluster's own authority issues at each start and every "
+         "own_renewal; the first start makes the authority, and the database keeps it",
      KEPT(tls_own)},
     {.path = "security.tls.own_renewal",
      .type = SETTING_SECONDS,
@@ -199,8 +202,9 @@ static const struct setting table[] = {
     {.path = "security.insecure",
      .type = SETTING_BOOL,
      .fallback = "false",
-     .help = "Allow plain HTTP elsewhere than on loopback: passwords and tokens can then be read on "
-             "the way",
+     .help =
+         "Allow plain HTTP elsewhere than on loopback: passwords and tokens can then be read on "
+         "the way",
      KEPT(insecure)},
     {.path = "security.authz.type",
      .type = SETTING_ENUM,
@@ -227,8 +231,9 @@ static const struct setting table[] = {
     {.path = "web.hosts",
      .type = SETTING_TEXT,
      .fallback = "",
-     .help = "Names, blanks between, under which browsers may open the page over plain HTTP, besides "
-             "addresses, this host's name and names without a dot",
+     .help =
+         "Names, blanks between, under which browsers may open the page over plain HTTP, besides "
+         "addresses, this host's name and names without a dot",
      .option = "web-hosts",
      .arg = "NAMES",
      .example = "\"det.example.org\"",

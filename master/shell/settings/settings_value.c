@@ -31,19 +31,15 @@ static bool in_range(const struct setting *s, const json_t *v)
 bool setting_fits(const struct setting *s, const json_t *v)
 {
     switch (s->type) {
-    case SETTING_TEXT:
-        return json_is_string(v);
+    case SETTING_TEXT: return json_is_string(v);
     case SETTING_INT:
-    case SETTING_SECONDS:
-        return in_range(s, v);
+    case SETTING_SECONDS: return in_range(s, v);
     case SETTING_NUM:
         return json_is_number(v) && json_number_value(v) > 0 && isfinite(json_number_value(v));
-    case SETTING_BOOL:
-        return json_is_boolean(v);
+    case SETTING_BOOL: return json_is_boolean(v);
     case SETTING_ENUM:
         return json_is_string(v) && setting_choice(s->choices, json_string_value(v)) >= 0;
-    case SETTING_MAP:
-        break;
+    case SETTING_MAP: break;
     }
     return json_is_object(v);
 }
@@ -58,25 +54,13 @@ static void describe_range(const struct setting *s, struct buf *out)
 void setting_describe(const struct setting *s, struct buf *out)
 {
     switch (s->type) {
-    case SETTING_TEXT:
-        buf_add_str(out, "text");
-        break;
+    case SETTING_TEXT: buf_add_str(out, "text"); break;
     case SETTING_INT:
-    case SETTING_SECONDS:
-        describe_range(s, out);
-        break;
-    case SETTING_NUM:
-        buf_add_str(out, "a number above 0");
-        break;
-    case SETTING_BOOL:
-        buf_add_str(out, "true or false");
-        break;
-    case SETTING_ENUM:
-        buf_addf(out, "one of: %s", s->choices);
-        break;
-    case SETTING_MAP:
-        buf_add_str(out, "a map");
-        break;
+    case SETTING_SECONDS: describe_range(s, out); break;
+    case SETTING_NUM: buf_add_str(out, "a number above 0"); break;
+    case SETTING_BOOL: buf_add_str(out, "true or false"); break;
+    case SETTING_ENUM: buf_addf(out, "one of: %s", s->choices); break;
+    case SETTING_MAP: buf_add_str(out, "a map"); break;
     }
 }
 
@@ -243,26 +227,13 @@ static void bind_number(const struct setting *s, void *at, int64_t v)
 static void bind(const struct setting *s, const json_t *v, void *at)
 {
     switch (s->type) {
-    case SETTING_TEXT:
-        *(char **)at = det_strdup(json_string_value(v));
-        break;
-    case SETTING_INT:
-        bind_number(s, at, json_integer_value(v));
-        break;
-    case SETTING_SECONDS:
-        bind_number(s, at, json_integer_value(v) * 1000);
-        break;
-    case SETTING_NUM:
-        *(double *)at = json_number_value(v);
-        break;
-    case SETTING_BOOL:
-        *(bool *)at = json_is_true(v);
-        break;
-    case SETTING_ENUM:
-        bind_number(s, at, setting_choice(s->choices, json_string_value(v)));
-        break;
-    case SETTING_MAP:
-        break;
+    case SETTING_TEXT: *(char **)at = det_strdup(json_string_value(v)); break;
+    case SETTING_INT: bind_number(s, at, json_integer_value(v)); break;
+    case SETTING_SECONDS: bind_number(s, at, json_integer_value(v) * 1000); break;
+    case SETTING_NUM: *(double *)at = json_number_value(v); break;
+    case SETTING_BOOL: *(bool *)at = json_is_true(v); break;
+    case SETTING_ENUM: bind_number(s, at, setting_choice(s->choices, json_string_value(v))); break;
+    case SETTING_MAP: break;
     }
 }
 

@@ -57,8 +57,7 @@ static int read_files(const char *cert, const char *key, struct pem_pair *ret, s
         return det_wrap(err, rc, "security.tls.key");
     if (!ret->cert.len || !ret->key.len)
         return det_fail(err, DET_EINVAL, "security.tls.%s: %s is empty: put a %s in PEM there",
-                        ret->cert.len ? "key" : "cert",
-                        ret->cert.len ? key : cert,
+                        ret->cert.len ? "key" : "cert", ret->cert.len ? key : cert,
                         ret->cert.len ? "private key" : "certificate");
     return 0;
 }
@@ -172,10 +171,10 @@ static void tell(const struct transport *t)
     const char *path = t->conf->tls_authority_file;
     struct det_err err;
     log_info("the cluster's own certificate authority is %s", t->print);
-    if (path &&
-        fsx_write_atomic(AT_FDCWD, path, t->ca.cert.p, t->ca.cert.len, 0644, &err) < 0)
+    if (path && fsx_write_atomic(AT_FDCWD, path, t->ca.cert.p, t->ca.cert.len, 0644, &err) < 0)
         log_error("security.tls.authority_file does not have the present authority, until it can "
-                  "be written at the next start: %s", err.text);
+                  "be written at the next start: %s",
+                  err.text);
 }
 
 static struct transport with(const struct transport *t, struct db_authority *a)
@@ -349,11 +348,12 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
     struct db_authority a = {0};
     *ret = (struct transport){.conf = conf};
     if (transport_is_insecure(conf) && !conf->insecure)
-        return det_fail(err, DET_EINVAL,
-                        "host %s can be reached over a network, and plain HTTP carries passwords and "
-                        "tokens in the clear: set security.tls.own (--tls-own, a certificate of the "
-                        "cluster's own), or security.tls.cert and .key; or say --insecure",
-                        conf->host);
+        return det_fail(
+            err, DET_EINVAL,
+            "host %s can be reached over a network, and plain HTTP carries passwords and "
+            "tokens in the clear: set security.tls.own (--tls-own, a certificate of the "
+            "cluster's own), or security.tls.cert and .key; or say --insecure",
+            conf->host);
     if (!masterconf_is_tls(conf))
         return 0;
     int rc = authority_open(conf, &a, err);

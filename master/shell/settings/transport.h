@@ -16,12 +16,12 @@
 
 struct transport {
     const struct masterconf *conf;
-    struct pem_pair ca;             /* issues agents' certificates; empty: plain HTTP */
-    struct buf vouches, formers;    /* db_authority.h */
-    char print[FINGERPRINT_MAX];    /* of the authority by which agents that join know us */
-    char seen[HASH_HEX_MAX];        /* of the files, at the last look */
-    uint64_t renew_ms;              /* when the own certificate is to be renewed */
-    struct slow *looks;             /* at the files, while it runs; NULL: none yet */
+    struct pem_pair ca;          /* issues agents' certificates; empty: plain HTTP */
+    struct buf vouches, formers; /* db_authority.h */
+    char print[FINGERPRINT_MAX]; /* of the authority by which agents that join know us */
+    char seen[HASH_HEX_MAX];     /* of the files, at the last look */
+    uint64_t renew_ms;           /* when the own certificate is to be renewed */
+    struct slow *looks;          /* at the files, while it runs; NULL: none yet */
     bool is_looking, is_over;
 };
 /* ret_server stays empty for plain HTTP. DET_EINVAL: that would carry passwords and tokens over a

@@ -82,8 +82,8 @@ void cuda_copies_wait(void);
 #define CUDA_BLOCK      ((int64_t)emulated_block())
 #define CUDA_BLOCK_MAX  EMULATED_BLOCK_MAX
 #define CUDA_ROWS_BYTES (emulated_is_full_size() ? (int64_t)256 << 20 : 2048)
-#define CUDA_LANES       (emulated_is_full_size() ? 32 : 2)
-#define CUDA_LANES_MIN   2
+#define CUDA_LANES      (emulated_is_full_size() ? 32 : 2)
+#define CUDA_LANES_MIN  2
 #define CUDA_SHARED(type, name, n)                                                                 \
     static type name[n];                                                                           \
     static unsigned long name##_of;                                                                \
@@ -95,12 +95,11 @@ void cuda_copies_wait(void);
 #define CUDA_LAUNCH_TILES(kernel, blocks, threads, bytes, s, ...)                                  \
     (emulated_dynamic(bytes),                                                                      \
      emulated_launch(blocks, threads, true, s, [&] { kernel(__VA_ARGS__); }))
-#define CUDA_SHARED_BYTES(name) unsigned char *name = emulated_dynamic_shared()
+#define CUDA_SHARED_BYTES(name)                   unsigned char *name = emulated_dynamic_shared()
 #define cudaFuncSetAttribute(kernel, what, bytes) emulated_allow_shared(bytes)
 
 /* As that of cuda_kernel.cuh. */
-template <typename T>
-T cuda_exchange(T v, int with)
+template <typename T> T cuda_exchange(T v, int with)
 {
     CUDA_SHARED(T, all, EMULATED_BLOCK_MAX);
     all[threadIdx.x] = v;

@@ -152,7 +152,7 @@ int nvmlDeviceGetClockInfo(device d, int type, unsigned *ret);
 int nvmlDeviceGetTotalEnergyConsumption(device d, unsigned long long *ret);
 int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long long *ret);
 int nvmlDeviceGetRemappedRows(device d, unsigned *c, unsigned *u, unsigned *pending,
-                               unsigned *failed);
+                              unsigned *failed);
 int nvmlEventSetCreate(uintptr_t *ret);
 int nvmlEventSetFree(uintptr_t set);
 int nvmlDeviceRegisterEvents(device d, unsigned long long types, uintptr_t set);
@@ -252,7 +252,7 @@ int nvmlDeviceGetTotalEccErrors(device d, int kind, int since, unsigned long lon
 }
 
 int nvmlDeviceGetRemappedRows(device d, unsigned *c, unsigned *u, unsigned *pending,
-                               unsigned *failed)
+                              unsigned *failed)
 {
     *c = *u = *pending = 0;
     *failed = state_of(gpu_of(d), "remap", 0) > 0;

@@ -17,7 +17,8 @@ static void test_gaps(void **state)
     char out[512];
     const struct apart whole = {true, NULL, 0, ""};
     assert_string_equal(apart_gap(&whole, out, sizeof out), "");
-    assert_true(says((struct apart){true, NULL, DET_EPERM, "clone: no"}, "no namespaces (clone: no)"));
+    assert_true(
+        says((struct apart){true, NULL, DET_EPERM, "clone: no"}, "no namespaces (clone: no)"));
     assert_true(says((struct apart){true, "det", 0, ""}, "one account"));
     assert_false(says((struct apart){true, "det", 0, ""}, "end each other"));
     assert_true(says((struct apart){true, "", 0, ""}, "end each other"));

@@ -211,7 +211,8 @@ static void memory_that_an_ended_task_keeps_is_held_from_the_deadline_on(void **
     look(s, false);
     now_ms += GPU_SETTLE_MS;
     assert_int_equal(look(s, false), LINK_SLOT_HELD);
-    assert_string_equal(last.text, "memory of an ended task is still held: about 12 GiB by process 77 (python)");
+    assert_string_equal(
+        last.text, "memory of an ended task is still held: about 12 GiB by process 77 (python)");
     s.processes[0].mem_bytes = 9 * GIB;
     assert_int_equal(look(s, false), LINK_SLOT_HELD);
     says("about 12 GiB"); /* what moves is no news */

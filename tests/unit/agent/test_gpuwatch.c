@@ -256,7 +256,8 @@ static void errors_are_remembered_until_a_reset(void **state)
 
 static void a_memory_that_is_no_memory_is_as_none(void **state)
 {
-    static const char *const texts[] = {"", "{", "[]", "7", "{\"gpus\":[]}", "{\"boot\":3,\"gpus\":{\"GPU-a\":79}}"};
+    static const char *const texts[] = {
+        "", "{", "[]", "7", "{\"gpus\":[]}", "{\"boot\":3,\"gpus\":{\"GPU-a\":79}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         remember(texts[i]);
         describe("");

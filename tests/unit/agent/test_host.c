@@ -50,7 +50,8 @@ static void order_stacks(struct host *h, const char *alloc)
 {
     char text[256];
     snprintf(text, sizeof text,
-             "{\"seq\":3,\"order\":\"stacks\",\"alloc\":\"%s\",\"container\":\"c-%s\"}", alloc, alloc);
+             "{\"seq\":3,\"order\":\"stacks\",\"alloc\":\"%s\",\"container\":\"c-%s\"}", alloc,
+             alloc);
     order_text(h, text);
 }
 
@@ -602,33 +603,15 @@ static void test_random(void **state)
             struct host_effect e;
             snprintf(alloc, sizeof alloc, "a.%d", rand_r(&r) % 6);
             switch (rand_r(&r) % 9) {
-            case 0:
-                order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1);
-                break;
-            case 1:
-                order_kill(h, alloc);
-                break;
-            case 2:
-                host_on_running(h, alloc);
-                break;
-            case 3:
-                host_on_ended(h, alloc, &code3);
-                break;
-            case 4:
-                host_on_gone(h, alloc);
-                break;
-            case 5:
-                host_hello(h, rand_r(&r) % 4 ? NULL : "boot-x");
-                break;
-            case 6:
-                host_on_ack(h, rand_r(&r) % 40);
-                break;
-            case 7:
-                sees(h, alloc);
-                break;
-            default:
-                free(host_batch(h));
-                break;
+            case 0: order_start(h, alloc, rand_r(&r) % 2 ? "0" : "1", 1); break;
+            case 1: order_kill(h, alloc); break;
+            case 2: host_on_running(h, alloc); break;
+            case 3: host_on_ended(h, alloc, &code3); break;
+            case 4: host_on_gone(h, alloc); break;
+            case 5: host_hello(h, rand_r(&r) % 4 ? NULL : "boot-x"); break;
+            case 6: host_on_ack(h, rand_r(&r) % 40); break;
+            case 7: sees(h, alloc); break;
+            default: free(host_batch(h)); break;
             }
             host_check(h);
             while (host_take(h, &e))

@@ -139,10 +139,8 @@ static void nobody_can_connect_to_us(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(taken_ports_are_exchanged),
-        cmocka_unit_test(several_are_listed),
-        cmocka_unit_test(others_are_left_alone),
-        cmocka_unit_test(other_runs_are_seen),
+        cmocka_unit_test(taken_ports_are_exchanged), cmocka_unit_test(several_are_listed),
+        cmocka_unit_test(others_are_left_alone),     cmocka_unit_test(other_runs_are_seen),
         cmocka_unit_test(nobody_can_connect_to_us),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

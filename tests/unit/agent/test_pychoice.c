@@ -194,9 +194,9 @@ static void test_hook(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),       cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_apply),      cmocka_unit_test(test_links_are_others),
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_hook),
+        cmocka_unit_test(test_find),  cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_apply), cmocka_unit_test(test_links_are_others),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_hook),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

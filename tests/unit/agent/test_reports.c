@@ -52,7 +52,8 @@ static void begin(struct left *l, int n, const char *const *answers)
     assert_int_equal(mkdir(run, 0755), 0);
     assert_int_equal(spool_open(path, &s, NULL), 0);
     for (int i = 0; i < n; i++)
-        assert_int_equal(spool_append(s, &(struct spool_record){"1.1", "POST", "/api/v1/x", "{}"}, NULL), 0);
+        assert_int_equal(
+            spool_append(s, &(struct spool_record){"1.1", "POST", "/api/v1/x", "{}"}, NULL), 0);
     spool_close(s);
     l->spec = (struct taskspec){.dir = l->dir, .dirfd = open(l->dir, O_RDONLY | O_DIRECTORY)};
     assert_true(reports_are_left(&l->spec));

@@ -119,7 +119,8 @@ static void test_nvidia_smi_tells_where_nvml_is_absent(void **state)
                   "GPU 2: NVIDIA H200 (UUID: GPU-c)");
     expect(NULL, NULL, "0 GPU-a, 1 MIG-b1, 2 MIG-b2, 3 GPU-c");
     expect(NULL, "1", "1 MIG-b1, 2 MIG-b2");
-    make_smi(dir, "  MIG 1g.18gb     Device  0: (UUID: MIG-b1)\nGPU x: (UUID: \nGPU 1 (UUID: GPU-b)");
+    make_smi(dir,
+             "  MIG 1g.18gb     Device  0: (UUID: MIG-b1)\nGPU x: (UUID: \nGPU 1 (UUID: GPU-b)");
     expect(NULL, NULL, "0 CPU");
     snprintf(path, sizeof path, "%s/nvidia-smi", dir);
     unlink(path);

@@ -56,8 +56,11 @@ static void of_gdb(void **state)
 
 static void of_eu_stack(void **state)
 {
-    static const char *const lines[] = {"PID 5 - process\n", "TID 5:\n", "#0  0x00007f01 __poll\n",
-                                        "#1  0x00007f02 main - /usr/bin/x\n", "TID 6:\n",
+    static const char *const lines[] = {"PID 5 - process\n",
+                                        "TID 5:\n",
+                                        "#0  0x00007f01 __poll\n",
+                                        "#1  0x00007f02 main - /usr/bin/x\n",
+                                        "TID 6:\n",
                                         "#0  0x00007f01 __poll\n"};
     assert_folds(lines, DET_ARRAY_LEN(lines), "1 thread: __poll < main\n1 thread: __poll\n");
 }

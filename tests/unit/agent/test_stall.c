@@ -69,7 +69,7 @@ static void test_news(void **state)
         int64_t at_ms;
         uint64_t batches; /* that it has finished by then; 0: as before */
         int64_t told_ms;  /* -1: nothing is told, 0: that it is over */
-    } looks[] = {{7000, 0, -1}, {7999, 0, -1}, {8000, 0, 1000}, {8499, 0, -1},  {8500, 0, 1500},
+    } looks[] = {{7000, 0, -1}, {7999, 0, -1}, {8000, 0, 1000}, {8499, 0, -1}, {8500, 0, 1500},
                  {8600, 5, 0},  {8601, 0, -1}, {9600, 0, 1000}, {10700, 6, 0}, {11700, 0, 1000}};
     assert_false(stall_news(s, &f)); /* before any look */
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {

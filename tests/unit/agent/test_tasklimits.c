@@ -25,7 +25,8 @@ static void test_gaps(void **state)
     det_fail(&none.why, DET_ENOENT, "no cgroup");
     assert_true(says(none, "all of this host's memory, CPU, processes (no cgroup)"));
     none.by_uid = true;
-    assert_true(says(none, "memory, CPU; processes are limited for all tasks of a person together"));
+    assert_true(
+        says(none, "memory, CPU; processes are limited for all tasks of a person together"));
     none.held = CGROUP_MEMORY | CGROUP_PIDS;
     assert_true(says(none, "all of this host's CPU (no cgroup)"));
 }

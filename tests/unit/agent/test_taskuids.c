@@ -44,10 +44,11 @@ static const char *found(const char *passwd, const char *group, const char *subs
 static void test_none_is_taken(void **state)
 {
     assert_string_equal(found("", "", "", ALL), "");
-    assert_string_equal(found("root:x:0:0:root:/root:/bin/sh\nlow:x:4999:1::/:/\nhigh:x:6001:1::/:/",
-                              "root:x:0:\nshare:x:5000:low\nhigh:x:6001:\n",
-                              "low:1000:4000\nlow:6001:65536\n", ALL),
-                        "");
+    assert_string_equal(
+        found("root:x:0:0:root:/root:/bin/sh\nlow:x:4999:1::/:/\nhigh:x:6001:1::/:/",
+              "root:x:0:\nshare:x:5000:low\nhigh:x:6001:\n", "low:1000:4000\nlow:6001:65536\n",
+              ALL),
+        "");
     assert_string_equal(found("no account\n:\n\n", "x\n", "low:5000\nlow:5000:0\n", ALL), "");
 }
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIR "/var/lib/det/tasks/1.a.1"
-#define HEAD "Traceback (most recent call last):\n"
-#define USERS "  File \"" DIR "/work/my/model_def.py\", line 37, in train_batch\n"
+#define DIR     "/var/lib/det/tasks/1.a.1"
+#define HEAD    "Traceback (most recent call last):\n"
+#define USERS   "  File \"" DIR "/work/my/model_def.py\", line 37, in train_batch\n"
 #define LIBRARY "  File \"/usr/lib/python3/dist-packages/torch/nn.py\", line 4, in forward\n"
 
 struct printed {
@@ -30,10 +30,16 @@ static struct traceback read_lines(const struct printed *lines)
 
 static void the_users_line(void **state)
 {
-    struct traceback t = read_lines((struct printed[]){
-        {0, "begins\n"}, {0, HEAD}, {0, LIBRARY}, {0, USERS}, {0, "    loss = x\n"},
-        {1, "what another rank prints\n"}, {0, LIBRARY}, {0, "ValueError: no good\n"},
-        {0, "more\n"}, {0, NULL}});
+    struct traceback t = read_lines((struct printed[]){{0, "begins\n"},
+                                                       {0, HEAD},
+                                                       {0, LIBRARY},
+                                                       {0, USERS},
+                                                       {0, "    loss = x\n"},
+                                                       {1, "what another rank prints\n"},
+                                                       {0, LIBRARY},
+                                                       {0, "ValueError: no good\n"},
+                                                       {0, "more\n"},
+                                                       {0, NULL}});
     assert_string_equal(t.exception, "ValueError: no good");
     assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
 }
@@ -42,9 +48,16 @@ static void the_users_line(void **state)
 static void the_last_of_several(void **state)
 {
     struct traceback t = read_lines((struct printed[]){
-        {0, HEAD}, {0, USERS}, {0, "KeyError: 'lr'\n"}, {0, "\n"},
-        {0, "During handling of the above exception, another exception occurred:\n"}, {0, "\n"},
-        {0, HEAD}, {0, LIBRARY}, {0, "RuntimeError: 7\n"}, {0, NULL}});
+        {0, HEAD},
+        {0, USERS},
+        {0, "KeyError: 'lr'\n"},
+        {0, "\n"},
+        {0, "During handling of the above exception, another exception occurred:\n"},
+        {0, "\n"},
+        {0, HEAD},
+        {0, LIBRARY},
+        {0, "RuntimeError: 7\n"},
+        {0, NULL}});
     assert_string_equal(t.exception, "RuntimeError: 7");
     assert_string_equal(t.at, "");
 }
@@ -53,9 +66,15 @@ static void the_last_of_several(void **state)
 static void the_cause_has_the_users_line(void **state)
 {
     struct traceback t = read_lines((struct printed[]){
-        {0, HEAD}, {0, USERS}, {0, "PermissionError: /root/x\n"}, {0, "\n"},
-        {0, "The above exception was the direct cause of the following exception:\n"}, {0, "\n"},
-        {0, HEAD}, {0, LIBRARY}, {0, "PermissionError: /root/x. Who may not\n"},
+        {0, HEAD},
+        {0, USERS},
+        {0, "PermissionError: /root/x\n"},
+        {0, "\n"},
+        {0, "The above exception was the direct cause of the following exception:\n"},
+        {0, "\n"},
+        {0, HEAD},
+        {0, LIBRARY},
+        {0, "PermissionError: /root/x. Who may not\n"},
         {0, NULL}});
     assert_string_equal(t.exception, "PermissionError: /root/x. Who may not");
     assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
@@ -64,9 +83,15 @@ static void the_cause_has_the_users_line(void **state)
 /* The others fail of the first one's end. */
 static void the_first_of_several_ranks(void **state)
 {
-    struct traceback t = read_lines((struct printed[]){
-        {1, HEAD}, {0, HEAD}, {1, USERS}, {0, LIBRARY}, {0, "ConnectionError: 1 is gone\n"},
-        {1, "KeyError: 'lr'\n"}, {0, HEAD}, {0, "ConnectionError: 1 is gone\n"}, {0, NULL}});
+    struct traceback t = read_lines((struct printed[]){{1, HEAD},
+                                                       {0, HEAD},
+                                                       {1, USERS},
+                                                       {0, LIBRARY},
+                                                       {0, "ConnectionError: 1 is gone\n"},
+                                                       {1, "KeyError: 'lr'\n"},
+                                                       {0, HEAD},
+                                                       {0, "ConnectionError: 1 is gone\n"},
+                                                       {0, NULL}});
     assert_string_equal(t.exception, "KeyError: 'lr'");
     assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
     assert_int_equal(t.rank, 1);
@@ -74,8 +99,8 @@ static void the_first_of_several_ranks(void **state)
 
 static void none_and_half_a_one(void **state)
 {
-    struct traceback t = read_lines((struct printed[]){
-        {0, "ValueError: only said\n"}, {0, HEAD}, {0, USERS}, {0, NULL}});
+    struct traceback t = read_lines(
+        (struct printed[]){{0, "ValueError: only said\n"}, {0, HEAD}, {0, USERS}, {0, NULL}});
     assert_string_equal(t.exception, "");
     assert_string_equal(t.at, "");
 }
@@ -95,10 +120,11 @@ static void long_lines_are_cut(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_users_line), cmocka_unit_test(the_last_of_several),
-        cmocka_unit_test(the_cause_has_the_users_line),
-        cmocka_unit_test(the_first_of_several_ranks),
-        cmocka_unit_test(none_and_half_a_one), cmocka_unit_test(long_lines_are_cut)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_users_line),
+                                       cmocka_unit_test(the_last_of_several),
+                                       cmocka_unit_test(the_cause_has_the_users_line),
+                                       cmocka_unit_test(the_first_of_several_ranks),
+                                       cmocka_unit_test(none_and_half_a_one),
+                                       cmocka_unit_test(long_lines_are_cut)};
     return cmocka_run_group_tests_name("traceback", tests, NULL, NULL);
 }

@@ -72,7 +72,8 @@ static void test_place(void **state)
 {
     det_cleanup(freep) char *mounts =
         det_asprintf("25 1 0:23 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
-                     "26 1 0:22 / %s rw,relatime shared:4 - cgroup2 cgroup2 rw\n", top);
+                     "26 1 0:22 / %s rw,relatime shared:4 - cgroup2 cgroup2 rw\n",
+                     top);
     det_cleanup(freep) char *slice = det_asprintf("%s/system.slice", top);
     place_is("", "0::/\n", NULL);
     place_is("26 - cgroup2 x\n", "0::/\n", NULL);
@@ -81,7 +82,8 @@ static void test_place(void **state)
     place_is(mounts, "0::/../elsewhere\n", NULL);
     place_is(mounts, "0::/\n", "/det-tasks");
     place_is(mounts, "9:pids:/x\n0::/\n", "/det-tasks");
-    place_is(mounts, "0::/system.slice/det-agent.service\n", "/system.slice/det-agent.service/det-tasks");
+    place_is(mounts, "0::/system.slice/det-agent.service\n",
+             "/system.slice/det-agent.service/det-tasks");
     lay_group(slice, "memory pids cpu\n", "memory pids\n"); /* from now on it may be written to */
     place_is(mounts, "0::/system.slice/det-agent.service\n", "/system.slice/det-tasks");
 }
@@ -124,8 +126,8 @@ static void test_make(void **state)
 {
     const struct cgroup_limits l = {.memory_bytes = 64 << 20, .pids = 32, .cpu_weight = 200};
     const struct cgroup_limits none = {0};
-    static const char *const files[] = {"memory.max", "memory.swap.max", "memory.oom.group", "pids.max",
-                                        "cpu.weight"};
+    static const char *const files[] = {"memory.max", "memory.swap.max", "memory.oom.group",
+                                        "pids.max", "cpu.weight"};
     static const char *const texts[] = {"67108864", "0", "1", "32", "200"};
     det_cleanup(freep) char *group = cgroup_path(top, "x");
     lay_group(group, "", "");

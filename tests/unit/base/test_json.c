@@ -66,8 +66,9 @@ static void test_double_round_trip(void **state)
 /* Integers beyond 64 bits are reals; those within stay what they are. */
 static void test_long_integers(void **state)
 {
-    static const char text[] = "{\"a\":[10000000000000000905969664,-123456789012345678901234567890],"
-                               "\"12345678901234567890123\":\"\\\"98765432109876543210987\",\"n\":17}";
+    static const char text[] =
+        "{\"a\":[10000000000000000905969664,-123456789012345678901234567890],"
+        "\"12345678901234567890123\":\"\\\"98765432109876543210987\",\"n\":17}";
     JSON_OWN j = json_parse(text, strlen(text), NULL);
     assert_non_null(j);
     assert_true(json_number_value(json_array_get(json_arr(j, "a"), 0)) == 1e25);
@@ -95,14 +96,8 @@ static void test_write(void **state)
 
 static void test_parse_errors(void **state)
 {
-    static const char *const bad[] = {"",
-                                      "{",
-                                      "{\"a\":1,\"a\":2}",
-                                      "[1] x",
-                                      "nul",
-                                      "[1e999]",
-                                      "\"\\u0000\"",
-                                      "\"\xff\""};
+    static const char *const bad[] = {"",    "{",       "{\"a\":1,\"a\":2}", "[1] x",
+                                      "nul", "[1e999]", "\"\\u0000\"",       "\"\xff\""};
     struct det_err err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(json_parse(bad[i], strlen(bad[i]), &err));
@@ -188,11 +183,10 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_doubles), cmocka_unit_test(test_double_round_trip),
-        cmocka_unit_test(test_long_integers),
-        cmocka_unit_test(test_write),   cmocka_unit_test(test_parse_errors),
-        cmocka_unit_test(test_access),  cmocka_unit_test(test_lossy),
-        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_doubles),       cmocka_unit_test(test_double_round_trip),
+        cmocka_unit_test(test_long_integers), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_parse_errors),  cmocka_unit_test(test_access),
+        cmocka_unit_test(test_lossy),         cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,13 @@ static void check(double v)
 
 static void edges(void **state)
 {
+    /* clang-format off */
     static const double v[] = {
         0, 1, 10, 100, 0.1, 0.5, 0.001, 1e-4, 9.999e-5, 9.9999999999999991e-5, 1e14, 1e15, 1e16,
         999999999999999.9, 123456789012345678.0, 99.99999999999999, 9.999999999999998,
         0.99999999999999989, 5e-324, DBL_MIN, DBL_MAX, 0.1f, 0.3f, 1.0 / 3, 2.0 / 3, 4.35,
         0.000123};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
         check(v[i]);
         check(-v[i]);
@@ -88,12 +90,14 @@ static void check_read(const char *text)
 
 static void read_odd(void **state)
 {
+    /* clang-format off */
     static const char *const texts[] = {
         "", "-", ".", "-.", "x", "0", "-0", "-0.0", "1,2", "1.2.3", "5.", ".5", "-.5]", "1e5",
         "1e", "1E-3", "0x1p3", "--1", "+1", "9007199254740993", "-9007199254740993.0",
         "18446744073709551615", "9999999999999999999", "0.9999999999999999999", "1e400",
         "123456789012345678901234567890", "0.0000000000000000001", "0.00000000000000000001",
         "1 2", "inf", "nan", "1767323045.123456"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_read(texts[i]);
 }
@@ -117,8 +121,8 @@ static void read_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(edges),
-                                       cmocka_unit_test(powers_of_ten), cmocka_unit_test(many),
-                                       cmocka_unit_test(read_odd), cmocka_unit_test(read_many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(powers_of_ten),
+                                       cmocka_unit_test(many), cmocka_unit_test(read_odd),
+                                       cmocka_unit_test(read_many)};
     return cmocka_run_group_tests_name("numtext", tests, NULL, NULL);
 }

@@ -80,9 +80,12 @@ static void is_marked(const char *trial, const char *mark)
 
 static void the_best_says_whether_it_was_kept(void **state)
 {
-    is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 7}}", "* best");
-    is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 9}}",
-              "* best, without a checkpoint");
+    is_marked(
+        "{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 7}}",
+        "* best");
+    is_marked(
+        "{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": {\"totalBatches\": 9}}",
+        "* best, without a checkpoint");
     is_marked("{\"bestValidation\": {\"totalBatches\": 7}, \"bestCheckpoint\": null}",
               "* best, without a checkpoint");
 }

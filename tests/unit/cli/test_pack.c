@@ -52,9 +52,7 @@ static const json_t *find(const json_t *files, const char *path)
 {
     size_t i;
     json_t *f;
-    json_array_foreach(files, i, f)
-        if (strcmp(json_str(f, "path", ""), path) == 0)
-            return f;
+    json_array_foreach(files, i, f) if (strcmp(json_str(f, "path", ""), path) == 0) return f;
     return NULL;
 }
 
@@ -63,7 +61,8 @@ static void packs_what_is_not_ignored(void **state)
     json_t *files = NULL;
     struct det_err err;
     assert_int_equal(pack_dir(dir, &files, &err), 0);
-    const json_t *m = find(files, "model_def.c"), *a = find(files, "sub/deep/a.txt"), *d = find(files, "sub/deep");
+    const json_t *m = find(files, "model_def.c"), *a = find(files, "sub/deep/a.txt"),
+                 *d = find(files, "sub/deep");
     assert_non_null(m);
     assert_non_null(a);
     assert_non_null(d);
@@ -86,9 +85,7 @@ static bool lists(const json_t *names, const char *path)
 {
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name)
-        if (strcmp(json_string_value(name), path) == 0)
-            return true;
+    json_array_foreach(names, i, name) if (strcmp(json_string_value(name), path) == 0) return true;
     return false;
 }
 
@@ -102,7 +99,8 @@ static void check_case(const json_t *c)
     size_t i;
     put(".detignore", ignore);
     assert_int_equal(pack_dir(dir, &files, &err), 0);
-    json_array_foreach(json_object_get(table, "paths"), i, path) {
+    json_array_foreach(json_object_get(table, "paths"), i, path)
+    {
         bool gone = !find(files, json_string_value(path));
         if (gone != lists(json_object_get(c, "ignored"), json_string_value(path)))
             fail_msg("by \"%s\", \"%s\" is %s", text, json_string_value(path),
@@ -117,10 +115,8 @@ static void ignores_as_gitignore_does(void **state)
 {
     size_t i;
     json_t *v;
-    json_array_foreach(json_object_get(table, "paths"), i, v)
-        put(json_string_value(v), "x");
-    json_array_foreach(json_object_get(table, "cases"), i, v)
-        check_case(v);
+    json_array_foreach(json_object_get(table, "paths"), i, v) put(json_string_value(v), "x");
+    json_array_foreach(json_object_get(table, "cases"), i, v) check_case(v);
 }
 
 static void names_a_missing_directory(void **state)
@@ -217,12 +213,9 @@ int main(int argc, char **argv)
     if (!table)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packs_what_is_not_ignored),
-        cmocka_unit_test(ignores_as_gitignore_does),
-        cmocka_unit_test(names_a_missing_directory),
-        cmocka_unit_test(names_what_has_no_name),
-        cmocka_unit_test(takes_links_to_files),
-        cmocka_unit_test(names_what_is_too_big),
+        cmocka_unit_test(packs_what_is_not_ignored), cmocka_unit_test(ignores_as_gitignore_does),
+        cmocka_unit_test(names_a_missing_directory), cmocka_unit_test(names_what_has_no_name),
+        cmocka_unit_test(takes_links_to_files),      cmocka_unit_test(names_what_is_too_big),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -26,7 +26,10 @@ static void colours_stay_and_all_else_goes(void **state)
     assert_plain("\033", "\xef\xbf\xbd");
     assert_plain("\033[", "\xef\xbf\xbd[");
     assert_plain("\033[31", "\xef\xbf\xbd[31");
-    assert_plain("x\xc2\x9b" "2J\x7f\b", "x\xef\xbf\xbd" "2J\xef\xbf\xbd\xef\xbf\xbd");
+    assert_plain("x\xc2\x9b"
+                 "2J\x7f\b",
+                 "x\xef\xbf\xbd"
+                 "2J\xef\xbf\xbd\xef\xbf\xbd");
     assert_plain("\xc2\xa0", NULL); /* a blank, no control character */
 }
 
@@ -36,7 +39,8 @@ static void of_answers_keys_too(void **state)
     json_t *j = plain_json(json_parse(text, strlen(text), NULL));
     char *got det_cleanup(freep) = json_text(j);
     assert_null(strstr(got, "\\u00"));
-    assert_string_equal(got, "{\"\xef\xbf\xbdk\":[\"a\xef\xbf\xbd" "b\",{\"x\":\"\xef\xbf\xbd\"}],\"n\":1.5}");
+    assert_string_equal(got, "{\"\xef\xbf\xbdk\":[\"a\xef\xbf\xbd"
+                             "b\",{\"x\":\"\xef\xbf\xbd\"}],\"n\":1.5}");
     json_decref(j);
 }
 

@@ -21,16 +21,21 @@ static void add(struct profile *p, const char *text)
     profile_add(p, j);
 }
 
-#define LABELS(name, kind) "\"labels\":{\"name\":\"" name "\",\"agentId\":\"a\",\"metricType\":\"PROFILER_METRIC_TYPE_" kind "\"}"
-#define TIMES "\"timestamps\":[\"2026-01-01T00:00:01Z\",\"2026-01-01T00:00:02Z\",\"2026-01-01T00:00:03.5Z\"]"
+#define LABELS(name, kind)                                                                         \
+    "\"labels\":{\"name\":\"" name                                                                 \
+    "\",\"agentId\":\"a\",\"metricType\":\"PROFILER_METRIC_TYPE_" kind "\"}"
+#define TIMES                                                                                      \
+    "\"timestamps\":[\"2026-01-01T00:00:01Z\",\"2026-01-01T00:00:02Z\",\"2026-01-01T00:00:03.5Z\"]"
 #define BATCHES "\"batches\":[7,8,9]"
 
 static void sums(void **state)
 {
     struct profile p = {0};
     add(&p, "{\"values\":[0.5,2,1]," BATCHES "," TIMES "," LABELS("train_batch", "TIMING") "}");
-    add(&p, "{\"values\":[0.25],\"batches\":[10],\"timestamps\":[\"2026-01-01T00:00:04Z\"]," LABELS("train_batch", "TIMING") "}");
-    add(&p, "{\"values\":[90,10,50]," BATCHES "," TIMES "," LABELS("cpu_util_simple", "SYSTEM") "}");
+    add(&p, "{\"values\":[0.25],\"batches\":[10],\"timestamps\":[\"2026-01-01T00:00:04Z\"]," LABELS(
+                "train_batch", "TIMING") "}");
+    add(&p,
+        "{\"values\":[90,10,50]," BATCHES "," TIMES "," LABELS("cpu_util_simple", "SYSTEM") "}");
     assert_int_equal(p.series.n, 2);
     struct profile_sum s = profile_sum(profile_find(&p, "train_batch"));
     assert_int_equal(s.n, 4);
@@ -78,7 +83,10 @@ static void parts(void **state)
 static void hostile(void **state)
 {
     static const char *const none[] = {
-        "{}", "[]", "{\"labels\":7,\"values\":[1]}", "{\"values\":[1]," BATCHES "," TIMES "}",
+        "{}",
+        "[]",
+        "{\"labels\":7,\"values\":[1]}",
+        "{\"values\":[1]," BATCHES "," TIMES "}",
         "{\"values\":[1]," BATCHES "," TIMES "," LABELS("", "TIMING") "}",
         "{\"values\":[1]," BATCHES "," TIMES "," LABELS("x", "OTHER") "}"};
     struct profile p = {0};
@@ -86,7 +94,8 @@ static void hostile(void **state)
         add(&p, none[i]);
     assert_int_equal(p.series.n, 0);
     add(&p, "{\"values\":[1,\"NaN\",null,4]," BATCHES "," TIMES "," LABELS("x", "MISC") "}");
-    add(&p, "{\"values\":[1,2],\"batches\":[\"7\",8],\"timestamps\":[\"soon\",\"later\"]," LABELS("x", "MISC") "}");
+    add(&p, "{\"values\":[1,2],\"batches\":[\"7\",8],\"timestamps\":[\"soon\",\"later\"]," LABELS(
+                "x", "MISC") "}");
     assert_int_equal(p.series.n, 1);
     assert_int_equal(profile_sum(&p.series.v[0]).n, 1);
     struct profile_span span = profile_span(&p);
@@ -99,16 +108,16 @@ static void reports(void **state)
     struct profile p = {0};
     struct profile_span span;
     JSON_OWN one = parse("[{\"training\":{\"totalBatches\":10,\"endTime\":"
-                                   "\"2026-01-01T00:00:01Z\"}}]");
+                         "\"2026-01-01T00:00:01Z\"}}]");
     assert_false(profile_add_reports(&p, one, &span));
     assert_false(profile_add_reports(&p, NULL, &span));
-    JSON_OWN many = parse(
-        "[{\"training\":{\"totalBatches\":10,\"endTime\":\"2026-01-01T00:00:01Z\"}}, 7, {},"
-        "{\"training\":{\"totalBatches\":20,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
-        "{\"training\":{\"totalBatches\":15,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
-        "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
-        "{\"training\":{\"totalBatches\":\"x\",\"endTime\":\"2026-01-01T00:00:05Z\"}},"
-        "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
+    JSON_OWN many =
+        parse("[{\"training\":{\"totalBatches\":10,\"endTime\":\"2026-01-01T00:00:01Z\"}}, 7, {},"
+              "{\"training\":{\"totalBatches\":20,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
+              "{\"training\":{\"totalBatches\":15,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
+              "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
+              "{\"training\":{\"totalBatches\":\"x\",\"endTime\":\"2026-01-01T00:00:05Z\"}},"
+              "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
     assert_true(profile_add_reports(&p, many, &span));
     const struct profile_sum s = profile_sum(profile_find(&p, "batches_per_second"));
     assert_int_equal(s.n, 2);

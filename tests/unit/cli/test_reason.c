@@ -22,8 +22,10 @@ static void assert_reason(const char *lines, const char *reason)
 
 #define L(rank, level, text)                                                                       \
     "{\"rankId\": " rank ", \"level\": \"LOG_LEVEL_" level "\", \"log\": \"" text "\\n\"}"
-#define MASTER "{\"level\": \"LOG_LEVEL_ERROR\", \"log\": \"Run 1 ended: rank 0 exited with code 1\"}"
+#define MASTER                                                                                     \
+    "{\"level\": \"LOG_LEVEL_ERROR\", \"log\": \"Run 1 ended: rank 0 exited with code 1\"}"
 
+/* clang-format off */
 static void an_exception_has_the_users_line(void **state)
 {
     assert_reason(
@@ -60,14 +62,17 @@ static void the_cause_has_the_users_line(void **state)
         L("0", "UNKNOWN", "PermissionError: /root/x. Who may not") "," MASTER "]",
         "PermissionError: /root/x. Who may not (model_def.py, line 3, in data)");
 }
+/* clang-format on */
 
 static void a_stalled_rank_has_the_users_line(void **state)
 {
     static const char ended[] = "{\"log\": \"Run 1 ended: rank 0 stalled: no batch for 8.0 s\"}";
     char lines[1024];
-    snprintf(lines, sizeof lines, "[%s,%s]", L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck"), ended);
+    snprintf(lines, sizeof lines, "[%s,%s]",
+             L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck"), ended);
     assert_reason(lines, "rank 0 stalled: no batch for 8.0 s (model_def.py, line 24, in stuck)");
-    assert_reason("[" L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck") "," MASTER "]",
+    assert_reason("[" L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck") "," MASTER
+                                                                                      "]",
                   "rank 0 exited with code 1"); /* it was only asked */
 }
 

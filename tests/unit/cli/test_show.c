@@ -28,7 +28,8 @@ static void numbers_have_few_digits(void **state)
     assert_shows(
         "{\"b\": {\"lr\": 0.00012345678}, \"a\": 123456789, \"s\": \"x\", \"z\": [1, null]}", NULL,
         "a=123456789 b.lr=0.00012346 s=x z=[1,null]");
-    JSON_OWN metrics = parsed("{\"loss\": 0.123456789, \"n\": 12345.678, \"per_class\": [1, 2, 3]}");
+    JSON_OWN metrics =
+        parsed("{\"loss\": 0.123456789, \"n\": 12345.678, \"per_class\": [1, 2, 3]}");
     char *text det_cleanup(freep) = show_metrics(metrics);
     assert_string_equal(text, "loss=0.1235 n=12346 per_class=[3 values]");
     assert_string_equal(show_metric(json_object_get(metrics, "n")), "12346");

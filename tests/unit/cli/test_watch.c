@@ -18,17 +18,19 @@ static json_t *parsed(const char *text)
 
 static json_t *experiment(void)
 {
-    return parsed("{\"id\": 3, \"name\": \"n\xc3\xa4me\\u001b[2J\", \"state\": \"STATE_RUNNING\", \"progress\": 0.25,"
-                  " \"numTrials\": 2, \"resourcePool\": \"default\","
-                  " \"config\": {\"searcher\": {\"metric\": \"f1\", \"max_length\": {\"batches\": 100}}, \"resources\": {\"slots_per_trial\": 1}}}");
+    return parsed(
+        "{\"id\": 3, \"name\": \"n\xc3\xa4me\\u001b[2J\", \"state\": \"STATE_RUNNING\", \"progress\": 0.25,"
+        " \"numTrials\": 2, \"resourcePool\": \"default\","
+        " \"config\": {\"searcher\": {\"metric\": \"f1\", \"max_length\": {\"batches\": 100}}, \"resources\": {\"slots_per_trial\": 1}}}");
 }
 
 static json_t *trials(void)
 {
-    return parsed("[{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 50,"
-                  " \"summaryMetrics\": {\"avg_metrics\": {\"loss\": {\"last\": 0.123456}}},"
-                  " \"latestValidation\": {\"metrics\": {\"avgMetrics\": {\"f1\": 0.75}}},"
-                  " \"bestValidation\": {\"totalBatches\": 40, \"metrics\": {\"avgMetrics\": {\"f1\": 0.875}}}}]");
+    return parsed(
+        "[{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 50,"
+        " \"summaryMetrics\": {\"avg_metrics\": {\"loss\": {\"last\": 0.123456}}},"
+        " \"latestValidation\": {\"metrics\": {\"avgMetrics\": {\"f1\": 0.75}}},"
+        " \"bestValidation\": {\"totalBatches\": 40, \"metrics\": {\"avgMetrics\": {\"f1\": 0.875}}}}]");
 }
 
 static size_t columns_of(const char *line, size_t bytes)
@@ -47,9 +49,15 @@ static void fits(int columns, int rows, const char *holds)
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
     JSON_OWN first = parsed("{\"7\": 10.0}");
-    struct watch_view view = {.experiment = e, .trials = t, .best = json_array_get(t, 0),
-                              .why = "trial 8 waits: it asks for 1 slot", .curves = &curves,
-                              .seconds = 2, .first = first, .columns = columns, .rows = rows};
+    struct watch_view view = {.experiment = e,
+                              .trials = t,
+                              .best = json_array_get(t, 0),
+                              .why = "trial 8 waits: it asks for 1 slot",
+                              .curves = &curves,
+                              .seconds = 2,
+                              .first = first,
+                              .columns = columns,
+                              .rows = rows};
     struct buf out = BUF_INIT;
     watch_screen(&view, &out);
     int lines = 0;
@@ -63,7 +71,9 @@ static void fits(int columns, int rows, const char *holds)
 
 static void it_fits_the_terminal(void **state)
 {
-    fits(100, 30, "trial 7     ##########.......... RUNNING   batch 50  20 batches/s, 2 s left  loss 0.1235");
+    fits(
+        100, 30,
+        "trial 7     ##########.......... RUNNING   batch 50  20 batches/s, 2 s left  loss 0.1235");
     fits(100, 30, "best so far: trial 7, f1 0.875 at batch 40, no checkpoint yet");
     fits(100, 30, "trial 8 waits: it asks for 1 slot");
     fits(100, 30, "\xe2\xa0"); /* a curve */
@@ -81,10 +91,18 @@ static void what_runs_elsewhere_has_no_slots_and_may_take_long(void **state)
     const struct {
         double seconds;
         const char *left;
-    } cases[] = {{1, "50 s left"}, {30, "25 min left"}, {360, "5 h left"}, {3400, "47 h left"}, {36000, "21 days left"}};
+    } cases[] = {{1, "50 s left"},
+                 {30, "25 min left"},
+                 {360, "5 h left"},
+                 {3400, "47 h left"},
+                 {36000, "21 days left"}};
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
-        struct watch_view view = {.experiment = e, .trials = t, .first = first,
-                                  .seconds = cases[i].seconds, .columns = 120, .rows = 24};
+        struct watch_view view = {.experiment = e,
+                                  .trials = t,
+                                  .first = first,
+                                  .seconds = cases[i].seconds,
+                                  .columns = 120,
+                                  .rows = 24};
         struct buf out = BUF_INIT;
         watch_screen(&view, &out);
         assert_non_null(strstr(buf_str(&out), "2 trials, which run elsewhere\n"));
@@ -100,7 +118,8 @@ static void without_a_screen_it_is_a_line(void **state)
     JSON_OWN t = trials();
     struct buf out = BUF_INIT;
     watch_line(json_array_get(t, 0), e, &out);
-    assert_string_equal(buf_str(&out), "trial 7 RUNNING, batch 50  loss 0.1235  validation f1 0.75");
+    assert_string_equal(buf_str(&out),
+                        "trial 7 RUNNING, batch 50  loss 0.1235  validation f1 0.75");
     buf_finish(&out);
 }
 

@@ -147,8 +147,8 @@ static void test_urls(void **state)
     static const char *const good[][2] = {
         {"http://h:1", "http://h:1"}, {"h", "http://h:8080"},        {"https://h", "https://h:443"},
         {"http://h/", "http://h:80"}, {"[::1]:7", "http://[::1]:7"}, {"h.x:9", "http://h.x:9"}};
-    static const char *const bad[] = {"",      "http://", "h:0", "h:70000",
-                                      "h:1/x", "ftp://h", "h h", "h:1x", "h,", "a,b c"};
+    static const char *const bad[] = {"",        "http://", "h:0",  "h:70000", "h:1/x",
+                                      "ftp://h", "h h",     "h:1x", "h,",      "a,b c"};
     struct client *c;
     struct det_err err = {0};
     for (size_t i = 0; i < DET_ARRAY_LEN(good); i++) {

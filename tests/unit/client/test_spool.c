@@ -214,8 +214,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-        T(in_order_over_restarts), T(one_at_a_time), T(torn_end), T(flipped_bit), T(foreign_file),
-        T(shrinks), T(crash_while_shrinking), T(a_full_one_is_empty_once_all_is_sent),
+        T(in_order_over_restarts),
+        T(one_at_a_time),
+        T(torn_end),
+        T(flipped_bit),
+        T(foreign_file),
+        T(shrinks),
+        T(crash_while_shrinking),
+        T(a_full_one_is_empty_once_all_is_sent),
         cmocka_unit_test(in_memory),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);

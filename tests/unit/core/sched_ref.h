@@ -21,7 +21,7 @@ struct ref_out {
     VEC(struct ref_start) starts;
     VEC(struct alloc *) releases;
     VEC(struct ref_offer) offers; /* of fair share */
-    bool is_begin; /* fair share then makes room: how, test_sched_fair.c judges */
+    bool is_begin;                /* fair share then makes room: how, test_sched_fair.c judges */
 };
 void ref_decide(struct core *c, struct pool *pool, struct ref_out *ret);
 void ref_finish(struct ref_out *o);

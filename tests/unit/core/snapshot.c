@@ -104,7 +104,8 @@ static void exclude_some(struct snapshot *s)
     for (size_t i = 0; i < c->allocs.n; i++) {
         struct trial *t = c->allocs.v[i]->trial;
         if (t && c->allocs.v[i]->state == ALLOC_PENDING && chance(s, 5))
-            avoid_add(c, t, c->agents.v[snapshot_random(s, c->agents.n)]->id, AVOID_POLICY, "no", 0);
+            avoid_add(c, t, c->agents.v[snapshot_random(s, c->agents.n)]->id, AVOID_POLICY, "no",
+                      0);
     }
 }
 

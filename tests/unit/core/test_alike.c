@@ -22,8 +22,8 @@ static void search_as(int trials, int restarts, bool holds)
     char config[300];
     snprintf(config, sizeof config,
              "{\"max_restarts\":%d,\"hold_failing_search\":%s,\"searcher\":{\"name\":"
-             "\"random\",\"max_trials\":%d,\"max_concurrent_trials\":%d}}", restarts,
-             holds ? "true" : "false", trials, trials < 16 ? trials : 16);
+             "\"random\",\"max_trials\":%d,\"max_concurrent_trials\":%d}}",
+             restarts, holds ? "true" : "false", trials, trials < 16 ? trials : 16);
     world_init(&w, NULL);
     w.keeps = true;
     world_hello(&w, "a", 32, NULL, 0);
@@ -79,8 +79,8 @@ static void held(void **state)
     expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
     world_restart(&w);
     expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
-    assert_int_equal(
-        world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1}), 0);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1}),
+                     0);
     world_finish(&w);
 }
 
@@ -108,8 +108,7 @@ static void killed(void **state)
     search(16, 2);
     fail_alike(1, 8);
     assert_int_equal(state_of(), EXP_PAUSED);
-    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = 1}),
-                     0);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = 1}), 0);
     core_check(w.core);
     world_finish(&w);
 }
@@ -118,11 +117,11 @@ static void not_held(void **state)
 {
     static const struct {
         const char *exception, *at;
-    } others[] = {{"ValueError: lr", AT},                       /* another message */
-                  {"KeyError: lr 0.5 at 0x1", AT},              /* another type */
+    } others[] = {{"ValueError: lr", AT},          /* another message */
+                  {"KeyError: lr 0.5 at 0x1", AT}, /* another type */
                   {"ValueError: lr 0.5 at 0x1", "b.py, line 3, in build"},
                   {"ValueError: lr 0.5 at 0x1", "model_def.py, line 4, in build"},
-                  {NULL, NULL}};                                /* none is known */
+                  {NULL, NULL}}; /* none is known */
     for (size_t i = 0; i < DET_ARRAY_LEN(others); i++)
         for (int64_t at = 1; at <= 8; at += 7) {
             search(16, 0);
@@ -195,11 +194,14 @@ static void losses_do_not_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held),         cmocka_unit_test(goes_on),
-        cmocka_unit_test(killed),       cmocka_unit_test(not_held),
-        cmocka_unit_test(one_succeeds), cmocka_unit_test(another_trains),
-        cmocka_unit_test(others_first), cmocka_unit_test(not_if_told),
-        cmocka_unit_test(losses_do_not_count)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(held),
+                                       cmocka_unit_test(goes_on),
+                                       cmocka_unit_test(killed),
+                                       cmocka_unit_test(not_held),
+                                       cmocka_unit_test(one_succeeds),
+                                       cmocka_unit_test(another_trains),
+                                       cmocka_unit_test(others_first),
+                                       cmocka_unit_test(not_if_told),
+                                       cmocka_unit_test(losses_do_not_count)};
     return cmocka_run_group_tests_name("alike", tests, NULL, NULL);
 }

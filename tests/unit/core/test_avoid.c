@@ -23,9 +23,9 @@ static int teardown(void **state)
 
 static void fail_start(void)
 {
-    world_exit(&w, 1, 0,
-               (struct core_exit){
-                   .reason = CORE_START_FAILED, .rank = -1, .text = "no such user: det"});
+    world_exit(
+        &w, 1, 0,
+        (struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = "no such user: det"});
 }
 
 static bool said(const char *text)
@@ -282,8 +282,8 @@ static void say_unreached(const char *text)
     struct core_trial_view t = world_trial(&w, 1);
     assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
     struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = "a"};
-    ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
-                                    .state = CORE_TASK_RUNNING, .unreached = {text}};
+    ev.task = (struct core_task_in){
+        .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING, .unreached = {text}};
     assert_int_equal(world_step(&w, ev), 0);
 }
 
@@ -315,8 +315,8 @@ static void test_unreached(void **state)
             struct core_container_view k;
             struct core_trial_view t = world_trial(&w, 1);
             assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
-            struct core_task_in task = {.alloc = t.alloc_id, .container = k.id,
-                                        .state = CORE_TASK_RUNNING};
+            struct core_task_in task = {
+                .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING};
             world_hello(&w, "a", 1, &task, 1);
         }
         assert_int_equal(why_says("no answer"), i == 2);

@@ -146,8 +146,10 @@ static void test_single(void **state)
     assert_int_equal(world_continue(&w, exp, "{}"), DET_EINVAL);
     assert_int_equal(world_continue(&w, exp, "{\"searcher\":{\"name\":\"random\"}}"), DET_EINVAL);
     assert_int_equal(world_continue(&w, exp, "{\"searcher\":{\"metric\":\"other\"}}"), DET_EINVAL);
-    assert_int_equal(world_continue(&w, exp, "{\"searcher\":{\"max_length\":{\"batches\":200}},"
-                                             "\"hyperparameters\":{\"lr\":{\"val\":0.5}}}"), 0);
+    assert_int_equal(world_continue(&w, exp,
+                                    "{\"searcher\":{\"max_length\":{\"batches\":200}},"
+                                    "\"hyperparameters\":{\"lr\":{\"val\":0.5}}}"),
+                     0);
     struct core_trial_view t = world_trial(&w, 1);
     assert_int_equal(t.op_length, 200);
     assert_int_equal(t.run_id, 2);

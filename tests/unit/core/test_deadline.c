@@ -22,11 +22,10 @@ static void starts(int64_t trial, bool rendezvous)
     struct core_container_view k;
     assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
     struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = k.agent_id};
-    ev.task = (struct core_task_in){
-        .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING};
+    ev.task =
+        (struct core_task_in){.alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING};
     assert_int_equal(world_step(&w, ev), 0);
-    struct core_event r = {
-        .kind = CORE_EV_RENDEZVOUS, .alloc_id = t.alloc_id, .container = k.id};
+    struct core_event r = {.kind = CORE_EV_RENDEZVOUS, .alloc_id = t.alloc_id, .container = k.id};
     if (rendezvous)
         assert_int_equal(world_step(&w, r), 0);
 }
@@ -93,8 +92,10 @@ static void test_kill_is_sent_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_never_ready),             TEST(test_ready_in_time),
-        TEST(test_late_timer_begins_again), TEST(test_done_but_stays),
+        TEST(test_never_ready),
+        TEST(test_ready_in_time),
+        TEST(test_late_timer_begins_again),
+        TEST(test_done_but_stays),
         TEST(test_kill_is_sent_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

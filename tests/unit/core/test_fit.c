@@ -9,7 +9,10 @@ struct placing {
     enum core_fitting fitting;
     bool mixed;
     int agents[6];
-    struct { int slots; const char *where; } requests[5];
+    struct {
+        int slots;
+        const char *where;
+    } requests[5];
 };
 
 static const struct placing cases[] = {
@@ -83,7 +86,9 @@ static void test_table(void **state)
 
 static void test_never_fits(void **state)
 {
-    static const struct { int slots; bool fits;
+    static const struct {
+        int slots;
+        bool fits;
     } cases[] = {
         {0, true},  {1, true},  {4, true},  {8, true},   {3, true},
         {5, false}, {6, false}, {9, false}, {12, false},
@@ -135,7 +140,9 @@ static void test_zero_slots(void **state)
 
 static void test_refused_at_submit(void **state)
 {
-    static const struct { const char *config, *part; } bad[] = {
+    static const struct {
+        const char *config, *part;
+    } bad[] = {
         {"{\"resources\":{\"slots_per_trial\":3}}", "slots_per_trial: 3 slots can never be placed"},
         {"{\"resources\":{\"slots_per_trial\":2,\"max_slots\":1}}", "max_slots: 1 is less"},
         {"{\"resources\":{\"resource_pool\":\"moon\"}}", "moon"},
@@ -161,8 +168,10 @@ static void test_refused_at_submit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_never_fits),
-        cmocka_unit_test(test_no_agents_yet), cmocka_unit_test(test_zero_slots),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_never_fits),
+        cmocka_unit_test(test_no_agents_yet),
+        cmocka_unit_test(test_zero_slots),
         cmocka_unit_test(test_refused_at_submit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

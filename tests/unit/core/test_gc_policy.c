@@ -20,7 +20,10 @@ struct policy_case {
     const char *stay;
 };
 
-#define CK(uuid, trial, steps, us, metric, held) {uuid, trial, steps, us, metric, held, 0}
+#define CK(uuid, trial, steps, us, metric, held)                                                   \
+    {                                                                                              \
+        uuid, trial, steps, us, metric, held, 0                                                    \
+    }
 
 static const struct policy_case cases[] = {
     {"the defaults keep the latest and the best of each trial",
@@ -45,7 +48,9 @@ static const struct policy_case cases[] = {
      {1, 0, 0, true},
      {CK("b", 1, 20, 2, 0.3, 0), CK("a", 1, 10, 1, 0.3, 0), CK("c", 2, 5, 3, 0.3, 0)},
      "010"},
-    {"who is held stays", {0, 0, 0, true}, {CK("a", 1, 10, 1, 0.5, GC_HELD_USE), CK("b", 1, 20, 2, 0.3, 0)},
+    {"who is held stays",
+     {0, 0, 0, true},
+     {CK("a", 1, 10, 1, 0.5, GC_HELD_USE), CK("b", 1, 20, 2, 0.3, 0)},
      "10"},
     {"infinite metrics have their place",
      {0, 1, 0, true},

@@ -399,8 +399,8 @@ static void test_delete(void **state)
     assert_int_equal(json_array_size(json_path(task, "gc.uuids")), 1);
     struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
     det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
-    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
-                                    .state = CORE_TASK_ENDED, .exit = EXIT_CODE(0)};
+    ex.task = (struct core_task_in){
+        .alloc = alloc, .container = container, .state = CORE_TASK_ENDED, .exit = EXIT_CODE(0)};
     world_step(&w, ex);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     assert_int_equal(world_step(&w, ev), 0); /* once more: nothing is written for what is gone */
@@ -419,8 +419,8 @@ static void test_delete_that_fails(void **state)
     const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
     det_cleanup(freep) char *alloc = det_strdup(s.alloc_id), *container = det_strdup(s.container);
     struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
-    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
-                                    .state = CORE_TASK_ENDED, .exit = EXIT_CODE(1)};
+    ex.task = (struct core_task_in){
+        .alloc = alloc, .container = container, .state = CORE_TASK_ENDED, .exit = EXIT_CODE(1)};
     world_step(&w, ex);
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETE_FAILED);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
@@ -448,8 +448,10 @@ static void test_delete_waits_for_collections(void **state)
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
     struct core_event ex = {.kind = CORE_EV_AGENT_EXIT, .agent_id = "a"};
-    ex.task = (struct core_task_in){.alloc = alloc, .container = container,
-                                    .state = CORE_TASK_ENDED, .exit = {.reason = CORE_KILLED}};
+    ex.task = (struct core_task_in){.alloc = alloc,
+                                    .container = container,
+                                    .state = CORE_TASK_ENDED,
+                                    .exit = {.reason = CORE_KILLED}};
     world_step(&w, ex);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     assert_int_equal(world_count(&w, CORE_ORDER_START), 0); /* it is not made up for */
@@ -461,8 +463,12 @@ static void test_collection_that_lists(void **state)
     JSON_OWN config = world_config("{}");
     JSON_OWN none = json_array();
     struct core_event ev = {.kind = CORE_EV_EXP_GC};
-    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config,
-                             .uuids = none, .action = "restore"};
+    ev.gc = (struct core_gc){.exp_id = 9,
+                             .owner_id = 1,
+                             .job_id = "j",
+                             .config = config,
+                             .uuids = none,
+                             .action = "restore"};
     assert_int_equal(world_step(&w, ev), 0);
     assert_int_equal(world_count(&w, CORE_ORDER_START), 0);
     ev.gc.action = "list";
@@ -505,8 +511,12 @@ static void test_delete_of_files(void **state)
     world_init(&w, &o);
     world_hello(&w, "a", 1, NULL, 0);
     struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
-    ev.gc = (struct core_gc){.exp_id = 9, .owner_id = 1, .job_id = "j", .config = config,
-                             .uuids = uuids, .has_files = true};
+    ev.gc = (struct core_gc){.exp_id = 9,
+                             .owner_id = 1,
+                             .job_id = "j",
+                             .config = config,
+                             .uuids = uuids,
+                             .has_files = true};
     assert_int_equal(world_step(&w, ev), 0);
     const struct core_start s = world_effect(&w, CORE_ORDER_START, 0)->start;
     JSON_OWN task = json_parse(s.task, strlen(s.task), NULL);

@@ -150,7 +150,8 @@ static void test_end_is_said_once(void **state)
     } rows[] = {
         {{CORE_STALLED, 0, 9, 1, "rank 1 stalled: no batch for 5.0 s", NULL, NULL},
          "rank 1 stalled: no batch for 5.0 s"},
-        {{CORE_STALLED, 0, 9, -1, "startup-hook.sh stalled: it printed nothing for 5 s", NULL, NULL},
+        {{CORE_STALLED, 0, 9, -1, "startup-hook.sh stalled: it printed nothing for 5 s", NULL,
+          NULL},
          "startup-hook.sh stalled: it printed nothing for 5 s"},
         {{CORE_STALLED, 0, 9, 1, "", NULL, NULL}, "rank 1 stalled"},
         {{CORE_EXITED, 139, 11, 0, NULL, NULL, NULL}, "rank 0 exited by signal 11"},
@@ -275,12 +276,18 @@ static void test_containers_of_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_back_in_time),        TEST(test_lease_over),
-        TEST(test_late_master),         TEST(test_start_that_never_arrived),
-        TEST(test_task_that_vanished),  TEST(test_end_told_by_hello),
-        TEST(test_timeline),            TEST(test_end_is_said_once),
-        TEST(test_disable_agent),       TEST(test_disable_slot),
-        TEST(test_gang_loses_a_member), TEST(test_gang_member_fails),
+        TEST(test_back_in_time),
+        TEST(test_lease_over),
+        TEST(test_late_master),
+        TEST(test_start_that_never_arrived),
+        TEST(test_task_that_vanished),
+        TEST(test_end_told_by_hello),
+        TEST(test_timeline),
+        TEST(test_end_is_said_once),
+        TEST(test_disable_agent),
+        TEST(test_disable_slot),
+        TEST(test_gang_loses_a_member),
+        TEST(test_gang_member_fails),
         TEST(test_malformed),
         cmocka_unit_test(test_containers_of_clusters),
     };

@@ -44,7 +44,11 @@ static void settle(struct world *w)
 
 struct share {
     int slots;
-    struct { int n, k; double weight; int want; } jobs[4];
+    struct {
+        int n, k;
+        double weight;
+        int want;
+    } jobs[4];
 };
 static const struct share shares[] = {
     {8, {{8, 1, 1, 4}, {8, 1, 1, 4}}},
@@ -213,10 +217,13 @@ static void test_fifo(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fair_share), cmocka_unit_test(test_max_slots),
-        cmocka_unit_test(test_priority), cmocka_unit_test(test_priority_preempts),
+        cmocka_unit_test(test_fair_share),
+        cmocka_unit_test(test_max_slots),
+        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_priority_preempts),
         cmocka_unit_test(test_priority_room_is_kept),
-        cmocka_unit_test(test_priority_overfull), cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_priority_overfull),
+        cmocka_unit_test(test_fifo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

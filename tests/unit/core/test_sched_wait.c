@@ -8,10 +8,11 @@ enum { WAIT_MS = 60000 };
 static int64_t weighted_job(struct world *w, const char *owner, int n, int k, int weight)
 {
     char config[200];
-    snprintf(config, sizeof config,
-             "{\"resources\":{\"slots_per_trial\":%d,\"weight\":%d},\"searcher\":{\"name\":\"random\","
-             "\"max_trials\":%d,\"max_concurrent_trials\":0}}",
-             k, weight, n);
+    snprintf(
+        config, sizeof config,
+        "{\"resources\":{\"slots_per_trial\":%d,\"weight\":%d},\"searcher\":{\"name\":\"random\","
+        "\"max_trials\":%d,\"max_concurrent_trials\":0}}",
+        k, weight, n);
     JSON_OWN j = world_config(config);
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
     ev.create = (struct core_create){

@@ -52,8 +52,11 @@ static void end_trial(struct search *s, const char *id, int why, struct search_o
 {
     struct search_ops dropped = {0};
     if (why >= 0)
-        search_step(s, &(struct search_event){.kind = SEARCH_EV_EXITED, .request_id = id,
-                                              .reason = (enum search_exit)why}, &dropped);
+        search_step(s,
+                    &(struct search_event){.kind = SEARCH_EV_EXITED,
+                                           .request_id = id,
+                                           .reason = (enum search_exit)why},
+                    &dropped);
     search_ops_finish(&dropped);
     step(s, (struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = id}, out);
 }
@@ -87,8 +90,10 @@ static void test_random_replaces_invalid(void **state)
 {
     JSON_OWN space =
         space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
-    struct search *s = make((struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5,
-                                                 .max_trials = 2, .max_concurrent = 1}, space);
+    struct search *s = make(
+        (struct search_conf){
+            .kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 2, .max_concurrent = 1},
+        space);
     struct search_ops ops = {0};
     char id[UUID_STR_MAX];
     int made = 0;
@@ -107,7 +112,10 @@ static void test_random_replaces_invalid(void **state)
 
 static void test_shutdown_kinds(void **state)
 {
-    static const struct { int why[2]; bool failure, cancel; } cases[] = {
+    static const struct {
+        int why[2];
+        bool failure, cancel;
+    } cases[] = {
         {{SEARCH_ERRORED, SEARCH_ERRORED}, true, false},
         {{SEARCH_ERRORED, -1}, false, false},
         {{SEARCH_USER_CANCELED, SEARCH_USER_CANCELED}, false, true},
@@ -115,8 +123,8 @@ static void test_shutdown_kinds(void **state)
     };
     JSON_OWN space = space_of("{}");
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
-        struct search *s = make((struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5,
-                                                     .max_trials = 2}, space);
+        struct search *s = make(
+            (struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 2}, space);
         struct search_ops ops = {0};
         char ids[2][UUID_STR_MAX];
         step(s, (struct search_event){.kind = SEARCH_EV_INITIAL}, &ops);
@@ -140,8 +148,8 @@ static void test_snapshot_continues(void **state)
 {
     JSON_OWN space =
         space_of("{\"x\":{\"type\":\"double\",\"minval\":0,\"maxval\":1,\"count\":null}}");
-    struct search_conf conf = {.kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 12,
-                               .max_concurrent = 3, .seed = 5};
+    struct search_conf conf = {
+        .kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 12, .max_concurrent = 3, .seed = 5};
     struct search *a = make(conf, space), *b = NULL;
     struct search_ops oa = {0}, ob = {0};
     char id[UUID_STR_MAX];
@@ -172,15 +180,17 @@ static void test_snapshot_continues(void **state)
 static void test_damaged_snapshots(void **state)
 {
     static const char *const bad[] = {
-        "{}", "{\"method\":\"grid\"}", "{\"method\":\"random\"}",
+        "{}",
+        "{\"method\":\"grid\"}",
+        "{\"method\":\"random\"}",
         "{\"method\":\"random\",\"rng\":{\"mt\":\"zz\",\"pos\":1}}",
         "{\"method\":\"random\",\"rng\":5,\"trials\":[[1,2]]}",
     };
     JSON_OWN space = space_of("{}");
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct det_err err = {0};
-        struct search *s = make((struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5,
-                                                     .max_trials = 2}, space);
+        struct search *s = make(
+            (struct search_conf){.kind = SEARCH_RANDOM, .max_length = 5, .max_trials = 2}, space);
         JSON_OWN j = space_of(bad[i]);
         assert_int_equal(search_restore(s, j, &err), DET_ECORRUPT);
         search_destroy(s);

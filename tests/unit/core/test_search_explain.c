@@ -60,8 +60,11 @@ static void says(struct play *p, int trial, const char *want)
     buf_finish(&got);
 }
 
-static const struct search_conf asha = {.kind = SEARCH_ASYNC_HALVING, .max_length = 900,
-                                        .max_trials = 4, .max_concurrent = 2, .num_rungs = 3,
+static const struct search_conf asha = {.kind = SEARCH_ASYNC_HALVING,
+                                        .max_length = 900,
+                                        .max_trials = 4,
+                                        .max_concurrent = 2,
+                                        .num_rungs = 3,
                                         .divisor = 3};
 
 static void of_one_bracket(void **state)
@@ -70,18 +73,21 @@ static void of_one_bracket(void **state)
     start(&p, asha);
     says(&p, 1, "it trains in rung 1 of 3 (100 batches)");
     validated(&p, 1, 0.5);
-    says(&p, 1, "it waits for the searcher: in rung 1 of 3 (100 batches) its loss of 0.5 is the "
-                "best of 1, and the best 1 in 3 go on; nobody went on from there; 2 still train "
-                "there and 1 is yet to start");
+    says(&p, 1,
+         "it waits for the searcher: in rung 1 of 3 (100 batches) its loss of 0.5 is the "
+         "best of 1, and the best 1 in 3 go on; nobody went on from there; 2 still train "
+         "there and 1 is yet to start");
     validated(&p, 2, 0.4);
     validated(&p, 3, 0.3);
     says(&p, 3, "it trains in rung 2 of 3 (300 batches)");
     validated(&p, 4, 0.6);
-    says(&p, 4, "the searcher ended it: in rung 1 of 3 (100 batches) its loss of 0.6 is the 4th "
-                "best of 4, and the best 1 in 3 go on; 1 went on: trial 3");
+    says(&p, 4,
+         "the searcher ended it: in rung 1 of 3 (100 batches) its loss of 0.6 is the 4th "
+         "best of 4, and the best 1 in 3 go on; 1 went on: trial 3");
     validated(&p, 3, 0.2);
-    says(&p, 3, "the searcher ended it: in rung 2 of 3 (300 batches) its loss of 0.2 is the best "
-                "of 1, and the best 1 in 3 go on; nobody went on from there");
+    says(&p, 3,
+         "the searcher ended it: in rung 2 of 3 (300 batches) its loss of 0.2 is the best "
+         "of 1, and the best 1 in 3 go on; nobody went on from there");
     search_destroy(p.s);
 }
 
@@ -94,14 +100,15 @@ static void of_one_that_was_early(void **state)
     start(&p, conf);
     validated(&p, 1, 1);
     validated(&p, 2, 2);
-    validated(&p, 3, 3); /* lets trial 1 go on */
+    validated(&p, 3, 3);   /* lets trial 1 go on */
     validated(&p, 4, 0.5); /* goes on itself */
-    validated(&p, 1, 1); /* makes room for the fifth */
+    validated(&p, 1, 1);   /* makes room for the fifth */
     validated(&p, 5, 0.6);
-    says(&p, 5, "the searcher ended it: in rung 1 of 3 (100 batches) its loss of 0.6 is the 2nd "
-                "best of 5, and the best 1 in 3 go on; 2 went on: trials 4, 1; trial 1 went on "
-                "with 1, which is worse, because it was among the best when fewer trials had come "
-                "this far");
+    says(&p, 5,
+         "the searcher ended it: in rung 1 of 3 (100 batches) its loss of 0.6 is the 2nd "
+         "best of 5, and the best 1 in 3 go on; 2 went on: trials 4, 1; trial 1 went on "
+         "with 1, which is worse, because it was among the best when fewer trials had come "
+         "this far");
     search_destroy(p.s);
 }
 
@@ -110,9 +117,14 @@ static void of_two_brackets(void **state)
 {
     struct play p;
     JSON_OWN rungs = json_make("[i,i]", 3, 2);
-    start(&p, (struct search_conf){.kind = SEARCH_ADAPTIVE_ASHA, .max_length = 90, .max_trials = 6,
-                                   .max_concurrent = 6, .max_rungs = 3, .divisor = 3,
-                                   .larger_is_better = true, .bracket_rungs = rungs});
+    start(&p, (struct search_conf){.kind = SEARCH_ADAPTIVE_ASHA,
+                                   .max_length = 90,
+                                   .max_trials = 6,
+                                   .max_concurrent = 6,
+                                   .max_rungs = 3,
+                                   .divisor = 3,
+                                   .larger_is_better = true,
+                                   .bracket_rungs = rungs});
     struct search_place place;
     int first = 0, second = 0; /* trials of each bracket */
     for (int i = 1; i <= p.n; i++) {
@@ -177,7 +189,8 @@ static void a_restored_one_says_the_same(void **state)
     assert_int_equal(json_array_size(json_arr(rung, "trials")), 2); /* the best two of three */
     assert_string_equal(json_str(json_array_get(json_arr(rung, "trials"), 0), "state", ""),
                         "WENT_ON");
-    assert_string_equal(json_str(json_array_get(json_arr(rung, "trials"), 1), "state", ""), "WAITS");
+    assert_string_equal(json_str(json_array_get(json_arr(rung, "trials"), 1), "state", ""),
+                        "WAITS");
     search_destroy(p.s);
     search_destroy(again.s);
 }

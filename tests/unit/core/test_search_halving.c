@@ -55,7 +55,9 @@ static void tell(struct play *p, struct search_event ev, const char *want)
             at += (size_t)snprintf(got + at, sizeof got - at, "/%c ", c);
         else
             at += (size_t)snprintf(got + at, sizeof got - at, "%s ",
-                                   op->failure ? "!" : op->cancel ? "~" : ".");
+                                   op->failure  ? "!"
+                                   : op->cancel ? "~"
+                                                : ".");
     }
     if (at)
         got[at - 1] = '\0';
@@ -69,13 +71,17 @@ static void start(struct play *p, struct search_conf conf, const char *want)
 }
 static void validated(struct play *p, char who, double metric, const char *want)
 {
-    tell(p, (struct search_event){.kind = SEARCH_EV_VALIDATED, .request_id = p->ids[who - 'a'],
-                                  .metric = metric}, want);
+    tell(p,
+         (struct search_event){
+             .kind = SEARCH_EV_VALIDATED, .request_id = p->ids[who - 'a'], .metric = metric},
+         want);
 }
 static void exited(struct play *p, char who, enum search_exit why, const char *want)
 {
-    tell(p, (struct search_event){.kind = SEARCH_EV_EXITED, .request_id = p->ids[who - 'a'],
-                                  .reason = why}, want);
+    tell(p,
+         (struct search_event){
+             .kind = SEARCH_EV_EXITED, .request_id = p->ids[who - 'a'], .reason = why},
+         want);
 }
 static void closed(struct play *p, char who, const char *want)
 {
@@ -87,17 +93,20 @@ static void end(struct play *p)
     search_destroy(p->s);
 }
 
-static const struct search_conf asha = {.kind = SEARCH_ASYNC_HALVING, .max_length = 900,
-                                        .max_trials = 4, .max_concurrent = 2, .num_rungs = 3,
+static const struct search_conf asha = {.kind = SEARCH_ASYNC_HALVING,
+                                        .max_length = 900,
+                                        .max_trials = 4,
+                                        .max_concurrent = 2,
+                                        .num_rungs = 3,
                                         .divisor = 3};
 
 static void test_promotion(void **state)
 {
     struct play p;
     start(&p, asha, "+a a100 +b b100");
-    validated(&p, 'a', 0.5, "+c c100"); /* 1 of 1: new = 0, nobody */
-    validated(&p, 'b', 0.4, "+d d100"); /* 2: new = 0 */
-    validated(&p, 'c', 0.3, "c300");    /* 3: new = 1, first of three */
+    validated(&p, 'a', 0.5, "+c c100");  /* 1 of 1: new = 0, nobody */
+    validated(&p, 'b', 0.4, "+d d100");  /* 2: new = 0 */
+    validated(&p, 'c', 0.3, "c300");     /* 3: new = 1, first of three */
     validated(&p, 'd', 0.6, "/b /a /d"); /* rung 0 is full and waits for nobody; c was promoted */
     assert_true(search_progress(p.s) > 4 / 4.8 - 1e-9);
     closed(&p, 'b', "");
@@ -191,12 +200,12 @@ static void test_stop_once(void **state)
     struct play p;
     conf.stop_once = true;
     start(&p, conf, "+a a100 +b b100");
-    validated(&p, 'a', 5, "a300");          /* the first always goes on */
-    validated(&p, 'b', 6, "/b +c c100");    /* 2: new = max(0, 1) = 1, position 1 */
-    validated(&p, 'c', 5, "c300");          /* before its equal: position 0 */
+    validated(&p, 'a', 5, "a300");       /* the first always goes on */
+    validated(&p, 'b', 6, "/b +c c100"); /* 2: new = max(0, 1) = 1, position 1 */
+    validated(&p, 'c', 5, "c300");       /* before its equal: position 0 */
     validated(&p, 'a', 1, "a900");
-    validated(&p, 'a', 1, "/a +d d100");    /* the top */
-    exited(&p, 'd', SEARCH_ERRORED, "");    /* leaves its metric, and is over */
+    validated(&p, 'a', 1, "/a +d d100"); /* the top */
+    exited(&p, 'd', SEARCH_ERRORED, ""); /* leaves its metric, and is over */
     validated(&p, 'c', 9, "/c");
     end(&p);
 }
@@ -233,7 +242,11 @@ static void assert_brackets(struct search *s, const int trials[5])
  * of 23.33 give 43, 14, 5 and the 2 left over to the first. Rung 0 of n rungs is 256 / 4^(n-1). */
 static void test_adaptive_shares(void **state)
 {
-    static const struct { enum search_mode mode; const char *given; int trials[5]; } cases[] = {
+    static const struct {
+        enum search_mode mode;
+        const char *given;
+        int trials[5];
+    } cases[] = {
         {SEARCH_STANDARD, "[]", {0, 0, 5, 14, 45}},
         {SEARCH_AGGRESSIVE, "[]", {0, 0, 0, 0, 64}},
         {SEARCH_CONSERVATIVE, "[]", {0, 2, 5, 14, 43}},
@@ -241,9 +254,14 @@ static void test_adaptive_shares(void **state)
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
         JSON_OWN given = json_parse(cases[i].given, strlen(cases[i].given), NULL);
-        struct search *s = make((struct search_conf){
-            .kind = SEARCH_ADAPTIVE_ASHA, .max_length = 256, .max_trials = 64, .divisor = 4,
-            .max_rungs = 5, .mode = cases[i].mode, .bracket_rungs = given, .max_concurrent = 999});
+        struct search *s = make((struct search_conf){.kind = SEARCH_ADAPTIVE_ASHA,
+                                                     .max_length = 256,
+                                                     .max_trials = 64,
+                                                     .divisor = 4,
+                                                     .max_rungs = 5,
+                                                     .mode = cases[i].mode,
+                                                     .bracket_rungs = given,
+                                                     .max_concurrent = 999});
         assert_brackets(s, cases[i].trials);
     }
 }
@@ -252,12 +270,18 @@ static void test_adaptive_shares(void **state)
  * the divisor. */
 static void test_adaptive_concurrency(void **state)
 {
-    static const struct { int64_t limit; int trials[5]; } cases[] = {
-        {10, {0, 0, 3, 3, 4}}, {1, {0, 0, 1, 1, 1}}, {0, {0, 0, 5, 5, 5}}};
+    static const struct {
+        int64_t limit;
+        int trials[5];
+    } cases[] = {{10, {0, 0, 3, 3, 4}}, {1, {0, 0, 1, 1, 1}}, {0, {0, 0, 5, 5, 5}}};
     for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
-        struct search *s = make((struct search_conf){
-            .kind = SEARCH_ADAPTIVE_ASHA, .max_length = 256, .max_trials = 64, .divisor = 4,
-            .max_rungs = 5, .mode = SEARCH_STANDARD, .max_concurrent = cases[i].limit});
+        struct search *s = make((struct search_conf){.kind = SEARCH_ADAPTIVE_ASHA,
+                                                     .max_length = 256,
+                                                     .max_trials = 64,
+                                                     .divisor = 4,
+                                                     .max_rungs = 5,
+                                                     .mode = SEARCH_STANDARD,
+                                                     .max_concurrent = cases[i].limit});
         assert_brackets(s, cases[i].trials);
     }
 }
@@ -265,15 +289,27 @@ static void test_adaptive_concurrency(void **state)
 static void test_refused(void **state)
 {
     static const struct search_conf bad[] = {
-        {.kind = SEARCH_ASYNC_HALVING, .max_length = 9, .max_trials = 9, .num_rungs = 1000,
+        {.kind = SEARCH_ASYNC_HALVING,
+         .max_length = 9,
+         .max_trials = 9,
+         .num_rungs = 1000,
          .divisor = 4},
-        {.kind = SEARCH_ASYNC_HALVING, .max_length = 9, .max_trials = 9, .num_rungs = 2,
+        {.kind = SEARCH_ASYNC_HALVING,
+         .max_length = 9,
+         .max_trials = 9,
+         .num_rungs = 2,
          .divisor = 1},
-        {.kind = SEARCH_ADAPTIVE_ASHA, .max_length = 1 << 30, .max_trials = 1 << 30,
-         .max_rungs = 1 << 30, .divisor = 1.0001},
+        {.kind = SEARCH_ADAPTIVE_ASHA,
+         .max_length = 1 << 30,
+         .max_trials = 1 << 30,
+         .max_rungs = 1 << 30,
+         .divisor = 1.0001},
         {.kind = SEARCH_ADAPTIVE_ASHA, .max_length = 0, .max_trials = 9, .divisor = 4},
         {.kind = SEARCH_RANDOM, .max_length = 9, .max_trials = 2000000000},
-        {.kind = SEARCH_ASYNC_HALVING, .max_length = 9, .max_trials = 2000000000, .num_rungs = 60,
+        {.kind = SEARCH_ASYNC_HALVING,
+         .max_length = 9,
+         .max_trials = 2000000000,
+         .num_rungs = 60,
          .divisor = 4},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
@@ -308,19 +344,22 @@ static void test_custom(void **state)
     waiting(&p, "[{\"id\":1,\"initialOperations\":{}}]");
     assert_int_equal(search_check_ack(p.s, 2, NULL), DET_EINVAL);
     assert_int_equal(search_check_ack(p.s, 1, NULL), 0);
-    post(&p, 1, "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{\\\"x\\\":1}\"}},"
-                "{\"nonsense\":1}, {\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A
-                "\",\"length\":\"7\"}}},{\"setSearcherProgress\":{\"progress\":0.25}}]",
+    post(&p, 1,
+         "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{\\\"x\\\":1}\"}},"
+         "{\"nonsense\":1}, {\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A
+         "\",\"length\":\"7\"}}},{\"setSearcherProgress\":{\"progress\":0.25}}]",
          "+a a7");
     assert_int_equal(p.ops.ops.v[0].trial_seed, 42);
     assert_int_equal(json_int(p.ops.ops.v[0].hparams, "x", 0), 1);
     assert_true(search_progress(p.s) == 0.25);
     waiting(&p, "[{\"id\":2,\"trialCreated\":{\"requestId\":\"" ID_A "\"}}]");
-    tell(&p,
-         (struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = ID_A, .units = 3.5}, "");
+    tell(&p, (struct search_event){.kind = SEARCH_EV_PROGRESS, .request_id = ID_A, .units = 3.5},
+         "");
     JSON_OWN metric = json_make("{s:i}", "loss", 3);
-    tell(&p, (struct search_event){.kind = SEARCH_EV_VALIDATED, .request_id = ID_A, .length = 7,
-                                   .value = metric}, "");
+    tell(&p,
+         (struct search_event){
+             .kind = SEARCH_EV_VALIDATED, .request_id = ID_A, .length = 7, .value = metric},
+         "");
     post(&p, 2, "[]", "");
     waiting(&p, "[{\"id\":3,\"trialProgress\":{\"requestId\":\"" ID_A "\",\"partialUnits\":3.5}},"
                 "{\"id\":4,\"validationCompleted\":{\"requestId\":\"" ID_A "\",\"metric\":"
@@ -340,14 +379,20 @@ static void test_custom(void **state)
 static void test_custom_operations(void **state)
 {
     static const char *const bad[] = {
-        "[]", "5", "{}", "{\"createTrial\":5}", "{\"createTrial\":{}}",
+        "[]",
+        "5",
+        "{}",
+        "{\"createTrial\":5}",
+        "{\"createTrial\":{}}",
         "{\"createTrial\":{\"requestId\":\"x\",\"hyperparams\":\"{}\"}}",
         "{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"[]\"}}",
         "{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{\"}}",
-        "{\"trialOperation\":{}}", "{\"trialOperation\":{\"validateAfter\":{}}}",
+        "{\"trialOperation\":{}}",
+        "{\"trialOperation\":{\"validateAfter\":{}}}",
         "{\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A "\",\"length\":0}}}",
         "{\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A "\",\"length\":\"x\"}}}",
-        "{\"setSearcherProgress\":{\"progress\":2}}", "{\"closeTrial\":{\"requestId\":1}}",
+        "{\"setSearcherProgress\":{\"progress\":2}}",
+        "{\"closeTrial\":{\"requestId\":1}}",
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct det_err err = {0};

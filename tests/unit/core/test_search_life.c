@@ -4,7 +4,7 @@
 #include "searcher.h"
 #include <stdio.h>
 
-#define ID_A "11111111-1111-4111-8111-111111111111"
+#define ID_A   "11111111-1111-4111-8111-111111111111"
 #define CUSTOM "{\"searcher\":{\"name\":\"custom\",\"metric\":\"loss\",\"unit\":\"epochs\"}}"
 
 static int post(struct world *w, int64_t exp, int64_t ack, const char *ops)
@@ -32,10 +32,11 @@ static void test_custom_life(void **state)
     assert_int_equal(world_count(&w, CORE_SEARCH_WAKE), 1);
     assert_string_equal(events(&w, e), "[{\"id\":1,\"initialOperations\":{}}]");
     assert_int_equal(post(&w, e, 7, "[]"), DET_EINVAL);
-    assert_int_equal(
-        post(&w, e, 1, "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{}\"}},"
-                       "{\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A
-                       "\",\"length\":5}}}]"), 0);
+    assert_int_equal(post(&w, e, 1,
+                          "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{}\"}},"
+                          "{\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A
+                          "\",\"length\":5}}}]"),
+                     0);
     assert_int_equal(world_trial(&w, 1).op_length, 5);
     world_run(&w, 1);
     struct core_event progress = {.kind = CORE_EV_PROGRESS, .trial_id = 1, .run_id = 1};
@@ -44,8 +45,7 @@ static void test_custom_life(void **state)
     assert_int_equal(world_count(&w, CORE_SAVE_SEARCH_EVENT), 1);
     assert_int_equal(world_op(&w, 1, 5, 0.5), 0);
     assert_non_null(strstr(events(&w, e), "\"validateAfterLength\":\"5\""));
-    assert_int_equal(
-        post(&w, e, 4, "[{\"closeTrial\":{\"requestId\":\"" ID_A "\"}}]"), 0);
+    assert_int_equal(post(&w, e, 4, "[{\"closeTrial\":{\"requestId\":\"" ID_A "\"}}]"), 0);
     assert_string_equal(events(&w, e), "[]");
     world_exit(&w, 1, 0, EXIT_CODE(0));
     assert_string_equal(events(&w, e), "[{\"id\":5,\"trialClosed\":{\"requestId\":\"" ID_A "\"}}]");

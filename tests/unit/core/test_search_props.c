@@ -156,8 +156,9 @@ static void validate(struct trip *t, size_t k)
     memcpy(id, m->id, UUID_STR_MAX);
     int64_t length = m->op;
     m->op = 0;
-    tell(t, &(struct search_event){.kind = SEARCH_EV_VALIDATED, .request_id = id, .length = length,
-                                   .metric = metric(t)});
+    tell(t,
+         &(struct search_event){
+             .kind = SEARCH_EV_VALIDATED, .request_id = id, .length = length, .metric = metric(t)});
 }
 
 /* Ends what can end; true when something did. */
@@ -213,8 +214,8 @@ static void go(uint32_t seed, const json_t *space)
         if (!reap(&t))
             step(&t, i < 300 ? exits : 0);
     }
-    int64_t replaced = t.conf.kind == SEARCH_SINGLE || t.conf.kind == SEARCH_GRID
-                           ? 0 : (int64_t)t.invalid;
+    int64_t replaced =
+        t.conf.kind == SEARCH_SINGLE || t.conf.kind == SEARCH_GRID ? 0 : (int64_t)t.invalid;
     assert_true((int64_t)t.trials.n - replaced <= budget(&t));
     assert_true((int64_t)t.trials.n >= 1);
     vec_free(&t.trials);

@@ -29,8 +29,13 @@ static void hello(const char *agent, int slots, bool judges, int unfit)
         u[i] = (struct core_slot_sight){i, CORE_SLOT_FOREIGN, "held by process 7 (x)"};
     }
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = agent};
-    ev.hello = (struct core_hello){.version = "1", .pool = "", .addr = agent, .slots = s,
-                                   .slots_n = (size_t)slots, .judges = judges, .unfit = u,
+    ev.hello = (struct core_hello){.version = "1",
+                                   .pool = "",
+                                   .addr = agent,
+                                   .slots = s,
+                                   .slots_n = (size_t)slots,
+                                   .judges = judges,
+                                   .unfit = u,
                                    .unfit_n = (size_t)unfit};
     assert_int_equal(world_step(&w, ev), 0);
 }

@@ -30,8 +30,12 @@ static void hello(const char *agent, int slots)
     for (int i = 0; i < slots; i++)
         s[i] = (struct core_slot_in){.id = i, .brand = "cpu", .uuid = ""};
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = agent};
-    ev.hello = (struct core_hello){.version = "1", .pool = "", .addr = agent, .slots = s,
-                                   .slots_n = (size_t)slots, .looks = true};
+    ev.hello = (struct core_hello){.version = "1",
+                                   .pool = "",
+                                   .addr = agent,
+                                   .slots = s,
+                                   .slots_n = (size_t)slots,
+                                   .looks = true};
     assert_int_equal(world_step(&w, ev), 0);
 }
 
@@ -103,7 +107,7 @@ static void one_agent_makes_it(void **state)
     assert_true(order(0)->make);
     assert_string_equal(order(0)->agent_id, "b");
     sees("a", CORE_STORE_ABSENT, NULL, "nothing there");
-    assert_int_equal(orders(), 0); /* b has the word */
+    assert_int_equal(orders(), 0);      /* b has the word */
     assert_int_equal(logs("Waits"), 0); /* it is being made: nothing is wrong */
     assert_int_equal(starts(), 0);
     sees("b", CORE_STORE_PRESENT, ID, "");
@@ -174,7 +178,9 @@ static void a_store_that_goes_away_costs_no_restart(void **state)
     sees("a", CORE_STORE_PRESENT, ID, "");
     for (int i = 0; i < 5; i++) {
         world_run(&w, 1);
-        struct core_exit away = {.reason = CORE_STORE_AWAY, .code = 1, .rank = 0,
+        struct core_exit away = {.reason = CORE_STORE_AWAY,
+                                 .code = 1,
+                                 .rank = 0,
                                  .text = "agent a: checkpoint store /tmp is away"};
         world_exit(&w, 1, 0, away);
         assert_int_equal(logs("not the trial's fault"), 1);
@@ -182,7 +188,7 @@ static void a_store_that_goes_away_costs_no_restart(void **state)
         assert_int_equal(world_trial(&w, 1).state, TRIAL_ACTIVE);
         assert_int_equal(world_trial(&w, 1).restarts, 0);
         why_says(1, "STORE", ": agent a: checkpoint store /tmp is away"); /* held or not */
-        world_wait(&w, 31000); /* held at most so long */
+        world_wait(&w, 31000);                                            /* held at most so long */
         said += logs("Waits: checkpoint store /tmp is on no agent");
         why_says(1, "STORE", "agent a: ");
         assert_int_equal(starts(), 0);

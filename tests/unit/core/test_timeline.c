@@ -17,15 +17,17 @@ static const struct timeline_entry *find(const struct timeline_entry *v, size_t 
     return NULL;
 }
 
-#define E(us, run, what, took) {.at_us = us, .run_id = run, .kind = what, .duration_us = took}
+#define E(us, run, what, took)                                                                     \
+    {                                                                                              \
+        .at_us = us, .run_id = run, .kind = what, .duration_us = took                              \
+    }
 
 static void two_runs(void **state)
 {
     struct timeline_entry v[] = {
-        E(900, 2, "placed", 0),   E(100, 1, "queued", 0), E(150, 1, "placed", 0),
-        E(180, 1, "prepared", 5), E(400, 1, "kill", 0),   E(450, 1, "end", 0),
-        E(460, 2, "queued", 0),   E(300, 1, "validating", 40),
-        E(190, 1, "compiled", 0),
+        E(900, 2, "placed", 0),   E(100, 1, "queued", 0),      E(150, 1, "placed", 0),
+        E(180, 1, "prepared", 5), E(400, 1, "kill", 0),        E(450, 1, "end", 0),
+        E(460, 2, "queued", 0),   E(300, 1, "validating", 40), E(190, 1, "compiled", 0),
     };
     size_t n = sizeof v / sizeof *v;
     timeline_durations(v, n, 1000);

@@ -33,7 +33,8 @@ static void expect(const struct world *w, int64_t trial, const char *reason, con
     JSON_OWN j = why(w, trial);
     assert_non_null(j);
     if (strcmp(json_str(j, "reason", ""), reason) || !strstr(json_str(j, "text", ""), text))
-        fail_msg("trial %d: %s: %s", (int)trial, json_str(j, "reason", ""), json_str(j, "text", ""));
+        fail_msg("trial %d: %s: %s", (int)trial, json_str(j, "reason", ""),
+                 json_str(j, "text", ""));
     core_check(w->core);
 }
 
@@ -219,7 +220,8 @@ static void paused_and_ended(void **state)
     world_wait(&w, 10000);
     JSON_OWN next = why(&w, 2); /* when the first's next boundary is, nobody knows */
     assert_true(json_is_null(json_path(next, "expectedStart.seconds")));
-    assert_non_null(strstr(json_str(json_obj(next, "expectedStart"), "basis", ""), "killed in 3590 s"));
+    assert_non_null(
+        strstr(json_str(json_obj(next, "expectedStart"), "basis", ""), "killed in 3590 s"));
     world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION,
                                        .alloc_id = world_trial(&w, 1).alloc_id});
     world_exit(&w, 1, 0, EXIT_CODE(0));
@@ -245,8 +247,8 @@ static void expected_start(void **state)
     assert_non_null(strstr(json_str(json_obj(before, "expectedStart"), "basis", ""), "reported"));
     for (int i = 0; i <= 10; i++) {
         world_wait(&w, 1000);
-        world_step(&w, (struct core_event){
-                           .kind = CORE_EV_PROGRESS, .trial_id = 1, .units = 5.0 * i});
+        world_step(&w,
+                   (struct core_event){.kind = CORE_EV_PROGRESS, .trial_id = 1, .units = 5.0 * i});
     }
     JSON_OWN after = why(&w, 2);
     double s = json_num(json_obj(after, "expectedStart"), "seconds", -1);
@@ -325,7 +327,8 @@ static void populate(struct world *w, struct core_options *o, uint32_t seed)
 static bool has_moved(const struct world *w)
 {
     return world_count(w, CORE_ORDER_START) + world_count(w, CORE_PREEMPT) +
-               world_count(w, CORE_ORDER_KILL) > 0;
+               world_count(w, CORE_ORDER_KILL) >
+           0;
 }
 
 /* Asking changes nothing; a second world in the same state obeys each suggestion. */
@@ -370,9 +373,10 @@ static struct core_task_in silence(const struct world *w, int rank, int64_t ms)
     struct core_container_view k;
     struct core_trial_view t = world_trial(w, 1);
     assert_true(core_alloc_container(w->core, t.alloc_id, 0, &k));
-    return (struct core_task_in){
-        .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING,
-        .silent = {ms ? "validating" : NULL, rank, ms, 600000}};
+    return (struct core_task_in){.alloc = t.alloc_id,
+                                 .container = k.id,
+                                 .state = CORE_TASK_RUNNING,
+                                 .silent = {ms ? "validating" : NULL, rank, ms, 600000}};
 }
 
 static void say_silence(struct world *w, int rank, int64_t ms)
@@ -399,8 +403,7 @@ static void silent(void **state)
     world_run(&w, 1);
     say_silence(&w, 3, 10000);
     world_wait(&w, 60000);
-    expect(&w, 1, "RUNNING",
-           "rank 3: no batch for 70 s (validating), a verdict comes at 600 s");
+    expect(&w, 1, "RUNNING", "rank 3: no batch for 70 s (validating), a verdict comes at 600 s");
     say_silence(&w, 0, 0);
     expect_plain(&w);
     say_silence(&w, 0, 10000);
@@ -422,12 +425,18 @@ static void silent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(silent),         cmocka_unit_test(room),
-        cmocka_unit_test(kept),             cmocka_unit_test(agents),
-        cmocka_unit_test(switched_off),   cmocka_unit_test(caps),
-        cmocka_unit_test(quotas),         cmocka_unit_test(order),
-        cmocka_unit_test(paused_and_ended), cmocka_unit_test(expected_start),
-        cmocka_unit_test(other_pools),    cmocka_unit_test(suggestions_hold),
+        cmocka_unit_test(silent),
+        cmocka_unit_test(room),
+        cmocka_unit_test(kept),
+        cmocka_unit_test(agents),
+        cmocka_unit_test(switched_off),
+        cmocka_unit_test(caps),
+        cmocka_unit_test(quotas),
+        cmocka_unit_test(order),
+        cmocka_unit_test(paused_and_ended),
+        cmocka_unit_test(expected_start),
+        cmocka_unit_test(other_pools),
+        cmocka_unit_test(suggestions_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

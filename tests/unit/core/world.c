@@ -48,8 +48,8 @@ static const char *row_id(const struct core_effect *e, char out[64])
         return e->agent.agent_id;
     if (e->kind == CORE_SAVE_STORE)
         return e->store.place;
-    int64_t id = e->kind == CORE_SAVE_EXPERIMENT  ? e->experiment.id
-                 : e->kind == CORE_SAVE_TRIAL     ? e->trial.id
+    int64_t id = e->kind == CORE_SAVE_EXPERIMENT        ? e->experiment.id
+                 : e->kind == CORE_SAVE_TRIAL           ? e->trial.id
                  : e->kind == CORE_SAVE_SEARCH_SNAPSHOT ? e->search_snapshot.experiment_id
                                                         : 0;
     snprintf(out, 64, "%lld", (long long)id);
@@ -75,8 +75,7 @@ static bool lives(const struct core *c, const struct core_effect *e)
     if (e->kind == CORE_SAVE_ALLOCATION)
         return e->allocation.state != ALLOC_TERMINATED;
     if (e->kind == CORE_SAVE_SEARCH_SNAPSHOT)
-        return e->search_snapshot.snapshot &&
-               core_exp_get(c, e->search_snapshot.experiment_id, &v);
+        return e->search_snapshot.snapshot && core_exp_get(c, e->search_snapshot.experiment_id, &v);
     return e->kind != CORE_SAVE_SEARCH_EVENT || core_exp_get(c, e->search_event.experiment_id, &v);
 }
 
@@ -169,15 +168,17 @@ int world_continue(struct world *w, int64_t exp, const char *over)
     struct row_trial *trials = det_alloc((made.list.n + 1) * sizeof *trials);
     struct core_continue in = {.revision = core_exp_revision(w->core, exp) - w->revision_is_old,
                                .row = exps.list.v[exp - 1].experiment,
-                               .events = events, .events_n = take(&logged, exp, events, NULL),
-                               .trials = trials, .trials_n = take(&made, exp, NULL, trials)};
+                               .events = events,
+                               .events_n = take(&logged, exp, events, NULL),
+                               .trials = trials,
+                               .trials_n = take(&made, exp, NULL, trials)};
     JSON_OWN config = json_parse(in.row.config, strlen(in.row.config), NULL);
     JSON_OWN edits = over ? json_parse(over, strlen(over), NULL) : NULL;
     if (edits)
         json_object_update_recursive(config, edits);
     in.config = edits ? config : NULL;
-    int rc = world_step(w, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = exp,
-                                               .cont = &in});
+    int rc = world_step(
+        w, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = exp, .cont = &in});
     vec_free(&exps.list);
     vec_free(&logged.list);
     vec_free(&made.list);
@@ -189,9 +190,8 @@ int world_continue(struct world *w, int64_t exp, const char *over)
 void world_restart(struct world *w)
 {
     static const enum core_effect_kind order[] = {
-        CORE_SAVE_AGENT,           CORE_SAVE_STORE,        CORE_SAVE_EXPERIMENT,
-        CORE_SAVE_SEARCH_SNAPSHOT, CORE_SAVE_SEARCH_EVENT, CORE_SAVE_TRIAL,
-        CORE_SAVE_ALLOCATION};
+        CORE_SAVE_AGENT,        CORE_SAVE_STORE, CORE_SAVE_EXPERIMENT, CORE_SAVE_SEARCH_SNAPSHOT,
+        CORE_SAVE_SEARCH_EVENT, CORE_SAVE_TRIAL, CORE_SAVE_ALLOCATION};
     assert_true(w->keeps);
     begin_step(w);
     core_destroy(w->core);
@@ -228,8 +228,13 @@ void world_hello(struct world *w, const char *agent, int slots, const struct cor
     for (int i = 0; i < slots; i++)
         s[i] = (struct core_slot_in){.id = i, .type = CORE_CPU, .brand = "cpu", .uuid = ""};
     struct core_event ev = {.kind = CORE_EV_AGENT_HELLO, .agent_id = agent};
-    ev.hello = (struct core_hello){.version = "0.27.0", .pool = "", .addr = agent, .slots = s,
-                                   .slots_n = (size_t)slots, .tasks = tasks, .tasks_n = tasks_n};
+    ev.hello = (struct core_hello){.version = "0.27.0",
+                                   .pool = "",
+                                   .addr = agent,
+                                   .slots = s,
+                                   .slots_n = (size_t)slots,
+                                   .tasks = tasks,
+                                   .tasks_n = tasks_n};
     assert_int_equal(world_step(w, ev), 0);
 }
 
@@ -282,14 +287,15 @@ void world_run(struct world *w, int64_t trial)
     for (int s = CORE_TASK_STARTING; s <= CORE_TASK_RUNNING; s++)
         for (size_t i = 0; core_alloc_container(w->core, t.alloc_id, i, &k); i++) {
             struct core_event ev = {.kind = CORE_EV_AGENT_STATE, .agent_id = k.agent_id};
-            ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
-                                            .state = (enum core_task_state)s};
+            ev.task = (struct core_task_in){
+                .alloc = t.alloc_id, .container = k.id, .state = (enum core_task_state)s};
             assert_int_equal(world_step(w, ev), 0);
         }
     for (size_t i = 0; core_alloc_container(w->core, t.alloc_id, i, &k); i++)
         assert_int_equal(world_step(w, (struct core_event){.kind = CORE_EV_RENDEZVOUS,
                                                            .alloc_id = t.alloc_id,
-                                                           .container = k.id}), 0);
+                                                           .container = k.id}),
+                         0);
     assert_int_equal(world_count(w, CORE_RENDEZVOUS), 1);
 }
 
@@ -299,8 +305,8 @@ void world_exit(struct world *w, int64_t trial, size_t i, struct core_exit e)
     struct core_container_view k;
     assert_true(core_alloc_container(w->core, t.alloc_id, i, &k));
     struct core_event ev = {.kind = CORE_EV_AGENT_EXIT, .agent_id = k.agent_id};
-    ev.task = (struct core_task_in){.alloc = t.alloc_id, .container = k.id,
-                                    .state = CORE_TASK_ENDED, .exit = e};
+    ev.task = (struct core_task_in){
+        .alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_ENDED, .exit = e};
     assert_int_equal(world_step(w, ev), 0);
 }
 
@@ -318,8 +324,9 @@ void world_complete(struct world *w, int64_t trial, double metric)
     struct core_trial_view t = world_trial(w, trial);
     struct core_alloc_view a;
     assert_int_equal(world_op(w, trial, t.op_length, metric), 0);
-    assert_int_equal(world_step(w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION,
-                                                       .alloc_id = t.alloc_id}), 0);
+    assert_int_equal(
+        world_step(w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = t.alloc_id}),
+        0);
     assert_true(core_alloc_get(w->core, t.alloc_id, &a));
     for (size_t i = 0; i < a.containers; i++)
         world_exit(w, trial, i, EXIT_CODE(0));

@@ -66,6 +66,6 @@ bool world_logged(struct world *w, const char *text);
 const char *world_env(struct world *w, const char *name);
 
 #define EXIT_CODE(n) ((struct core_exit){.reason = CORE_EXITED, .code = (n), .rank = (n) ? 0 : -1})
-#define EXIT_LOST ((struct core_exit){.reason = CORE_LOST, .rank = -1})
+#define EXIT_LOST    ((struct core_exit){.reason = CORE_LOST, .rank = -1})
 
 #endif

@@ -23,8 +23,8 @@ static int get(void *self, int64_t index, void *const *out, struct det_err *e)
 }
 
 static const struct det_dataset_type type = {.get = get};
-static const struct det_field fields[] = {
-    {.name = "x", .dtype = DET_F32, .ndim = 1, .dims = {2}}, {.name = "i", .dtype = DET_I64}};
+static const struct det_field fields[] = {{.name = "x", .dtype = DET_F32, .ndim = 1, .dims = {2}},
+                                          {.name = "i", .dtype = DET_I64}};
 
 static struct det_dataset *dataset(int64_t records)
 {
@@ -35,8 +35,8 @@ static struct det_data_loader *loader(int64_t records, int64_t batch_size, int p
                                       bool drop_last)
 {
     fail_at = -1;
-    return det_data_loader(dataset(records), &err, .batch_size = batch_size,
-                           .prefetch = prefetch, .drop_last = drop_last);
+    return det_data_loader(dataset(records), &err, .batch_size = batch_size, .prefetch = prefetch,
+                           .drop_last = drop_last);
 }
 
 /* Batches of three, `w` workers that may be w + 1 ahead. */
@@ -199,9 +199,8 @@ static void a_sampler_gives_the_order(void **state)
 {
     static const int64_t list[] = {4, 4, 0, 9, 2};
     fail_at = -1;
-    struct det_data_loader *l =
-        det_data_loader(dataset(10), &err, .batch_size = 2,
-                        .sampler = det_sampler_list(list, 5, &err));
+    struct det_data_loader *l = det_data_loader(dataset(10), &err, .batch_size = 2,
+                                                .sampler = det_sampler_list(list, 5, &err));
     assert_int_equal(det_data_loader_length(l), 3);
     check_records(det_data_loader_get(l, 0, &err), (int64_t[]){4, 4}, 2);
     check_records(det_data_loader_get(l, 2, &err), (int64_t[]){2}, 1);
@@ -243,8 +242,7 @@ static void an_endless_sampler_goes_on(void **state)
     struct det_sampler *s = det_sampler_repeat(det_sampler_sequential(3, &err), &err);
     s = det_sampler_skip(s, 1, &err);
     struct det_data_loader *l =
-        det_data_loader(dataset(3), &err,
-                        .batch_sampler = det_sampler_batch(s, 1, false, &err));
+        det_data_loader(dataset(3), &err, .batch_sampler = det_sampler_batch(s, 1, false, &err));
     assert_int_equal(det_data_loader_length(l), 3);
     for (int i = 0; i < 9; i++) {
         assert_int_equal(data_loader_pick(l, i / 3, i % 3, &pick, &err), 0);
@@ -266,11 +264,10 @@ static void wrong_samplers_are_refused(void **state)
     assert_non_null(strstr(err.text, "record 3 of 3"));
     assert_null(det_data_loader(dataset(3), &err, .sampler = sequential(0)));
     assert_null(det_data_loader(dataset(3), &err, .batch_sampler = sequential(3)));
-    assert_null(det_data_loader(
-        dataset(3), &err, .sampler = det_sampler_batch(sequential(3), 1, false, &err)));
-    assert_null(det_data_loader(
-        dataset(3), &err, .drop_last = true,
-        .batch_sampler = det_sampler_batch(sequential(3), 1, false, &err)));
+    assert_null(det_data_loader(dataset(3), &err,
+                                .sampler = det_sampler_batch(sequential(3), 1, false, &err)));
+    assert_null(det_data_loader(dataset(3), &err, .drop_last = true,
+                                .batch_sampler = det_sampler_batch(sequential(3), 1, false, &err)));
     assert_null(det_data_loader(NULL, &err, .sampler = sequential(3)));
     assert_null(det_data_loader(dataset(3), &err, .workers = -1));
 }
@@ -323,9 +320,8 @@ static void collate_changes_batches(void **state)
     assert_memory_equal(chances[0], chances[2], sizeof chances[0]);
     assert_true(chances[0][0] != chances[0][1]);
     bad = 3;
-    struct det_data_loader *l =
-        det_data_loader(dataset(3), &err, .batch_size = 3, .collate = sum_rows,
-                        .collate_arg = &bad);
+    struct det_data_loader *l = det_data_loader(dataset(3), &err, .batch_size = 3,
+                                                .collate = sum_rows, .collate_arg = &bad);
     assert_null(det_data_loader_get(l, 0, &err));
     assert_string_equal(err.text, "collate: bad sum");
     det_data_loader_destroy(l);

@@ -75,11 +75,11 @@ static bool odd(void *arg, int64_t i)
 static void views_compose(void **state)
 {
     struct det_dataset *all = counting(20);
-    struct det_dataset *odds = det_dataset_filter(all, odd, NULL, &err);     /* 1 3 5 .. 19 */
-    struct det_dataset *part = det_dataset_slice(odds, 2, 5, &err);          /* 5 7 9 11 13 */
-    struct det_dataset *twice = det_dataset_filter(part, odd, NULL, &err);   /* 7 11 */
+    struct det_dataset *odds = det_dataset_filter(all, odd, NULL, &err);   /* 1 3 5 .. 19 */
+    struct det_dataset *part = det_dataset_slice(odds, 2, 5, &err);        /* 5 7 9 11 13 */
+    struct det_dataset *twice = det_dataset_filter(part, odd, NULL, &err); /* 7 11 */
     struct det_dataset *tail = det_dataset_slice(all, 15, 5, &err);
-    struct det_dataset *tail2 = det_dataset_slice(tail, 1, 3, &err);         /* 16 17 18 */
+    struct det_dataset *tail2 = det_dataset_slice(tail, 1, 3, &err); /* 16 17 18 */
     det_dataset_unref(all);
     det_dataset_unref(odds);
     assert_int_equal(det_dataset_length(part), 5);
@@ -182,9 +182,11 @@ static void csv_is_read(void **state)
 /* Every spelling gives strtod's double. */
 static void numbers_are_exact(void **state)
 {
+    /* clang-format off */
     static const char *const spellings[] = {
         "0", "-1", "0.1", "-0.3", "16", "123456789012345", "1234567890123456", "0.000000000000001",
         "99999999999999.9", "1.", "+1", "1e3", "1.5E-3", ".5", "0x10", "3.14159265358979", "007"};
+    /* clang-format on */
     static const struct det_csv_field field[] = {{"x", .columns = 1, .dtype = DET_F32}, {0}};
     const struct det_csv_options o = {.fields = field};
     for (size_t i = 0; i < DET_ARRAY_LEN(spellings); i++) {
@@ -288,10 +290,11 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(views_compose),           T(wrong_fields_are_refused), T(callbacks_make_records),
-        T(csv_is_read),             T(numbers_are_exact),        T(wrong_csv_names_the_line),
-        T(damaged_gzip_is_refused),
-        T(idx_is_read),             T(wrong_idx_is_refused),
+        T(views_compose),           T(wrong_fields_are_refused),
+        T(callbacks_make_records),  T(csv_is_read),
+        T(numbers_are_exact),       T(wrong_csv_names_the_line),
+        T(damaged_gzip_is_refused), T(idx_is_read),
+        T(wrong_idx_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,10 @@ static const char *once(struct det_sampler *s)
     for (int i = 0; i < 20 && det_sampler_next(s, &item, &n); i++) {
         for (size_t k = 0; k < n; k++)
             len += (size_t)snprintf(text + len, sizeof text - len, "%s%lld",
-                                    k ? "," : i ? " " : "", (long long)item[k]);
+                                    k   ? ","
+                                    : i ? " "
+                                        : "",
+                                    (long long)item[k]);
     }
     return text;
 }
@@ -58,8 +61,7 @@ static void sequences(void **state)
 
 static void repeat_and_skip(void **state)
 {
-    CHECK(det_sampler_repeat(seq(6), &err), 6,
-          "0 1 2 3 4 5 0 1 2 3 4 5 0 1 2 3 4 5 0 1");
+    CHECK(det_sampler_repeat(seq(6), &err), 6, "0 1 2 3 4 5 0 1 2 3 4 5 0 1 2 3 4 5 0 1");
     CHECK(det_sampler_repeat(seq(0), &err), 0, "");
     CHECK(det_sampler_skip(seq(5), 2, &err), 5, "2 3 4", "2 3 4");
     CHECK(det_sampler_skip(seq(2), 5, &err), 2, "");

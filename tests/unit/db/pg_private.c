@@ -81,7 +81,7 @@ void pg_private_signal(const struct pg_private *p, int number)
     snprintf(path, sizeof path, "%s/data/postmaster.pid", p->dir);
     long server = first_number(path), child;
     if (server <= 0)
-        abort(); /* the caller started it */
+        abort();                 /* the caller started it */
     kill((pid_t)server, number); /* first, so that no child is added */
     snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", server, server);
     FILE *f = fopen(path, "r");

@@ -124,8 +124,9 @@ static void put(const char *k, int64_t v, struct got *g)
 static void sessions_end(void)
 {
     PGconn *other = PQconnectdb(pg.uri);
-    PGresult *r = PQexec(other, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
-                                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+    PGresult *r =
+        PQexec(other, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                      "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
     assert_int_equal(PQresultStatus(r), PGRES_TUPLES_OK);
     assert_true(PQntuples(r) > 3);
     for (int i = 0; i < PQntuples(r); i++)
@@ -506,12 +507,14 @@ static void test_epoch_check_fails(void **state)
              "WITH l AS MATERIALIZED (SELECT epoch FROM cluster FOR UPDATE) "
              "SELECT pg_sleep(25), epoch FROM l",
              NULL, on_got, &held);
-    while (!held.done && count("SELECT count(*) FROM (SELECT FROM cluster FOR SHARE SKIP LOCKED) c"))
+    while (!held.done &&
+           count("SELECT count(*) FROM (SELECT FROM cluster FOR SHARE SKIP LOCKED) c"))
         ;
     put("e1", 1, &g);
     assert_true(loop_until(&loop, &g.done, 60000));
     assert_int_equal(g.rc, DET_EUNAVAIL);
-    count("SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'WITH l AS%'");
+    count(
+        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'WITH l AS%'");
     assert_true(loop_until(&loop, &held.done, 60000));
     put_wait("e1", 0);
     assert_false(deposed);
@@ -743,15 +746,23 @@ static void test_equal_searches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_group),          cmocka_unit_test(test_bad_unit),
-        cmocka_unit_test(test_unit_is_atomic), cmocka_unit_test(test_bad_sql),
-        cmocka_unit_test(test_outage),         cmocka_unit_test(test_newer),
-        cmocka_unit_test(test_batch),          cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_group),
+        cmocka_unit_test(test_bad_unit),
+        cmocka_unit_test(test_unit_is_atomic),
+        cmocka_unit_test(test_bad_sql),
+        cmocka_unit_test(test_outage),
+        cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_libpq_takes_not_all),
-        cmocka_unit_test(test_large_unit),     cmocka_unit_test(test_dies_in_commit),
-        cmocka_unit_test(test_commit_fails),   cmocka_unit_test(test_epoch_check_fails),
-        cmocka_unit_test(test_hang),           cmocka_unit_test(test_texts_in_one_place),
-        cmocka_unit_test(test_flush),          cmocka_unit_test(test_is_on_disk),
+        cmocka_unit_test(test_large_unit),
+        cmocka_unit_test(test_dies_in_commit),
+        cmocka_unit_test(test_commit_fails),
+        cmocka_unit_test(test_epoch_check_fails),
+        cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_texts_in_one_place),
+        cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_is_on_disk),
         cmocka_unit_test(test_done_is_on_disk),
         cmocka_unit_test(test_flusher_takes_the_writer_along),
         cmocka_unit_test(test_slow_read),

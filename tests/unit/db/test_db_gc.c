@@ -15,7 +15,7 @@ static struct db *db;
 
 struct got {
     bool done;
-    int columns; /* wanted */
+    int columns;     /* wanted */
     char rows[2048]; /* columns by ' ', rows by ';' */
 };
 
@@ -31,7 +31,10 @@ static void on_rows(void *arg, const struct db_result *r)
     for (int i = 0; i < db_rows(r); i++)
         for (int c = 0; c < g->columns; c++) {
             size_t used = strlen(g->rows);
-            snprintf(g->rows + used, sizeof g->rows - used, "%s%s", c ? " " : i ? ";" : "",
+            snprintf(g->rows + used, sizeof g->rows - used, "%s%s",
+                     c   ? " "
+                     : i ? ";"
+                         : "",
                      db_is_null(r, i, c) ? "-" : db_text(r, i, c));
         }
 }
@@ -59,8 +62,10 @@ static const char *ask(const char *sql)
 static const char *step(const char *uuid)
 {
     char sql[200];
-    snprintf(sql, sizeof sql, "SELECT state || '/' || coalesce(gc_step, '') FROM checkpoints "
-                              "WHERE uuid = '%s'", uuid);
+    snprintf(sql, sizeof sql,
+             "SELECT state || '/' || coalesce(gc_step, '') FROM checkpoints "
+             "WHERE uuid = '%s'",
+             uuid);
     return ask(sql);
 }
 
@@ -211,7 +216,7 @@ static void held(void **state)
     ask("UPDATE trials SET warm_start_checkpoint = 'a', state = 'ACTIVE' WHERE id = 2");
     is(intend("[\"a\"]", 8 | 16 | 64, 60, NULL), "a 1 16");
     ask("UPDATE trials SET state = 'COMPLETED'");
-    is(intend("[\"a\"]", 255, 60, NULL), "a 1 32"); /* the policy leaves a source alone */
+    is(intend("[\"a\"]", 255, 60, NULL), "a 1 32");        /* the policy leaves a source alone */
     is(intend("[\"a\"]", 8 | 16 | 64, 60, NULL), "a 1 0"); /* a person need not */
 }
 

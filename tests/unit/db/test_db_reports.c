@@ -154,8 +154,9 @@ static void test_rollback(void **state)
     assert_string_equal(ask("SELECT count(*) FROM metrics WHERE archived"), "1");
     assert_string_equal(ask("SELECT best_metric FROM experiments"), "3");
     assert_string_equal(ask("SELECT trial_batches(id) FROM trials"), "30");
-    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'count' FROM trials"),
-                        "3");
+    assert_string_equal(
+        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'count' FROM trials"),
+        "3");
 }
 
 /* Thousands of metrics in one report, and its repeat, are no hold-up for the reports behind it. */
@@ -170,7 +171,8 @@ static void test_wide_report(void **state)
     for (int i = 0; i < 2; i++) /* report() waits 20 s at most; quadratic work took 40 s */
         assert_int_equal(report(2, "training", 31, buf_str(&text)), 0);
     assert_string_equal(
-        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'metric-9999'->>'sum' FROM trials"), "9999");
+        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'metric-9999'->>'sum' FROM trials"),
+        "9999");
     buf_finish(&text);
 }
 
@@ -325,8 +327,9 @@ static void report_together(const struct together *t, size_t n)
     report_together((struct together[]){__VA_ARGS__},                                              \
                     sizeof((struct together[]){__VA_ARGS__}) / sizeof(struct together))
 #define LOSS(x) "{\"avg_metrics\":{\"loss\":" #x "}}"
-#define LOSS_OF(trial) "SELECT string_agg(steps || ':' || (metrics#>>'{avg_metrics,loss}'), ' ' "  \
-                       "ORDER BY steps) FROM metrics WHERE trial_id = " trial " AND grp = 'training'"
+#define LOSS_OF(trial)                                                                             \
+    "SELECT string_agg(steps || ':' || (metrics#>>'{avg_metrics,loss}'), ' ' "                     \
+    "ORDER BY steps) FROM metrics WHERE trial_id = " trial " AND grp = 'training'"
 
 static void test_together(void **state)
 {
@@ -369,13 +372,15 @@ static void test_together_chunks(void **state)
         t[i] = (struct together){11, 1, 10 + (int64_t)i, "training", LOSS(7), 0};
     report_together(t, DET_ARRAY_LEN(t));
     assert_string_equal(ask("SELECT sum(n) || ' ' || max(n) FROM metric_chunks WHERE trial_id = 11 "
-                            "AND grp = 'training' AND level = 1"), "64 16");
+                            "AND grp = 'training' AND level = 1"),
+                        "64 16");
     TOGETHER({11, 1, 80, "training", LOSS(8), 0}, {11, 1, 81, "training", LOSS(-1), 0});
     assert_int_equal(splits(), before);
-    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' FROM trials "
-                            "WHERE id = 11"),
-                        "{\"max\": 8, \"min\": -1, \"sum\": 437, \"last\": -1, \"mean\": 6.621212121212121, "
-                        "\"type\": \"number\", \"count\": 66}");
+    assert_string_equal(
+        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss' FROM trials "
+            "WHERE id = 11"),
+        "{\"max\": 8, \"min\": -1, \"sum\": 437, \"last\": -1, \"mean\": 6.621212121212121, "
+        "\"type\": \"number\", \"count\": 66}");
 }
 
 /* What is not in a chunk yet adds to a trial's summary what its chunk adds once it is closed,
@@ -400,14 +405,16 @@ static void test_odd_tails(void **state)
             "metric_summary(id, summary_metrics, 'training', n)) FROM (SELECT 'm' || k n FROM generate_series(0, 11) k) x) "
             "one FROM trials WHERE id = 12000");
         ask("SELECT close_chunk(12000, 'training')");
-        assert_string_equal(ask("SELECT summary_metrics::text = s::text AND (summary_metrics->'avg_metrics')::text = one::text "
-                                "FROM trials, before WHERE id = 12000"),
-                            "t");
+        assert_string_equal(
+            ask("SELECT summary_metrics::text = s::text AND (summary_metrics->'avg_metrics')::text = one::text "
+                "FROM trials, before WHERE id = 12000"),
+            "t");
         ask("DROP TABLE before");
     }
-    assert_string_equal(ask("SELECT string_agg(value->>'type', ' ' ORDER BY length(key), key) FROM trials, "
-                            "jsonb_each(summary_metrics->'avg_metrics') WHERE id = 12000"),
-                        "number number string number number string string string string string string string");
+    assert_string_equal(
+        ask("SELECT string_agg(value->>'type', ' ' ORDER BY length(key), key) FROM trials, "
+            "jsonb_each(summary_metrics->'avg_metrics') WHERE id = 12000"),
+        "number number string number number string string string string string string string");
 }
 
 /* Chunks of numbers, and four of them together, are made the quick way; those with another value or
@@ -444,19 +451,22 @@ static void test_least(void **state)
         ask("SELECT string_agg(report_metrics(12001, 1, 'training', s, "
             "'{\"avg_metrics\":{\"loss\":5e-324}}', now()), '') FROM generate_series(1, 20) s"),
         "");
-    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'mean' FROM trials "
-                            "WHERE id = 12001"),
-                        "0");
+    assert_string_equal(
+        ask("SELECT trial_summary(id, summary_metrics)->'avg_metrics'->'loss'->>'mean' FROM trials "
+            "WHERE id = 12001"),
+        "0");
 }
 
 /* Of 40 reports two chunks are full: for few points a chart takes these, the first report and the
  * tail. */
 static void test_series(void **state)
 {
-    static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'training', s, "
-                              "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s * 7 %% 40)), "
-                              "to_timestamp(s)), '' ORDER BY s) FROM generate_series(1, 40) s";
-    static const char few[] = "SELECT translate(series_lines(%d, 'training', 0, 100, 'loss', 2, true), '\n ', '|')";
+    static const char add[] =
+        "SELECT string_agg(report_metrics(%d, 1, 'training', s, "
+        "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s * 7 %% 40)), "
+        "to_timestamp(s)), '' ORDER BY s) FROM generate_series(1, 40) s";
+    static const char few[] =
+        "SELECT translate(series_lines(%d, 'training', 0, 100, 'loss', 2, true), '\n ', '|')";
     static const char all[] = "SELECT string_agg(left(x, 10), '|') FROM regexp_split_to_table("
                               "%s, '\n') x";
     char sql[512];
@@ -468,8 +478,9 @@ static void test_series(void **state)
         snprintf(sql, sizeof sql, add, trial);
         assert_string_equal(ask(sql), "");
         snprintf(sql, sizeof sql, few, trial);
-        assert_string_equal(ask(sql), "[7,1,1]|[2,6,6][37,11,11]|[1,23,23][39,17,17]|[31,33,33]|[38,34,34]|"
-                                      "[5,35,35]|[12,36,36]|[19,37,37]|[26,38,38]|[33,39,39]|[0,40,40]");
+        assert_string_equal(ask(sql),
+                            "[7,1,1]|[2,6,6][37,11,11]|[1,23,23][39,17,17]|[31,33,33]|[38,34,34]|"
+                            "[5,35,35]|[12,36,36]|[19,37,37]|[26,38,38]|[33,39,39]|[0,40,40]");
     }
     /* The former release reads a report a line. */
     snprintf(sql, sizeof sql, all, "series_lines(9999, 'training', 15, 34, 'loss', 100, true)");
@@ -482,10 +493,11 @@ static void test_series(void **state)
  * changes nothing, one more number does, and what is no number does not. */
 static void test_steps(void **state)
 {
-    static const char add[] = "SELECT string_agg(report_metrics(%d, 1, 'own', s, jsonb_build_object('avg_metrics', "
-                              "CASE %d * s WHEN 110 THEN '{\"n\":1,\"late\":2}'::jsonb WHEN 154 THEN '{\"n\":\"x\"}' "
-                              "WHEN 198 THEN '{\"n\":1,\"s\":\"t\"}' ELSE '{\"n\":1}' END), now()), '') "
-                              "FROM generate_series(1, 16) s";
+    static const char add[] =
+        "SELECT string_agg(report_metrics(%d, 1, 'own', s, jsonb_build_object('avg_metrics', "
+        "CASE %d * s WHEN 110 THEN '{\"n\":1,\"late\":2}'::jsonb WHEN 154 THEN '{\"n\":\"x\"}' "
+        "WHEN 198 THEN '{\"n\":1,\"s\":\"t\"}' ELSE '{\"n\":1}' END), now()), '') "
+        "FROM generate_series(1, 16) s";
     char sql[512];
     ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
         "SELECT i, 1, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() FROM generate_series(21, 23) i");
@@ -493,11 +505,13 @@ static void test_steps(void **state)
         snprintf(sql, sizeof sql, add, trial, trial);
         assert_string_equal(ask(sql), "");
     }
-    assert_string_equal(ask("SELECT string_agg(x, ' ' ORDER BY x) FROM (SELECT count(*) || names::text || trial_id x "
-                            "FROM metric_steps WHERE grp = 'own' GROUP BY names, trial_id) y"),
-                        "15{n}21 1{late,n}22");
-    assert_string_equal(ask("SELECT string_agg(name || trials, ' ' ORDER BY name) FROM metric_names WHERE grp = 'own'"),
-                        "late1 n3 s1");
+    assert_string_equal(
+        ask("SELECT string_agg(x, ' ' ORDER BY x) FROM (SELECT count(*) || names::text || trial_id x "
+            "FROM metric_steps WHERE grp = 'own' GROUP BY names, trial_id) y"),
+        "15{n}21 1{late,n}22");
+    assert_string_equal(
+        ask("SELECT string_agg(name || trials, ' ' ORDER BY name) FROM metric_names WHERE grp = 'own'"),
+        "late1 n3 s1");
 }
 
 static void on_committed(void *arg, const struct db_result *r)
@@ -525,15 +539,14 @@ static void test_timeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics),       cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_bad_json),      cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_small_reports), cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_users),         cmocka_unit_test(test_wide_report),
-        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_together),
+        cmocka_unit_test(test_metrics),         cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_bad_json),        cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_small_reports),   cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_users),           cmocka_unit_test(test_wide_report),
+        cmocka_unit_test(test_timeline),        cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_quick_chunks),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_steps),         cmocka_unit_test(test_odd_tails),
-        cmocka_unit_test(test_least),
+        cmocka_unit_test(test_series),          cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_odd_tails),       cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -30,7 +30,10 @@ static void on_rows(void *arg, const struct db_result *r)
         buf_add_str(&got.rows, db_error(r)->text);
     for (int i = 0; db_rc(r) == 0 && i < db_rows(r); i++)
         for (int c = 0; c < got.columns; c++)
-            buf_addf(&got.rows, "%s%s", c ? " " : i ? ";" : "",
+            buf_addf(&got.rows, "%s%s",
+                     c   ? " "
+                     : i ? ";"
+                         : "",
                      db_is_null(r, i, c) ? "-" : db_text(r, i, c));
 }
 
@@ -175,25 +178,30 @@ static void batches_go_and_summaries_stay(void **state)
     assert_string_equal(due(-1, 2, 0), "5 3 f t;5 5 f t");
     assert_string_equal(ask(shown), before);
     assert_string_equal(ask("SELECT string_agg(DISTINCT grp, ',') FROM metric_chunks "
-                            "WHERE trial_id = 2"), "validation");
+                            "WHERE trial_id = 2"),
+                        "validation");
     assert_string_equal(ask("SELECT count(*) FROM metrics WHERE trial_id IN (1, 3)"), "320");
     assert_string_equal(ask("SELECT series_lines(2, 'training', 0, 100, 'loss', 10, true)"), "");
     assert_string_equal(ask("SELECT count(*) > 9 FROM regexp_split_to_table("
-                            "series_lines(2, 'validation', 0, 100, 'loss', 10, true), '[\n,]')"), "t");
+                            "series_lines(2, 'validation', 0, 100, 'loss', 10, true), '[\n,]')"),
+                        "t");
     for (int kind = 0; kind < RETENTION_KINDS; kind++)
         assert_int_equal(cut((enum db_retention_kind)kind, 4, 1000), 0); /* it lives */
 }
 
-static const char summary[] = "SELECT concat_ws(' ', s->'count', s->'min', s->'max', s->'sum', s->'last') "
-                              "FROM trials t, LATERAL (SELECT trial_summary(t.id, t.summary_metrics)"
-                              "->'avg_metrics'->'loss' s) x WHERE t.id = 2";
+static const char summary[] =
+    "SELECT concat_ws(' ', s->'count', s->'min', s->'max', s->'sum', s->'last') "
+    "FROM trials t, LATERAL (SELECT trial_summary(t.id, t.summary_metrics)"
+    "->'avg_metrics'->'loss' s) x WHERE t.id = 2";
 
 static void report(int run, int from, int upto)
 {
     char sql[256];
-    snprintf(sql, sizeof sql, "SELECT string_agg(report_metrics(2, %d, 'training', s, "
+    snprintf(sql, sizeof sql,
+             "SELECT string_agg(report_metrics(2, %d, 'training', s, "
              "jsonb_build_object('avg_metrics', jsonb_build_object('loss', s)), now()), '') "
-             "FROM (SELECT s FROM generate_series(%d, %d) s ORDER BY s) x", run, from, upto);
+             "FROM (SELECT s FROM generate_series(%d, %d) s ORDER BY s) x",
+             run, from, upto);
     assert_string_equal(ask(sql), "");
 }
 
@@ -219,7 +227,8 @@ static void continued_after_deletion(void **state)
     report(4, 191, 191); /* from a checkpoint at 190: what was deleted beyond stays in the
                           * summary */
     assert_string_equal(ask(summary), "201 1 200 20291 191");
-    assert_string_equal(ask("SELECT steps FROM metric_heads WHERE trial_id = 2 AND grp = 'training'"), "191");
+    assert_string_equal(
+        ask("SELECT steps FROM metric_heads WHERE trial_id = 2 AND grp = 'training'"), "191");
     report(4, 192, 230);
     ask("UPDATE trials SET run_id = 5 WHERE id = 2");
     report(5, 201, 230);

@@ -12,18 +12,18 @@
 struct fake_master {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct buf calls;          /* "GET trial | POST metrics training 2 | ..." */
+    struct buf calls;           /* "GET trial | POST metrics training 2 | ..." */
     struct buf last_validation; /* body of the last validation report */
-    int64_t lengths[4];        /* operations, in order; 0 ends them */
-    int op;                    /* the current one */
-    int64_t known_validation;  /* of GET trials/{id}; -1: null */
-    double best;               /* NAN: 404 */
-    const char *checkpoints;   /* answer of GET trials/{id}/checkpoints; NULL: none */
-    int away;                  /* the next so many calls get no answer (< 0) or 503 (> 0) */
-    int stale_after;           /* POSTs answered before all get 409; -1: never */
-    int preempt_after;         /* workload reports before preemption; -1: never */
+    int64_t lengths[4];         /* operations, in order; 0 ends them */
+    int op;                     /* the current one */
+    int64_t known_validation;   /* of GET trials/{id}; -1: null */
+    double best;                /* NAN: 404 */
+    const char *checkpoints;    /* answer of GET trials/{id}/checkpoints; NULL: none */
+    int away;                   /* the next so many calls get no answer (< 0) or 503 (> 0) */
+    int stale_after;            /* POSTs answered before all get 409; -1: never */
+    int preempt_after;          /* workload reports before preemption; -1: never */
     int workloads;
-    bool hangs;                /* takes every POST and does not answer until canceled */
+    bool hangs; /* takes every POST and does not answer until canceled */
     bool canceled;
 };
 

@@ -149,12 +149,19 @@ static void destroy(void *self)
     fake_note(self, "destroy");
 }
 
-const struct det_loop_trial_type fake_type = {
-    .create = create, .destroy = destroy, .callbacks = callbacks, .reducers = reducers,
-    .lr_schedulers = lr_schedulers, .build_training_loader = build_training,
-    .build_validation_loader = build_validation, .batch_records = batch_records,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch, .set_training = set_training,
-    .save = save, .load = load};
+const struct det_loop_trial_type fake_type = {.create = create,
+                                              .destroy = destroy,
+                                              .callbacks = callbacks,
+                                              .reducers = reducers,
+                                              .lr_schedulers = lr_schedulers,
+                                              .build_training_loader = build_training,
+                                              .build_validation_loader = build_validation,
+                                              .batch_records = batch_records,
+                                              .train_batch = train_batch,
+                                              .evaluate_batch = evaluate_batch,
+                                              .set_training = set_training,
+                                              .save = save,
+                                              .load = load};
 
 /* ---- Callbacks: hooks of callback n are traced with its number behind them ------------------- */
 
@@ -222,7 +229,6 @@ static void on_report(void *self, int64_t steps, const struct loop_metrics *avg)
     fake_note(self, "report@%lld", (long long)steps);
 }
 
-
 void fake_init(struct fake *f)
 {
     memset(f, 0, sizeof *f);
@@ -236,11 +242,13 @@ void fake_init(struct fake *f)
     f->n_callbacks = 2;
     for (int i = 0; i < 2; i++) {
         f->names[i] = (struct fake_name){f, i};
-        f->callbacks[i] = (struct loop_callback){
-            .self = &f->names[i], .on_trial_startup = on_startup,
-            .on_training_start = on_training_start, .on_training_epoch_start = on_epoch_start,
-            .on_training_epoch_end = on_epoch_end, .on_training_workload_end = on_workload_end,
-            .on_trial_shutdown = on_shutdown};
+        f->callbacks[i] = (struct loop_callback){.self = &f->names[i],
+                                                 .on_trial_startup = on_startup,
+                                                 .on_training_start = on_training_start,
+                                                 .on_training_epoch_start = on_epoch_start,
+                                                 .on_training_epoch_end = on_epoch_end,
+                                                 .on_training_workload_end = on_workload_end,
+                                                 .on_trial_shutdown = on_shutdown};
     }
     f->lr = (struct loop_lr){f, LOOP_STEP_EVERY_EPOCH, 1, lr_step};
 }

@@ -12,7 +12,7 @@
 struct fake {
     struct det_loop_config config;
     struct loop *loop;
-    struct buf trace;         /* "b0 b1 validate@2 ..." */
+    struct buf trace; /* "b0 b1 validate@2 ..." */
     int64_t train_batches, valid_batches;
     int64_t trained;          /* the model */
     int64_t stop_at, fail_at; /* batch indices; -1: never */
@@ -20,8 +20,8 @@ struct fake {
     int fail_create, fail_save;
     const char *fail_save_text; /* after the words of that failure; NULL: none */
     int fail_save_sys;          /* its errno; 0: none */
-    void (*loading)(void);    /* called by a restore */
-    bool trace_fetch;         /* also "f<epoch>.<index>" */
+    void (*loading)(void);      /* called by a restore */
+    bool trace_fetch;           /* also "f<epoch>.<index>" */
     double (*loss)(int64_t b);
     double (*val)(int64_t trained, int64_t k);
     struct loop_callback callbacks[2];

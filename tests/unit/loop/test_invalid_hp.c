@@ -24,7 +24,7 @@
 #include <string.h>
 
 static char dir[] = "/tmp/det-invalid-XXXXXX";
-static struct fake f; /* one rank is one process */
+static struct fake f;                   /* one rank is one process */
 static struct det_loop_trial_type type; /* fake_type, changed */
 static struct fake_master master;
 static struct det_err err;
@@ -203,8 +203,7 @@ static int evaluate_alone(void *self, struct loop_metrics *m, struct det_err *e)
 
 static int refuse_to_validate(void *self, bool training, struct det_err *e)
 {
-    return training || f.config.ranks.rank != 1 ? 0
-                                                : det_fail(e, DET_EINVALIDHP, "told to fail");
+    return training || f.config.ranks.rank != 1 ? 0 : det_fail(e, DET_EINVALIDHP, "told to fail");
 }
 
 static int rank_0_works_alone(int rank, int size, int port, void *arg)

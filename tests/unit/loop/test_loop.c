@@ -149,7 +149,8 @@ static void make_older(const char *dir)
     assert_int_equal(fsx_read_file(AT_FDCWD, metadata, 1 << 20, &b, NULL), 0);
     JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
     json_t *sums = json_object();
-    json_object_foreach(json_obj(j, "xxh128"), file, value) {
+    json_object_foreach(json_obj(j, "xxh128"), file, value)
+    {
         det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, file);
         det_cleanup(det_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
         assert_int_equal(hash_fd(HASH_SHA256, fd, hex, NULL), 0);

@@ -96,9 +96,10 @@ static void it_does_not_begin_anew(void **state)
 {
     assert_int_equal(fake_run(&f, &err), 0);
     det_cleanup(freep) char *uuid = fake_checkpoint(root);
-    det_cleanup(freep) char *list = det_asprintf(
-        "{\"checkpoints\":[{\"uuid\":\"%s\",\"state\":\"STATE_COMPLETED\","
-        "\"metadata\":{\"steps_completed\":4}}]}", uuid);
+    det_cleanup(freep) char *list =
+        det_asprintf("{\"checkpoints\":[{\"uuid\":\"%s\",\"state\":\"STATE_COMPLETED\","
+                     "\"metadata\":{\"steps_completed\":4}}]}",
+                     uuid);
     m.checkpoints = list;
     f.config.latest_checkpoint = det_strdup(uuid);
     f.config.steps_completed = 4;
@@ -177,10 +178,8 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(it_does_not_begin_anew),
-        T(training_holds_until_it_is_back),
-        T(it_does_not_hold_for_ever),
-        T(a_full_one_is_no_fault_of_the_trial),
+        T(it_does_not_begin_anew),    T(training_holds_until_it_is_back),
+        T(it_does_not_hold_for_ever), T(a_full_one_is_no_fault_of_the_trial),
         T(what_else_fails_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

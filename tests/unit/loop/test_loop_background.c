@@ -33,7 +33,7 @@ static struct background {
     char *gate;   /* without snapshots: the rest of a checkpoint waits until this pipe is read */
     long gate_at; /* that of so many batches; 0: none has a gate */
     bool killed;  /* two batches later, instead of reading it */
-} *bg;
+} * bg;
 
 static int n_published(void)
 {
@@ -157,8 +157,7 @@ static unsigned stored(void)
     DIR *d = opendir(bg->dir);
     for (struct dirent *e; (e = readdir(d));) {
         det_cleanup(buf_finish) struct buf b = BUF_INIT;
-        det_cleanup(freep) char *path =
-            det_asprintf("%s/%s/state_dict.pth", bg->dir, e->d_name);
+        det_cleanup(freep) char *path = det_asprintf("%s/%s/state_dict.pth", bg->dir, e->d_name);
         if (strlen(e->d_name) < 3 || (bg->killed && e->d_name[0] == '.'))
             continue;
         assert_true(e->d_name[0] != '.');
@@ -191,7 +190,8 @@ static void a_hook_that_wants_the_files_is_waited_for(void **state)
     bg->f.n_callbacks = 1;
     bg->f.callbacks[0] = (struct loop_callback){.on_checkpoint_write_end = on_written};
     assert_int_equal(run(&err), 0);
-    assert_non_null(strstr(buf_str(&bg->f.trace), "snapshot@2 written@1 b2 b3 report@4 snapshot@4 written@2"));
+    assert_non_null(
+        strstr(buf_str(&bg->f.trace), "snapshot@2 written@1 b2 b3 report@4 snapshot@4 written@2"));
 }
 
 static void a_failed_write_ends_the_run(void **state)

@@ -77,8 +77,8 @@ static void prepare(struct fake *f, int rank, int size, int port)
     f->config.checkpoint_dir = det_strdup(dir);
     f->config.max_length = 4;
     f->config.reporting_period.n = 2;
-    f->config.observer = (struct loop_observer){.training = on_training,
-                                                .validation = on_validation};
+    f->config.observer =
+        (struct loop_observer){.training = on_training, .validation = on_validation};
     f->train_batches = 5;
     f->valid_batches = 3; /* two for rank 0, one for rank 1 */
     f->trace_fetch = true;

@@ -36,8 +36,7 @@ static void configure(struct dir *d)
     c->task_id = det_strdup("3.x");
     c->allocation_id = det_strdup("3.x.1");
     c->searcher_metric = det_strdup("val_loss");
-    c->checkpoint_storage =
-        json_make("{s:s, s:s}", "type", "shared_fs", "host_path", d->path);
+    c->checkpoint_storage = json_make("{s:s, s:s}", "type", "shared_fs", "host_path", d->path);
     c->policy = LOOP_POLICY_BEST;
     c->http = fake_master_http(&d->m);
     c->observer.training = NULL;
@@ -173,8 +172,8 @@ static void master_away(void **state)
     d->m.away = -3;
     d->m.op = 0;
     assert_int_equal(run(d), 0);
-    assert_non_null(strstr(buf_str(&d->m.calls),
-                           "training 1 | progress 1 | training | training 2"));
+    assert_non_null(
+        strstr(buf_str(&d->m.calls), "training 1 | progress 1 | training | training 2"));
 }
 
 static void older_run_ends_at_once(void **state)
@@ -211,8 +210,8 @@ static void invalid_hp(void **state)
     d->f.fail_code = DET_EINVALIDHP;
     d->f.config.reporting_period.n = 2;
     assert_int_equal(run(d), 0);
-    assert_non_null(strstr(buf_str(&d->m.calls),
-                           "checkpointing | checkpoint 4 | EXITED_REASON_INVALID_HP"));
+    assert_non_null(
+        strstr(buf_str(&d->m.calls), "checkpointing | checkpoint 4 | EXITED_REASON_INVALID_HP"));
 }
 
 static void crash_reports_what_was_done(void **state)
@@ -267,9 +266,10 @@ static char *list_checkpoints(struct dir *d, char *newest)
             continue;
         JSON_OWN m = json_parse(text.p, text.len, NULL);
         int64_t steps = json_int(m, "steps_completed", -1);
-        buf_addf(&b, "%s{\"uuid\":\"%s\",\"state\":\"STATE_COMPLETED\",\"metadata\":"
-                 "{\"steps_completed\":%lld}}", b.p[b.len - 1] == '[' ? "" : ",", e->d_name,
-                 (long long)steps);
+        buf_addf(&b,
+                 "%s{\"uuid\":\"%s\",\"state\":\"STATE_COMPLETED\",\"metadata\":"
+                 "{\"steps_completed\":%lld}}",
+                 b.p[b.len - 1] == '[' ? "" : ",", e->d_name, (long long)steps);
         if (steps > most) {
             most = steps;
             memcpy(newest, e->d_name, 37);

@@ -220,8 +220,9 @@ static void test_groups(void **state)
     struct det_err err;
     assert_int_equal(det_optim_set(o, 1, "weight_decy", 1), DET_EINVAL);
     det_engine_error(r.e, &err);
-    assert_string_equal(err.text, "SGD: group 1 has no number \"weight_decy\"; it has: lr, momentum, "
-                                  "dampening, weight_decay, nesterov, maximize");
+    assert_string_equal(err.text,
+                        "SGD: group 1 has no number \"weight_decy\"; it has: lr, momentum, "
+                        "dampening, weight_decay, nesterov, maximize");
     det_engine_clear_error(r.e);
     assert_int_equal(det_optim_set(o, 2, "lr", 1), DET_EINVAL);
     det_engine_error(r.e, &err);
@@ -415,8 +416,8 @@ static void test_bad_schedulers(void **state)
     assert_no_scheduler(&r, det_cosine_annealing_warm_restarts(o, 0, 1, 0));
     assert_no_scheduler(&r, det_one_cycle_lr(o, 1, 0));
     assert_no_scheduler(&r, det_reduce_lr_on_plateau(o, -1));
-    assert_no_scheduler(&r, det_chained_lr(o, det_exponential_lr(o, 0.5),
-                                           det_reduce_lr_on_plateau(o, 1)));
+    assert_no_scheduler(
+        &r, det_chained_lr(o, det_exponential_lr(o, 0.5), det_reduce_lr_on_plateau(o, 1)));
     assert_no_scheduler(&r, det_sequential_lr(o, {det_exponential_lr(o, 0.5), 3},
                                               {det_exponential_lr(o, 0.5), 2},
                                               {det_exponential_lr(o, 0.5), 0}));

@@ -13,7 +13,10 @@
 static void the_schedule_is_torchs(void **state)
 {
     static const struct profile_schedule s = {1, 1, 1, 2, 2};
-    static const char want[] = "0" "01RS" "01RS" "000";
+    static const char want[] = "0"
+                               "01RS"
+                               "01RS"
+                               "000";
     static const struct profile_schedule ever = {0, 0, 0, 1, 0};
     for (int64_t i = 0; want[i]; i++) {
         enum profile_action a = want[i] == '0'   ? PROFILE_NONE

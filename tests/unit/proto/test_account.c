@@ -67,8 +67,9 @@ static void test_refused(void **state)
 
 static void test_range(void **state)
 {
-    static const char *const bad[] = {"",    "5",     "5-",         "-5-9",    "0-9",    "9-5",
-                                      "5-5", "5-9 x", "1-99999999999", "10-4294967295", "a-b"};
+    static const char *const bad[] = {"",    "5",   "5-",    "-5-9",          "0-9",
+                                      "9-5", "5-5", "5-9 x", "1-99999999999", "10-4294967295",
+                                      "a-b"};
     int64_t first, last;
     struct det_err err = {0};
     assert_int_equal(account_range_parse("5000-6000", &first, &last, &err), 0);
@@ -84,8 +85,8 @@ static void test_range(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_has_its_own), cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_range)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_has_its_own),
+                                       cmocka_unit_test(test_bound), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_range)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,12 +423,9 @@ static void test_table_is_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_is_whole),
-        cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_null),
-        cmocka_unit_test(test_limits_of_python),
-        cmocka_unit_test(test_requirements),
+        cmocka_unit_test(test_table_is_whole),   cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_refuse),           cmocka_unit_test(test_null),
+        cmocka_unit_test(test_limits_of_python), cmocka_unit_test(test_requirements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

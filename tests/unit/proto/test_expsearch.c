@@ -13,8 +13,8 @@
 
 #define GROUP(how, children)                                                                       \
     "{\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"" how "\",\"children\":[" children "]" \
-                                                                                               "}" \
-                                                                                               "}"
+    "}"                                                                                            \
+    "}"
 #define FIELD(column, op, value)                                                                   \
     "{\"kind\":\"field\",\"columnName\":\"" column "\",\"operator\":\"" op "\",\"value\":" value "}"
 

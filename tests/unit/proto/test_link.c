@@ -56,12 +56,11 @@ static void test_hello(void **state)
 static void test_slots_that_are_not_usable(void **state)
 {
     struct link_slot_sight unfit[] = {{3, LINK_SLOT_FOREIGN, "held by process 4242 (python)"}};
-    struct link_event hello = {.seq = 1,
-                               .kind = LINK_EV_HELLO,
-                               .hello = {.version = "1", .addr = "a", .judges = true, .unfit = unfit,
-                                         .unfit_n = 1}};
-    struct link_event slot = {
-        .seq = 2, .kind = LINK_EV_SLOT, .sight = {3, LINK_SLOT_AILING, NULL}};
+    struct link_event hello = {
+        .seq = 1,
+        .kind = LINK_EV_HELLO,
+        .hello = {.version = "1", .addr = "a", .judges = true, .unfit = unfit, .unfit_n = 1}};
+    struct link_event slot = {.seq = 2, .kind = LINK_EV_SLOT, .sight = {3, LINK_SLOT_AILING, NULL}};
     struct link_events e;
     round_trip_event(&hello, &e);
     assert_true(e.v[0].hello.judges);
@@ -85,9 +84,14 @@ static void test_slots_that_are_not_usable(void **state)
 static void test_gpus(void **state)
 {
     static const char head[] = "{\"boot\":\"b\",\"protocol\":1,\"events\":[],\"gpus\":";
-    static const char *const refused[] = {
-        "{}}", "7}", "[7]}", "[{}]}", "[{\"slot\":-1}]}", "[{\"slot\":0,\"util_percent\":101}]}",
-        "[{\"slot\":0,\"mem_used\":\"x\"}]}", "[{\"slot\":0,\"idle_s\":-1}]}"};
+    static const char *const refused[] = {"{}}",
+                                          "7}",
+                                          "[7]}",
+                                          "[{}]}",
+                                          "[{\"slot\":-1}]}",
+                                          "[{\"slot\":0,\"util_percent\":101}]}",
+                                          "[{\"slot\":0,\"mem_used\":\"x\"}]}",
+                                          "[{\"slot\":0,\"idle_s\":-1}]}"};
     struct link_gpu g = {3, 42, 1 << 20, 1 << 30, 55, 312500, 1980, -1, 700};
     struct link_events e;
     struct det_err err;
@@ -107,9 +111,13 @@ static void test_gpus(void **state)
 
 static void test_exit(void **state)
 {
-    struct link_event ev = {.seq = 9,
-                            .kind = LINK_EV_EXIT,
-                            .task = {"1.a.1", "c-1", LINK_ENDED, {LINK_STALLED, 0, 9, 0, NULL, "KeyError: 'lr'", "a.py, line 3, in f"}}};
+    struct link_event ev = {
+        .seq = 9,
+        .kind = LINK_EV_EXIT,
+        .task = {"1.a.1",
+                 "c-1",
+                 LINK_ENDED,
+                 {LINK_STALLED, 0, 9, 0, NULL, "KeyError: 'lr'", "a.py, line 3, in f"}}};
     struct link_events e;
     round_trip_event(&ev, &e);
     assert_int_equal(e.v[0].seq, 9);
@@ -157,7 +165,8 @@ static void test_silent(void **state)
     assert_int_equal(e.v[0].task.silent.silent_ms, 70000);
     assert_int_equal(e.v[0].task.silent.timeout_ms, 600000);
     link_events_finish(&e);
-    ev = (struct link_event){.seq = 1, .kind = LINK_EV_HELLO,
+    ev = (struct link_event){.seq = 1,
+                             .kind = LINK_EV_HELLO,
                              .hello = {.version = "1", .addr = "a", .tasks = &task, .tasks_n = 1}};
     round_trip_event(&ev, &e);
     assert_int_equal(e.v[0].hello.tasks[0].silent.rank, 3);
@@ -187,14 +196,14 @@ static void test_unreached(void **state)
 }
 
 #define EVENTS(list) "{\"boot\":\"b\",\"protocol\":1,\"events\":[" list "]}"
-#define HELLO(more)                                                                               \
-    EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"         \
+#define HELLO(more)                                                                                \
+    EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"          \
            "\"slots\":[]," more "}")
 
-#define RUNNING                                                                                 \
+#define RUNNING                                                                                    \
     "{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\","
-#define SILENT(rank, phase, timeout)                                                            \
-    RUNNING "\"silent\":{\"rank\":" rank ",\"phase\":" phase                                     \
+#define SILENT(rank, phase, timeout)                                                               \
+    RUNNING "\"silent\":{\"rank\":" rank ",\"phase\":" phase                                       \
             ",\"batches\":1,\"silent_ms\":1,\"timeout_ms\":" timeout "}}"
 
 static void test_bad_events(void **state)
@@ -251,8 +260,8 @@ static void test_bad_events(void **state)
          DET_EINVAL},
         {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":1,\"state\":\"tired\"}"), "'tired'",
          DET_EINVAL},
-        {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":1,\"state\":\"held\",\"text\":7}"),
-         "text", DET_EINVAL},
+        {EVENTS("{\"seq\":1,\"type\":\"slot\",\"slot\":1,\"state\":\"held\",\"text\":7}"), "text",
+         DET_EINVAL},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct link_events e;
@@ -318,7 +327,8 @@ static void test_bad_orders(void **state)
         {TASK(GOOD ",\"slots\":[],\"python\":{\"requirements\":[7]}"), "python: requirements"},
         {TASK(GOOD ",\"slots\":[],\"python\":{\"requirements\":\"a\"}"), "python: requirements"},
         {TASK(GOOD ",\"slots\":[],\"python\":{\"system_site_packages\":1}"), "python: system_"},
-        {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":\"\"}"), "python: interpreter: empty"},
+        {TASK(GOOD ",\"slots\":[],\"python\":{\"interpreter\":\"\"}"),
+         "python: interpreter: empty"},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
         struct link_order o;
@@ -403,11 +413,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_exit),       cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_unreached),
-        cmocka_unit_test(test_slots_that_are_not_usable),
+        cmocka_unit_test(test_gpus),       cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_marks),      cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_unreached),  cmocka_unit_test(test_slots_that_are_not_usable),
         cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
         cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
     };

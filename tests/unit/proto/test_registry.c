@@ -7,13 +7,14 @@
 
 static void test_names(void **state)
 {
-    static const char *const good[] = {"a", "7b", "digits v2", "\xc3\xa9t\xc3\xa9", "1.0", "-1", ".a", "...", ". ."};
+    static const char *const good[] = {"a",  "7b",  "digits v2", "\xc3\xa9t\xc3\xa9", "1.0", "-1",
+                                       ".a", "...", ". ."};
     static const struct {
         const char *name, *words;
-    } bad[] = {{"", "not blank"},      {" \t", "not blank"},   {"a/b", "'/'"},
-               {"a\nb", "control"},    {"\x1b[31m", "control"}, {"a\x7f", "control"},
-               {" a", "space"},        {"a ", "space"},        {"a  b", "space"},
-               {"0123", "only digits"}, {".", "\".\""},        {"..", "\"..\""}};
+    } bad[] = {{"", "not blank"},       {" \t", "not blank"},    {"a/b", "'/'"},
+               {"a\nb", "control"},     {"\x1b[31m", "control"}, {"a\x7f", "control"},
+               {" a", "space"},         {"a ", "space"},         {"a  b", "space"},
+               {"0123", "only digits"}, {".", "\".\""},          {"..", "\"..\""}};
     struct det_err err;
     char name[REGISTRY_NAME_MAX + 2];
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
@@ -68,7 +69,8 @@ static void test_labels(void **state)
     det_cleanup(freep) char *text = json_text(out);
     assert_string_equal(text, "[\"a\",\"b\"]");
     for (int i = 0; i < 3; i++) {
-        JSON_OWN bad = i == 0 ? json_make("[s,i]", "a", 7) : json_make("[s,s]", "a", i == 1 ? "" : " ");
+        JSON_OWN bad =
+            i == 0 ? json_make("[s,i]", "a", 7) : json_make("[s,s]", "a", i == 1 ? "" : " ");
         assert_int_equal(registry_labels(bad, out, &err), DET_EINVAL);
         assert_non_null(strstr(err.text, "labels[1]"));
     }

@@ -180,12 +180,9 @@ static void test_anchors_in_anchors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_anchors),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_uses_are_apart),
-        cmocka_unit_test(test_anchors_in_anchors),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_anchors),
+        cmocka_unit_test(test_errors),         cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_uses_are_apart), cmocka_unit_test(test_anchors_in_anchors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,34 +168,83 @@ static void damaged_content_fails_its_checksum(void **state)
 
 static void nothing_is_executed(void **state)
 {
-    REFUSED("\x80\x02" "cos\nsystem\n(X\x04\0\0\0trueeR.", "os.system is refused");
-    REFUSED("\x80\x04\x8c\x08" "builtins\x8c\x04" "eval\x93.", "builtins.eval is refused");
-    REFUSED("\x80\x02" "i__builtin__\neval\n.", "opcode 0x69");
-    REFUSED("\x80\x02" "c__builtin__\neval\n.", "is refused");
-    REFUSED("\x80\x02" "ccollections\nOrderedDict\n.", "bare name");
-    REFUSED("\x80\x02" "N)R.", "a call");
-    REFUSED("\x80\x02" "X\x01\0\0\0aQ.", "persistent id");
+    REFUSED("\x80\x02"
+            "cos\nsystem\n(X\x04\0\0\0trueeR.",
+            "os.system is refused");
+    REFUSED("\x80\x04\x8c\x08"
+            "builtins\x8c\x04"
+            "eval\x93.",
+            "builtins.eval is refused");
+    REFUSED("\x80\x02"
+            "i__builtin__\neval\n.",
+            "opcode 0x69");
+    REFUSED("\x80\x02"
+            "c__builtin__\neval\n.",
+            "is refused");
+    REFUSED("\x80\x02"
+            "ccollections\nOrderedDict\n.",
+            "bare name");
+    REFUSED("\x80\x02"
+            "N)R.",
+            "a call");
+    REFUSED("\x80\x02"
+            "X\x01\0\0\0aQ.",
+            "persistent id");
 }
 
 static void broken_pickles_are_refused(void **state)
 {
     REFUSED("", "cut short");
-    REFUSED("\x80\x02" "N", "cut short");
-    REFUSED("\x80\x02" "NN.", "one value");
-    REFUSED("\x80\x02" "(N.", "one value");
-    REFUSED("\x80\x02" "X\xff\xff\xff\x7f" "abc.", "cut short");
-    REFUSED("\x80\x02" "\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc.", "cut short");
-    REFUSED("\x80\x02" "h\0.", "never set");
-    REFUSED("\x80\x02" "Nr\xff\xff\xff\x7f.", "memo");
-    REFUSED("\x80\x02" "]q\0h\0a.", "contains itself");
-    REFUSED("\x80\x02" "}](u.", "items for");
-    REFUSED("\x80\x02" "}(Nu.", "without a value");
-    REFUSED("\x80\x02" "}(]Nu.", "key");
-    REFUSED("\x80\x02" "t.", "no mark");
-    REFUSED("\x80\x02" "\x87.", "empty");
-    REFUSED("\x80\x02" "(N\x86.", "empty");
-    REFUSED("\x80\x02" "\x8a\x09\1\1\1\1\1\1\1\1\1.", "64 bits");
-    REFUSED("\x80\x09" "N.", "protocol");
+    REFUSED("\x80\x02"
+            "N",
+            "cut short");
+    REFUSED("\x80\x02"
+            "NN.",
+            "one value");
+    REFUSED("\x80\x02"
+            "(N.",
+            "one value");
+    REFUSED("\x80\x02"
+            "X\xff\xff\xff\x7f"
+            "abc.",
+            "cut short");
+    REFUSED("\x80\x02"
+            "\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+            "abc.",
+            "cut short");
+    REFUSED("\x80\x02"
+            "h\0.",
+            "never set");
+    REFUSED("\x80\x02"
+            "Nr\xff\xff\xff\x7f.",
+            "memo");
+    REFUSED("\x80\x02"
+            "]q\0h\0a.",
+            "contains itself");
+    REFUSED("\x80\x02"
+            "}](u.",
+            "items for");
+    REFUSED("\x80\x02"
+            "}(Nu.",
+            "without a value");
+    REFUSED("\x80\x02"
+            "}(]Nu.",
+            "key");
+    REFUSED("\x80\x02"
+            "t.",
+            "no mark");
+    REFUSED("\x80\x02"
+            "\x87.",
+            "empty");
+    REFUSED("\x80\x02"
+            "(N\x86.",
+            "empty");
+    REFUSED("\x80\x02"
+            "\x8a\x09\1\1\1\1\1\1\1\1\1.",
+            "64 bits");
+    REFUSED("\x80\x09"
+            "N.",
+            "protocol");
 }
 
 static void deep_nesting_is_refused(void **state)
@@ -259,7 +308,9 @@ static int tensor_with(const char *numel, const char *offset, const char *dims, 
     const struct pth_storages s = {.find = find_16};
     buf_add(&b, "\x80\x02", 2);
     buf_add_str(&b, "ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n"
-                    "\x8c\1" "0\x8c\3" "cpu");
+                    "\x8c\1"
+                    "0\x8c\3"
+                    "cpu");
     buf_add_str(&b, numel);
     buf_add_str(&b, "tQ");
     buf_add_str(&b, offset);
@@ -283,8 +334,9 @@ static void tensors_stay_within_their_storage(void **state)
     assert_int_equal(tensor_of("K\5", "K\1", "K\1", "K\1"), DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "K\1", "K\2", "K\4"), DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "K\1", "M\xff\xffM\xff\xff", "K\1K\1"), DET_ECORRUPT);
-    assert_int_equal(tensor_of("K\4", "K\1", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4",
-                               "K\1K\1"), DET_ECORRUPT);
+    assert_int_equal(
+        tensor_of("K\4", "K\1", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4", "K\1K\1"),
+        DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "J\xff\xff\xff\xff", "K\1", "K\1"), DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "K\1", "K\1K\1", "K\1"), DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "M\1\1", "", ""), DET_ECORRUPT);
@@ -294,7 +346,9 @@ static void tensors_stay_within_their_storage(void **state)
     struct buf b = BUF_INIT;
     const struct pth_storages s = {.find = find_16};
     buf_add_str(&b, "ctorch._utils\n_rebuild_tensor_v2\n((\x8c\7storagectorch\nFloatStorage\n"
-                    "\x8c\1" "0\x8c\3" "cpuK\4tQ");
+                    "\x8c\1"
+                    "0\x8c\3"
+                    "cpuK\4tQ");
     buf_add(&b, zero, 5);
     buf_add_str(&b, "(K\2K\2t(K\1K\2t\x89NtR.");
     assert_int_equal(pth_unpickle(b.p, b.len, &s, back, &got, &err), 0);
@@ -315,21 +369,22 @@ static void expanded_tensors_are_bounded(void **state)
     assert_int_equal(tensor_of("K\4", "K\1", "K\2K\4", "\x89K\1"), DET_ECORRUPT);
     assert_int_equal(tensor_of("K\4", "K\1", "\x8a\4\1\1\1\1", "\x89"), DET_ETOOBIG);
     assert_non_null(strstr(err.text, "16843009 elements made of 4: save the smaller one"));
-    assert_int_equal(tensor_of("K\4", "K\1",
-                               "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4", "\x89\x89"),
-                     DET_ECORRUPT);
+    assert_int_equal(
+        tensor_of("K\4", "K\1", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\4", "\x89\x89"),
+        DET_ECORRUPT);
 }
 
 /* Of what is never reached any number may stand in a file: none of them is calculated with. */
 static void numbers_of_no_element_are_harmless(void **state)
 {
     float out[2];
-    assert_int_equal(tensor_of("K\4", "K\1", "K\2K\1",
-                               "K\2\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), 0);
+    assert_int_equal(
+        tensor_of("K\4", "K\1", "K\2K\1", "K\2\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), 0);
     assert_int_equal(pth_tensor_read(got, DET_F32, out, sizeof out, &err), 0);
     assert_memory_equal(out, ((float[]){2, 4}), sizeof out);
-    assert_int_equal(tensor_of("K\4", "K\1", "\x89\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
-                               "K\1K\1"), DET_ECORRUPT);
+    assert_int_equal(
+        tensor_of("K\4", "K\1", "\x89\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "K\1K\1"),
+        DET_ECORRUPT);
     assert_non_null(strstr(err.text, "can be counted"));
 }
 
@@ -382,7 +437,8 @@ static void zip64_reads_back(void **state)
     assert_int_equal(pth_load(path, back, &got, &err), 0);
     const struct pth_value *model = pth_at(pth_get(got, "models_state_dict"), 0);
     assert_int_equal(pth_tensor_read(pth_get(model, "fc.weight"), DET_F32, back_weights,
-                                     sizeof back_weights, &err), 0);
+                                     sizeof back_weights, &err),
+                     0);
     assert_memory_equal(back_weights, weights, sizeof weights);
     buf_finish(&file);
 }
@@ -494,20 +550,30 @@ int main(int argc, char **argv)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(saved_state_reads_back),       T(equal_states_are_equal_bytes),
-        T(plain_pickles_round_trip),     T(damage_is_survived),
+        T(saved_state_reads_back),
+        T(equal_states_are_equal_bytes),
+        T(plain_pickles_round_trip),
+        T(damage_is_survived),
         T(damaged_content_fails_its_checksum),
-        T(nothing_is_executed),          T(broken_pickles_are_refused),
-        T(deep_nesting_is_refused),      T(shared_values_count_at_each_place),
+        T(nothing_is_executed),
+        T(broken_pickles_are_refused),
+        T(deep_nesting_is_refused),
+        T(shared_values_count_at_each_place),
         T(nesting_by_shared_values_is_refused),
         T(tensors_stay_within_their_storage),
-        T(expanded_tensors_are_bounded), T(numbers_of_no_element_are_harmless),
-        T(strided_tensors_are_not_saved), T(content_is_verified_once),
+        T(expanded_tensors_are_bounded),
+        T(numbers_of_no_element_are_harmless),
+        T(strided_tensors_are_not_saved),
+        T(content_is_verified_once),
         T(what_has_no_place_here_says_what_to_save),
-        T(absent_and_foreign_files),     T(older_files_leave_no_error),
-        T(zip64_reads_back),             T(damage_to_zip64_is_survived),
-        T(checksums_follow_the_content), T(full_disk_is_told),
-        T(digest_of_many_blocks),        T(more_entries_than_16_bits_count),
+        T(absent_and_foreign_files),
+        T(older_files_leave_no_error),
+        T(zip64_reads_back),
+        T(damage_to_zip64_is_survived),
+        T(checksums_follow_the_content),
+        T(full_disk_is_told),
+        T(digest_of_many_blocks),
+        T(more_entries_than_16_bits_count),
     };
     if (argc != 2)
         return 2;

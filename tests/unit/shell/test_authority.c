@@ -90,8 +90,9 @@ static void other_requests_are_refused(void **state)
     assert_int_equal(authority_key_of(m.text, key, &err), DET_EINVAL);
     make(&m, rsa, rsa);
     assert_int_equal(authority_issue_agent(&ca, m.text, &c, &err), DET_EINVAL);
-    static const char *const bad[] = {"", "x", "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n"
-                                               "-----END CERTIFICATE REQUEST-----\n"};
+    static const char *const bad[] = {"", "x",
+                                      "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n"
+                                      "-----END CERTIFICATE REQUEST-----\n"};
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++)
         assert_int_equal(authority_key_of(bad[i], key, &err), DET_EINVAL);
     assert_int_equal(c.pem.len, 0);

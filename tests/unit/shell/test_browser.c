@@ -24,17 +24,26 @@ static void test_programs_are_asked_nothing(void **state)
 
 static void test_hosts(void **state)
 {
-    static const char *const own[] = {"127.0.0.1:8080", "[::1]", "[fe80::1]:80", "head", "head:1",
-                                      "HEAD.lab.example", "other.example:8080", "10.0.0.1"};
-    static const char *const not[] = {"", ":80", "evil.example", "evil.head.lab.example",
-                                      "head.lab.example.evil", "lab.example", "1.2.3.4.5", "[]",
-                                      "[evil.example]"};
+    static const char *const own[] = {
+        "127.0.0.1:8080",     "[::1]",   "[fe80::1]:80", "head", "head:1", "HEAD.lab.example",
+        "other.example:8080", "10.0.0.1"};
+    static const char *const foreign[] = {"",
+                                          ":80",
+                                          "evil.example",
+                                          "evil.head.lab.example",
+                                          "head.lab.example.evil",
+                                          "lab.example",
+                                          "1.2.3.4.5",
+                                          "[]",
+                                          "[evil.example]"};
     for (size_t i = 0; i < DET_ARRAY_LEN(own); i++)
         assert_int_equal(check((struct browser_ask){.host = own[i], .is_page = true}), 0);
-    for (size_t i = 0; i < DET_ARRAY_LEN(not); i++) {
-        assert_int_equal(check((struct browser_ask){.host = not[i], .is_page = true}), DET_EPERM);
-        assert_int_equal(check((struct browser_ask){.host = not[i], .by_cookie = true}), DET_EPERM);
-        struct browser_ask tls = {.host = not[i], .is_page = true, .is_tls = true};
+    for (size_t i = 0; i < DET_ARRAY_LEN(foreign); i++) {
+        assert_int_equal(check((struct browser_ask){.host = foreign[i], .is_page = true}),
+                         DET_EPERM);
+        assert_int_equal(check((struct browser_ask){.host = foreign[i], .by_cookie = true}),
+                         DET_EPERM);
+        struct browser_ask tls = {.host = foreign[i], .is_page = true, .is_tls = true};
         assert_int_equal(check(tls), 0); /* it has no certificate for that */
     }
     assert_int_equal(check((struct browser_ask){.is_page = true}), DET_EPERM);
@@ -46,10 +55,14 @@ static void test_origins(void **state)
     assert_int_equal(check(a), 0);
     a.origin = "https://head:8080"; /* something in front speaks TLS */
     assert_int_equal(check(a), 0);
-    static const char *const not[] = {"null", "", "http://head", "http://head:8081", "http://evil.example",
-                                      "http://head:8080.evil.example"};
-    for (size_t i = 0; i < DET_ARRAY_LEN(not); i++) {
-        a.origin = not[i];
+    static const char *const foreign[] = {"null",
+                                          "",
+                                          "http://head",
+                                          "http://head:8081",
+                                          "http://evil.example",
+                                          "http://head:8080.evil.example"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(foreign); i++) {
+        a.origin = foreign[i];
         assert_int_equal(check(a), DET_EPERM);
     }
 }

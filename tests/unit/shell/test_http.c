@@ -239,7 +239,8 @@ static bool is_told(struct buf *b, const char *status)
 {
     int fd = dial();
     char *in = talk(fd, buf_str(b), "\r\n\r\n");
-    bool ok = strncmp(in, "HTTP/1.1 ", 9) == 0 && strstr(status, (char[]){in[9], in[10], in[11], 0});
+    bool ok =
+        strncmp(in, "HTTP/1.1 ", 9) == 0 && strstr(status, (char[]){in[9], in[10], in[11], 0});
     if (!ok)
         print_error("%zu bytes of head: %.40s\n", b->len, in);
     close(fd);
@@ -433,7 +434,8 @@ static void test_answered_after_the_end(void **state)
 {
     bool closed = false;
     int fd = say("POST /api/v1/never HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
-    int begins = say("POST /api/v1/never?stream=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    int begins =
+        say("POST /api/v1/never?stream=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
     int ends = say(GET("/api/v1/unended"));
     while (!unanswered || !unbegun || !unended)
         uv_run(&loop, UV_RUN_ONCE);
@@ -490,9 +492,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basics),       cmocka_unit_test(test_too_big),
         cmocka_unit_test(test_long_head),    cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_flood),
-        cmocka_unit_test(test_auth),         cmocka_unit_test(test_routes_twice),
-        cmocka_unit_test(test_answered_after_the_end),
+        cmocka_unit_test(test_flood),        cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_routes_twice), cmocka_unit_test(test_answered_after_the_end),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

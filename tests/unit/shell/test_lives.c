@@ -112,8 +112,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_past),          cmocka_unit_test(test_restored),
-        cmocka_unit_test(test_chosen),        cmocka_unit_test(test_other_cluster),
+        cmocka_unit_test(test_past),   cmocka_unit_test(test_restored),
+        cmocka_unit_test(test_chosen), cmocka_unit_test(test_other_cluster),
         cmocka_unit_test(test_tokens),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -85,8 +85,8 @@ static void test_check(void **state)
 static void test_fill_and_bind(void **state)
 {
     JSON_OWN lines = NULL;
-    JSON_OWN raw = yaml("pools: [{inner: {key: s3cret}}, {name: q}]\na: {kind: ONE, share: 1.5}\n",
-                        &lines);
+    JSON_OWN raw =
+        yaml("pools: [{inner: {key: s3cret}}, {name: q}]\na: {kind: ONE, share: 1.5}\n", &lines);
     JSON_OWN tree = settings_fill(&table, raw);
     JSON_OWN masked = settings_mask(&table, tree);
     det_cleanup(freep) char *text = json_text(masked);

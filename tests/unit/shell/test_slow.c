@@ -72,7 +72,7 @@ static void test_in_order_and_no_more_than_may_wait(void **state)
     assert_string_equal(order, "012");
     assert_int_equal(jobs[0].nice, 10);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), mine); /* of the loop: as before */
-    assert_int_equal(slow_push(q, &jobs[3].job), 0); /* there is room again */
+    assert_int_equal(slow_push(q, &jobs[3].job), 0);      /* there is room again */
     let_all_end();
     assert_string_equal(order, "0123");
     slow_destroy(q);

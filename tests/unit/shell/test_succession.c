@@ -81,12 +81,13 @@ static void what_is_sent_along_is_nobody(void **state)
     assert_false(follows(A, leaf, ca[A].cert.p, ca[STRANGER].cert.p, NULL));
     assert_false(follows(A, leaf, stranger_by_itself.p, ca[STRANGER].cert.p, NULL));
     assert_false(follows(A, leaf, b_by_a.p, ca[STRANGER].cert.p, NULL)); /* for another key */
-    assert_false(follows(A, leaf, c_by_b.p, ca[C].cert.p, NULL));         /* a step is missing */
+    assert_false(follows(A, leaf, c_by_b.p, ca[C].cert.p, NULL));        /* a step is missing */
     assert_false(follows(A, leaf, b_by_a.p, NULL));     /* no authority that stands by itself */
     assert_false(follows(A, ca[B].cert.p, leaf, NULL)); /* a server is none */
     assert_false(follows(B, leaf, b_by_a.p, ca[A].cert.p, NULL)); /* and never back */
     assert_false(follows(A, NULL));
-    assert_false(follows(A, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", NULL));
+    assert_false(
+        follows(A, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", NULL));
     assert_null(succession_find("", b_by_a.p));
     char *other det_cleanup(freep) = leaf_of(B);
     assert_null(succession_find(other, b_by_a.p));
@@ -126,8 +127,8 @@ static int verify(int kept, const char *leaf, const char *rest)
 static void a_server_is_checked_by_any_of_them(void **state)
 {
     char *leaf det_cleanup(freep) = leaf_of(C), *before det_cleanup(freep) = leaf_of(A);
-    char *rest det_cleanup(freep) = det_asprintf("%s%s%s%s%s", c_by_b.p, b_by_a.p, ca[A].cert.p,
-                                                 ca[B].cert.p, ca[C].cert.p);
+    char *rest det_cleanup(freep) =
+        det_asprintf("%s%s%s%s%s", c_by_b.p, b_by_a.p, ca[A].cert.p, ca[B].cert.p, ca[C].cert.p);
     for (int kept = A; kept <= C; kept++)
         assert_int_equal(verify(kept, leaf, rest), 1);
     assert_int_equal(verify(STRANGER, leaf, rest), 0);

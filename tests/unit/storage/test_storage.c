@@ -27,8 +27,8 @@ static int setup(void **state)
     memcpy(root + sizeof root - 7, "XXXXXX", 6);
     if (!mkdtemp(root))
         return -1;
-    JSON_OWN config = json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", root,
-                                "storage_path", "ckpts");
+    JSON_OWN config =
+        json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", root, "storage_path", "ckpts");
     return storage_open(config, &store, &err);
 }
 
@@ -179,10 +179,12 @@ static void sweep_goes_by_age(void **state)
 static void configurations_are_checked(void **state)
 {
     static const char *const bad[] = {
-        "{\"type\":\"s3\",\"bucket\":\"b\"}", "{\"type\":\"shared_fs\",\"host_path\":\"rel\"}",
+        "{\"type\":\"s3\",\"bucket\":\"b\"}",
+        "{\"type\":\"shared_fs\",\"host_path\":\"rel\"}",
         "{\"type\":\"shared_fs\",\"host_path\":\"/tmp\",\"storage_path\":\"../etc\"}",
         "{\"type\":\"shared_fs\",\"host_path\":\"/tmp/a\",\"storage_path\":\"/tmp/ab\"}",
-        "{\"type\":\"directory\"}", "{}",
+        "{\"type\":\"directory\"}",
+        "{}",
     };
     struct storage *s = NULL;
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
@@ -194,8 +196,8 @@ static void configurations_are_checked(void **state)
 
 static void all_lies_below_the_root(void **state)
 {
-    JSON_OWN config = json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", "/",
-                                "storage_path", root);
+    JSON_OWN config =
+        json_make("{s:s,s:s,s:s}", "type", "shared_fs", "host_path", "/", "storage_path", root);
     struct storage *s = NULL;
     assert_int_equal(storage_open(config, &s, &err), 0);
     storage_close(s);
@@ -338,7 +340,10 @@ static void a_name_must_be_text(void **state)
 /* What is no checkpoint is not listed; what was put aside is, and what is being written is not. */
 static void names_are_listed(void **state)
 {
-    static const char *const others[] = {"tensorboard", ".x.gone", "0b0e6a3c", ".det-store.d",
+    static const char *const others[] = {"tensorboard",
+                                         ".x.gone",
+                                         "0b0e6a3c",
+                                         ".det-store.d",
                                          "2b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f",
                                          "2b0e6a3c-5d0a-4c5e-9d3c-6a8f1c2d3e4f/tensorboard"};
     det_cleanup(freep) char *dir = det_asprintf("%s/ckpts", root);
@@ -351,8 +356,8 @@ static void names_are_listed(void **state)
     JSON_OWN none = storage_names(store, &err);
     assert_int_equal(json_array_size(none), 0);
     for (int aside = 0; aside < 2; aside++) {
-        assert_int_equal(aside ? storage_quarantine(store, UUID, &err)
-                               : storage_publish(store, UUID, &err), 0);
+        assert_int_equal(
+            aside ? storage_quarantine(store, UUID, &err) : storage_publish(store, UUID, &err), 0);
         JSON_OWN names = storage_names(store, &err);
         const json_t *one = json_array_get(names, 0);
         assert_int_equal(json_array_size(names), 1);
@@ -371,24 +376,15 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(publish_is_all_or_nothing),
-        T(what_a_crash_left_is_replaced),
-        T(hostile_names_are_refused),
-        T(damage_is_named),
-        T(damage_of_older_ones_is_named),
-        T(delete_is_idempotent),
-        T(sweep_takes_leftovers_only),
-        T(sweep_goes_by_age),
-        T(configurations_are_checked),
-        T(all_lies_below_the_root),
-        T(quarantine_keeps_the_files),
-        T(purge_takes_what_was_never_put_aside),
-        T(globs_match_at_every_depth),
-        T(a_growing_file_is_followed),
-        T(failed_write_names_the_path),
-        T(an_error_of_the_disk_counts),
-        T(a_name_must_be_text),
-        T(names_are_listed),
+        T(publish_is_all_or_nothing),     T(what_a_crash_left_is_replaced),
+        T(hostile_names_are_refused),     T(damage_is_named),
+        T(damage_of_older_ones_is_named), T(delete_is_idempotent),
+        T(sweep_takes_leftovers_only),    T(sweep_goes_by_age),
+        T(configurations_are_checked),    T(all_lies_below_the_root),
+        T(quarantine_keeps_the_files),    T(purge_takes_what_was_never_put_aside),
+        T(globs_match_at_every_depth),    T(a_growing_file_is_followed),
+        T(failed_write_names_the_path),   T(an_error_of_the_disk_counts),
+        T(a_name_must_be_text),           T(names_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,8 +185,7 @@ static void a_marker_that_is_none_is_told(void **state)
     det_cleanup(freep) char *path = det_asprintf("%s/%s", root, STORAGE_MARKER);
     static const char *const bad[] = {"", "{", "{\"id\": \"x\"}", "{\"id\": 7}", "[]"};
     for (size_t i = 0; i < DET_ARRAY_LEN(bad); i++) {
-        assert_int_equal(
-            fsx_write_atomic(AT_FDCWD, path, bad[i], strlen(bad[i]), 0644, &err), 0);
+        assert_int_equal(fsx_write_atomic(AT_FDCWD, path, bad[i], strlen(bad[i]), 0644, &err), 0);
         assert_int_equal(look(id, NULL), STORAGE_ABSENT);
         assert_int_equal(storage_ready(store, &err), DET_EUNAVAIL);
         assert_int_equal(storage_make(root, NULL, id, &err) < 0, 1);

@@ -54,9 +54,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 100; i++)
         det_tensorboard_add_scalar(w, "loss", 1.0 / (i + 1), i);
-    det_tensorboard_add_scalars(w, "run/lr",
-                                (const struct det_tensorboard_named[]){{"a", 0.5}, {"b/c", 2}}, 2,
-                                7);
+    det_tensorboard_add_scalars(
+        w, "run/lr", (const struct det_tensorboard_named[]){{"a", 0.5}, {"b/c", 2}}, 2, 7);
     images(w);
     histograms(w);
     det_tensorboard_add_text(w, "note", "**hello**\xc3\xa9", 9);

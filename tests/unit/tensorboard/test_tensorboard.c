@@ -169,8 +169,8 @@ static void every_dtype_is_read(void **state)
         uint8_t bytes[2][8] = {0};
         size_t size = det_dtype_size((enum det_dtype)d);
         det__store_f64((enum det_dtype)d, &bytes[0][size], 1);
-        struct det_tensor *t = det_host_tensor_view((enum det_dtype)d, 1, (const int64_t[]){2},
-                                                    bytes, &err);
+        struct det_tensor *t =
+            det_host_tensor_view((enum det_dtype)d, 1, (const int64_t[]){2}, bytes, &err);
         double *v = tb_values(w, "x", t);
         assert_non_null(v);
         assert_true(v[0] == 0 && v[1] == 1);
@@ -186,7 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {T(a_step_is_written_once),
                                        T(what_a_crash_cut_off_is_written_again),
                                        T(a_closed_writer_opens_a_new_file),
-                                       T(files_of_two_runs_have_two_names), T(errors_stick),
+                                       T(files_of_two_runs_have_two_names),
+                                       T(errors_stick),
                                        T(every_dtype_is_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
 static inline struct det_module *line_model(struct det_trial_context *ctx, float w)
 {
     size_t n;
-    struct det_module *m = det_trial_wrap_model(
-        ctx, det_nn_linear(det_trial_engine(ctx), 1, 1, .no_bias = true));
+    struct det_module *m =
+        det_trial_wrap_model(ctx, det_nn_linear(det_trial_engine(ctx), 1, 1, .no_bias = true));
     det_tensor_write(det_module_params(m, &n)[0].tensor, &w, sizeof w, det_trial_err(ctx));
     return m;
 }

@@ -132,17 +132,21 @@ static void validated(void *self, const struct det_metrics *const *outputs, size
 
 static void build_callbacks(void *self, struct det_trial_context *ctx)
 {
-    const struct det_callback cb = {.name = "watch", .self = self,
+    const struct det_callback cb = {.name = "watch",
+                                    .self = self,
                                     .on_training_workload_end = workload_end,
                                     .on_validation_epoch_end = validated};
     det_trial_add_callback(ctx, &cb);
 }
 
-static const struct det_trial_type facts = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct facts), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch,
-    .build_callbacks = build_callbacks};
+static const struct det_trial_type facts = {.det_api_version = DET_API_VERSION,
+                                            .self_bytes = sizeof(struct facts),
+                                            .create = create,
+                                            .build_training_data_loader = loader,
+                                            .build_validation_data_loader = loader,
+                                            .train_batch = train_batch,
+                                            .evaluate_batch = evaluate_batch,
+                                            .build_callbacks = build_callbacks};
 
 static void check_trial(struct det_trainer *t, int rank, const char *board)
 {
@@ -161,18 +165,21 @@ static int rank_main(int rank, int size, int port, void *arg)
     struct det_err err = {0};
     struct det_trainer *t = NULL;
     det_cleanup(freep) char *board = det_asprintf("%s/board%d", dir, rank);
-    const struct det_distributed d = {.rank = rank, .size = size, .local_rank = rank,
-                                      .local_size = size, .port = port};
+    const struct det_distributed d = {
+        .rank = rank, .size = size, .local_rank = rank, .local_size = size, .port = port};
     const struct det_trainer_options o = {
-        .hparams = "{\"global_batch_size\": 7}", .seed = 4000000000u, .distributed = &d,
+        .hparams = "{\"global_batch_size\": 7}",
+        .seed = 4000000000u,
+        .distributed = &d,
         .exp_conf = "{\"name\": \"facts\", \"data\": {\"share\": 0.5, \"on\": true, "
                     "\"deep\": {\"n\": 3, \"word\": \"yes\"}}}",
-        .checkpoint_dir = dir, .tensorboard_dir = board};
+        .checkpoint_dir = dir,
+        .tensorboard_dir = board};
     int rc = det_trainer_create(&facts, &o, &t, &err);
     if (rc == 0)
         rc = det_trainer_fit(t, &err, .max_length = DET_BATCHES(4), .quiet = true,
-                             .step_zero_validation = true,
-                             .reporting_period = DET_BATCHES(1), .checkpoint_policy = "none");
+                             .step_zero_validation = true, .reporting_period = DET_BATCHES(1),
+                             .checkpoint_policy = "none");
     if (rc < 0) {
         fprintf(stderr, "rank %d: %s\n", rank, err.text);
         return 1;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define RECORDS 12
-#define BATCH 4 /* 3 batches an epoch */
+#define BATCH   4 /* 3 batches an epoch */
 
 static const char *golden_path;
 static char dir[] = "/tmp/det-hooks-XXXXXX";
@@ -211,17 +211,22 @@ static void load_state_dict(void *self, const char *json)
 static void build_callbacks(void *self, struct det_trial_context *ctx)
 {
     static const char *names[] = {"a", "b"};
-    struct det_callback cb = {
-        .on_trial_startup = startup, .on_checkpoint_load_start = load_start,
-        .on_training_start = on_training_start, .on_training_epoch_start = epoch_start,
-        .on_training_epoch_end = epoch_end, .on_training_workload_end = workload_end,
-        .on_validation_start = on_validation_start,
-        .on_validation_epoch_start = on_validation_epoch_start,
-        .on_validation_epoch_end = validation_epoch_end, .on_validation_end = validation_end,
-        .on_checkpoint_save_start = save_start, .on_checkpoint_write_end = on_checkpoint_write_end,
-        .on_checkpoint_upload_end = on_checkpoint_upload_end,
-        .on_trial_shutdown = on_trial_shutdown, .state_dict = state_dict,
-        .load_state_dict = load_state_dict};
+    struct det_callback cb = {.on_trial_startup = startup,
+                              .on_checkpoint_load_start = load_start,
+                              .on_training_start = on_training_start,
+                              .on_training_epoch_start = epoch_start,
+                              .on_training_epoch_end = epoch_end,
+                              .on_training_workload_end = workload_end,
+                              .on_validation_start = on_validation_start,
+                              .on_validation_epoch_start = on_validation_epoch_start,
+                              .on_validation_epoch_end = validation_epoch_end,
+                              .on_validation_end = validation_end,
+                              .on_checkpoint_save_start = save_start,
+                              .on_checkpoint_write_end = on_checkpoint_write_end,
+                              .on_checkpoint_upload_end = on_checkpoint_upload_end,
+                              .on_trial_shutdown = on_trial_shutdown,
+                              .state_dict = state_dict,
+                              .load_state_dict = load_state_dict};
     note("build_callbacks");
     for (size_t i = 0; i < 2; i++) {
         cb.name = names[i];
@@ -236,11 +241,15 @@ static void build_callbacks(void *self, struct det_trial_context *ctx)
     det_trial_set_metadata(ctx, "dropped", NULL);
 }
 
-static const struct det_trial_type tiny = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
-    .destroy = destroy, .build_training_data_loader = training_loader,
-    .build_validation_data_loader = validation_loader, .train_batch = train_batch,
-    .evaluate_batch = evaluate_batch, .build_callbacks = build_callbacks};
+static const struct det_trial_type tiny = {.det_api_version = DET_API_VERSION,
+                                           .self_bytes = sizeof(struct tiny),
+                                           .create = create,
+                                           .destroy = destroy,
+                                           .build_training_data_loader = training_loader,
+                                           .build_validation_data_loader = validation_loader,
+                                           .train_batch = train_batch,
+                                           .evaluate_batch = evaluate_batch,
+                                           .build_callbacks = build_callbacks};
 
 /* ---- running ---- */
 
@@ -264,8 +273,8 @@ static void on_checkpoint(void *self, int64_t steps, const char *uuid)
 static void run(int64_t epochs, const char *uuid)
 {
     struct det_loop_config c = LOOP_CONFIG_INIT;
-    c.observer = (struct loop_observer){.training = on_report, .validation = on_validation,
-                                        .checkpoint = on_checkpoint};
+    c.observer = (struct loop_observer){
+        .training = on_report, .validation = on_validation, .checkpoint = on_checkpoint};
     c.length_unit = LOOP_LEN_EPOCHS;
     c.max_length = epochs;
     c.validation_period = (struct loop_unit){.n = 4};

@@ -37,7 +37,7 @@ struct mistake {
     struct det_data_loader *(*loader)(struct call *c);
     void (*callbacks)(struct call *c);
     const char *searcher_metric;
-    int64_t aggregation; /* 0: 1 */
+    int64_t aggregation;  /* 0: 1 */
     const char *words[4]; /* all must be in the error */
 };
 static const struct mistake *now;
@@ -113,11 +113,14 @@ static void build_callbacks(void *self, struct det_trial_context *ctx)
         now->callbacks(&c);
 }
 
-static const struct det_trial_type tiny = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch,
-    .build_callbacks = build_callbacks};
+static const struct det_trial_type tiny = {.det_api_version = DET_API_VERSION,
+                                           .self_bytes = sizeof(struct tiny),
+                                           .create = create,
+                                           .build_training_data_loader = loader,
+                                           .build_validation_data_loader = loader,
+                                           .train_batch = train_batch,
+                                           .evaluate_batch = evaluate_batch,
+                                           .build_callbacks = build_callbacks};
 
 /* ---- the mistakes ---- */
 
@@ -276,8 +279,7 @@ static void late_reducer(struct call *c)
 
 static void shapes(struct call *c)
 {
-    struct det_tensor *x = det_reshape(c->e, det_batch_tensor(c->batch, "x"), 2,
-                                       (int64_t[]){2, 2});
+    struct det_tensor *x = det_reshape(c->e, det_batch_tensor(c->batch, "x"), 2, (int64_t[]){2, 2});
     det_trial_backward(c->ctx, det_forward(c->t->fc, x));
 }
 
@@ -401,15 +403,23 @@ static struct det_data_loader *too_small(struct call *c)
 
 static struct det_data_loader *no_file(struct call *c)
 {
-    return det_data_loader(
-        det_dataset_idx(&(struct det_idx_options){.images = "/nowhere/images"},
-                        det_trial_err(c->ctx)), det_trial_err(c->ctx), .batch_size = 4);
+    return det_data_loader(det_dataset_idx(&(struct det_idx_options){.images = "/nowhere/images"},
+                                           det_trial_err(c->ctx)),
+                           det_trial_err(c->ctx), .batch_size = 4);
 }
 
-#define TRAIN(fn, ...) {.name = #fn, .train = fn, .words = {"train_batch, batch 0", __VA_ARGS__}}
-#define CREATE(fn, ...) {.name = #fn, .create = fn, .words = {"create", __VA_ARGS__}}
+#define TRAIN(fn, ...)                                                                             \
+    {                                                                                              \
+        .name = #fn, .train = fn, .words = { "train_batch, batch 0", __VA_ARGS__ }                 \
+    }
+#define CREATE(fn, ...)                                                                            \
+    {                                                                                              \
+        .name = #fn, .create = fn, .words = { "create", __VA_ARGS__ }                              \
+    }
 #define LOADER(fn, ...)                                                                            \
-    {.name = #fn, .loader = fn, .words = {"build_training_data_loader", __VA_ARGS__}}
+    {                                                                                              \
+        .name = #fn, .loader = fn, .words = { "build_training_data_loader", __VA_ARGS__ }          \
+    }
 static const struct mistake mistakes[] = {
     CREATE(no_model, "wrapped no model", "det_trial_wrap_model"),
     CREATE(no_optimizer, "wrapped no optimizer", "det_trial_wrap_optimizer"),
@@ -427,9 +437,11 @@ static const struct mistake mistakes[] = {
     CREATE(too_early, "det_trial_is_epoch_start()", "before training has started"),
     CREATE(callback_too_early, "det_trial_add_callback", "build_callbacks"),
     {.name = "callback_names", .callbacks = callback_names, .words = {"two callbacks", "\"x\""}},
-    {.name = "callback_state", .callbacks = callback_state,
+    {.name = "callback_state",
+     .callbacks = callback_state,
      .words = {"state_dict of callback \"x\"", "JSON", "line 1"}},
-    {.name = "much_callback_state", .callbacks = much_callback_state,
+    {.name = "much_callback_state",
+     .callbacks = much_callback_state,
      .words = {"callback \"x\"", "1048577 bytes", "det_checkpoint_put_tensor()"}},
     TRAIN(late_model, "det_trial_wrap_model", "too late", "in create"),
     TRAIN(late_optimizer, "det_trial_wrap_optimizer", "too late", "in create"),
@@ -444,7 +456,9 @@ static const struct mistake mistakes[] = {
     TRAIN(twice, "backward(float32[])", "already", "compute the loss again"),
     TRAIN(no_backward, "det_trial_step_optimizer", "no parameter", "det_trial_backward()"),
     TRAIN(foreign_optimizer, "det_trial_step_optimizer", "not wrapped", "in create"),
-    {.name = "kept_grads", .train = kept_grads, .aggregation = 2,
+    {.name = "kept_grads",
+     .train = kept_grads,
+     .aggregation = 2,
      .words = {"step_optimizer", "zeroed at each step", "aggregation_frequency"}},
 #ifndef __SANITIZE_ADDRESS__
     TRAIN(no_memory, "zeros(float32[1048576, 262144])", "1099511627776 bytes",
@@ -453,14 +467,17 @@ static const struct mistake mistakes[] = {
     TRAIN(too_large, "zeros(float32[10000000000000])", "more than the 1099511627776 bytes"),
     CREATE(overflows, "zeros(float32[1099511627776, 1099511627776])", "more than"),
     TRAIN(negative, "zeros(float32[4, -5])", "dimension 1 is negative"),
-    {.name = "other_names", .train = other_names,
+    {.name = "other_names",
+     .train = other_names,
      .words = {"inconsistent training metrics", "accuracy"}},
-    {.name = "other_validation_names", .evaluate = other_validation_names,
+    {.name = "other_validation_names",
+     .evaluate = other_validation_names,
      .words = {"Validation metric names must match", "\"loss\" is missing"}},
     TRAIN(no_name, "det_metrics_f64: a metric needs a name"),
     TRAIN(empty_name, "det_metrics_none: a metric needs a name"),
     {.name = "none", .evaluate = array_metric, .words = {"metric \"val_loss\"", "not a number"}},
-    {.name = "searcher_metric", .searcher_metric = "accuracy",
+    {.name = "searcher_metric",
+     .searcher_metric = "accuracy",
      .words = {"searcher's metric \"accuracy\"", "validation metrics: \"val_loss\""}},
     LOADER(no_loader, "no data loader"),
     LOADER(empty, "no records"),
@@ -474,8 +491,8 @@ static int run(const struct mistake *x, struct det_err *err)
     now = x;
     c.max_length = 3;
     c.aggregation_frequency = x->aggregation ? x->aggregation : 1;
-    c.hparams = json_make("{s:i, s:{s:{s:i, s:f}}}", "width", 1, "sched", "warmup", "steps",
-                          2, "from", 0.1);
+    c.hparams = json_make("{s:i, s:{s:{s:i, s:f}}}", "width", 1, "sched", "warmup", "steps", 2,
+                          "from", 0.1);
     c.searcher_metric = det_strdup(x->searcher_metric);
     c.checkpoint_dir = det_strdup(dir);
     struct trial_run *r = trial_run_create(&tiny);

@@ -36,8 +36,9 @@ static void touch(const char *path)
 
 static void entrypoints_are_parsed(void **state)
 {
-    static const char *const bad[] = {"", ":", "a:", ":b", "a", "a:b:c", "../a:b", "a/b:c", ".a:b",
-                                      "a.:b", "a..b:c", "a b:c", "a:b c", "a;b:c", "a:b\n"};
+    static const char *const bad[] = {"",       ":",      "a:",    ":b",    "a",
+                                      "a:b:c",  "../a:b", "a/b:c", ".a:b",  "a.:b",
+                                      "a..b:c", "a b:c",  "a:b c", "a;b:c", "a:b\n"};
     struct model_entry e;
     assert_int_equal(model_entry_parse("pkg.model_def:Trial_2", &e, &err), 0);
     assert_string_equal(e.module, "pkg.model_def");

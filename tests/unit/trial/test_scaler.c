@@ -28,8 +28,8 @@ static void create(void *self, struct det_trial_context *ctx)
 {
     struct tiny *t = self;
     struct det_engine *e = det_trial_engine(ctx);
-    t->scaler = det_trial_wrap_scaler(ctx, det_grad_scaler(e, .init_scale = 8,
-                                                           .growth_interval = 2));
+    t->scaler =
+        det_trial_wrap_scaler(ctx, det_grad_scaler(e, .init_scale = 8, .growth_interval = 2));
     t->fc = line_model(ctx, 1);
     t->sgd = det_trial_wrap_optimizer(ctx, det_sgd(t->fc, .lr = 0.25));
 }
@@ -65,10 +65,13 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
     det_metrics_tensor(m, "val_loss", loss_of(self, ctx, batch));
 }
 
-static const struct det_trial_type tiny = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch};
+static const struct det_trial_type tiny = {.det_api_version = DET_API_VERSION,
+                                           .self_bytes = sizeof(struct tiny),
+                                           .create = create,
+                                           .build_training_data_loader = loader,
+                                           .build_validation_data_loader = loader,
+                                           .train_batch = train_batch,
+                                           .evaluate_batch = evaluate_batch};
 
 /* Gradients of -4 and -3.5 are clipped to 1 as without the scale, whoever unscales them. */
 static void train_clipped(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
@@ -83,10 +86,13 @@ static void train_clipped(void *self, struct det_trial_context *ctx, const struc
     det_metrics_f64(m, "scale", det_grad_scaler_get_scale(t->scaler));
 }
 
-static const struct det_trial_type clipped = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_clipped, .evaluate_batch = evaluate_batch};
+static const struct det_trial_type clipped = {.det_api_version = DET_API_VERSION,
+                                              .self_bytes = sizeof(struct tiny),
+                                              .create = create,
+                                              .build_training_data_loader = loader,
+                                              .build_validation_data_loader = loader,
+                                              .train_batch = train_clipped,
+                                              .evaluate_batch = evaluate_batch};
 
 /* use_amp: x = w = 1 + 2^-9 is 1 in bf16, where a product is made; the weight stays f32. */
 static void create_amp(void *self, struct det_trial_context *ctx)
@@ -115,10 +121,13 @@ static void train_amp(void *self, struct det_trial_context *ctx, const struct de
         assert_true(det_item(e, loss_of(t, ctx, batch)) == 1.75 * 1.75);
 }
 
-static const struct det_trial_type amp = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create_amp,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_amp, .evaluate_batch = evaluate_batch};
+static const struct det_trial_type amp = {.det_api_version = DET_API_VERSION,
+                                          .self_bytes = sizeof(struct tiny),
+                                          .create = create_amp,
+                                          .build_training_data_loader = loader,
+                                          .build_validation_data_loader = loader,
+                                          .train_batch = train_amp,
+                                          .evaluate_batch = evaluate_batch};
 
 static void expect(struct det_trainer *t, double w, double scale)
 {

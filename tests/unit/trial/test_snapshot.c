@@ -64,9 +64,8 @@ static void train_batch(void *self, struct det_trial_context *ctx, const struct 
     det_tensor_write(l->weight, l->next, NUMEL * sizeof *l->next, det_trial_err(ctx));
 }
 
-static void evaluate_batch(void *self, struct det_trial_context *ctx,
-                           const struct det_batch *batch, int64_t batch_idx,
-                           struct det_metrics *metrics)
+static void evaluate_batch(void *self, struct det_trial_context *ctx, const struct det_batch *batch,
+                           int64_t batch_idx, struct det_metrics *metrics)
 {
     det_metrics_f64(metrics, "loss", 0);
 }
@@ -87,8 +86,7 @@ static void check_weights(const char *path, int64_t steps)
     det_cleanup(freep) char *file = det_asprintf("%s/state_dict.pth", path);
     det_cleanup(freep) float *got = det_alloc(NUMEL * sizeof *got);
     assert_int_equal(pth_load(file, doc, &root, &err), 0);
-    const struct pth_value *v =
-        pth_get(pth_at(pth_get(root, "models_state_dict"), 0), "weight");
+    const struct pth_value *v = pth_get(pth_at(pth_get(root, "models_state_dict"), 0), "weight");
     assert_int_equal(pth_tensor_read(v, DET_F32, got, NUMEL * sizeof *got, &err), 0);
     for (int64_t i = 0; i < NUMEL; i++)
         if (got[i] != value(steps - 1, i))
@@ -116,7 +114,8 @@ static void train_and_check(int64_t batches, int64_t period, int checkpoints)
     assert_non_null(mkdtemp(dir));
     assert_int_equal(det_trainer_create(&large, &o, &t, &err), 0);
     assert_int_equal(det_trainer_fit(t, &err, .max_length = DET_BATCHES(batches),
-                                     .checkpoint_period = DET_BATCHES(period), .quiet = true), 0);
+                                     .checkpoint_period = DET_BATCHES(period), .quiet = true),
+                     0);
     det_trainer_destroy(t);
     DIR *d = opendir(dir);
     for (struct dirent *e; (e = readdir(d));)

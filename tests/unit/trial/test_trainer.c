@@ -73,15 +73,18 @@ static void saved(void *self, const char *uuid)
 
 static void build_callbacks(void *self, struct det_trial_context *ctx)
 {
-    det_trial_add_callback(ctx, &(struct det_callback){.name = "saves",
-                                                       .on_checkpoint_upload_end = saved});
+    det_trial_add_callback(
+        ctx, &(struct det_callback){.name = "saves", .on_checkpoint_upload_end = saved});
 }
 
-static const struct det_trial_type tiny = {
-    .det_api_version = DET_API_VERSION, .self_bytes = sizeof(struct tiny), .create = create,
-    .build_training_data_loader = loader, .build_validation_data_loader = loader,
-    .train_batch = train_batch, .evaluate_batch = evaluate_batch,
-    .build_callbacks = build_callbacks};
+static const struct det_trial_type tiny = {.det_api_version = DET_API_VERSION,
+                                           .self_bytes = sizeof(struct tiny),
+                                           .create = create,
+                                           .build_training_data_loader = loader,
+                                           .build_validation_data_loader = loader,
+                                           .train_batch = train_batch,
+                                           .evaluate_batch = evaluate_batch,
+                                           .build_callbacks = build_callbacks};
 
 static double weight(struct tiny *t)
 {
@@ -96,8 +99,8 @@ static double weight(struct tiny *t)
 static struct det_trainer *trainer(const char *hparams)
 {
     struct det_trainer *t = NULL;
-    struct det_trainer_options o = {.hparams = hparams, .checkpoint_dir = dir, .arg = "arg",
-                                    .kwargs = "{\"k\":1}"};
+    struct det_trainer_options o = {
+        .hparams = hparams, .checkpoint_dir = dir, .arg = "arg", .kwargs = "{\"k\":1}"};
     assert_int_equal(det_trainer_create(&tiny, &o, &t, &err), 0);
     return t;
 }
@@ -144,7 +147,7 @@ static void goes_on_from_a_checkpoint(void **state)
     t = trainer("{\"lr\":0.25}");
     buf_clear(&trace);
     ok(det_trainer_fit(t, &err, .max_length = DET_BATCHES(5), .quiet = true,
-                                     .latest_checkpoint = at));
+                       .latest_checkpoint = at));
     assert_string_equal(buf_str(&trace), "create({\"k\":1},arg) b3 b4 val ckpt ");
     assert_true(fabs(weight(det_trainer_trial(t)) - (3 - 2.0 / 32)) < 1e-6);
     det_trainer_destroy(t);
@@ -155,9 +158,9 @@ static void periods_may_be_lists(void **state)
     const int64_t at[] = {1, 4};
     struct det_trainer *t = trainer("{\"lr\":0.25,\"global_batch_size\":2}");
     ok(det_trainer_fit(t, &err, .max_length = DET_RECORDS(10), .quiet = true,
-                                     .validation_period = {.at = at, .n_at = 2},
-                                     .checkpoint_period = DET_EPOCHS(2),
-                                     .checkpoint_policy = "none", .step_zero_validation = true));
+                       .validation_period = {.at = at, .n_at = 2},
+                       .checkpoint_period = DET_EPOCHS(2), .checkpoint_policy = "none",
+                       .step_zero_validation = true));
     assert_string_equal(buf_str(&trace),
                         "create({\"k\":1},arg) val b0 val b1 b2 b3 val ckpt b4 val ckpt ");
     det_trainer_destroy(t);
@@ -175,7 +178,7 @@ static void an_interrupt_saves(void **state)
     struct det_trainer *t = trainer("{\"lr\":0.25,\"raise\":2}");
     signal(SIGINT, on_signal);
     ok(det_trainer_fit(t, &err, .max_length = DET_BATCHES(1000), .quiet = true,
-                                     .interrupt = &interrupted));
+                       .interrupt = &interrupted));
     assert_string_equal(buf_str(&trace), "create({\"k\":1},arg) b0 b1 b2 ckpt ");
     det_trainer_destroy(t);
 }
@@ -201,10 +204,12 @@ static void wrong_calls_say_what_to_do(void **state)
     assert_int_equal(det_trainer_fit(t, &err, .quiet = true), DET_EINVAL);
     assert_non_null(strstr(err.text, "max_length must be given"));
     assert_int_equal(det_trainer_fit(t, &err, .max_length = DET_BATCHES(1), .quiet = true,
-                                     .checkpoint_policy = "sometimes"), DET_EINVAL);
+                                     .checkpoint_policy = "sometimes"),
+                     DET_EINVAL);
     assert_non_null(strstr(err.text, "best, all or none"));
     assert_int_equal(det_trainer_fit(t, &err, .max_length = DET_BATCHES(1), .quiet = true,
-                                     .validation_period = DET_RECORDS(5)), DET_EINVAL);
+                                     .validation_period = DET_RECORDS(5)),
+                     DET_EINVAL);
     assert_non_null(strstr(err.text, "global_batch_size"));
     assert_true(det_trainer_fit(t, &err, .max_length = DET_BATCHES(1), .quiet = true,
                                 .latest_checkpoint = "/nowhere/x") < 0);
@@ -247,8 +252,10 @@ static void a_trial_is_loaded_for_inference(void **state)
 static void a_relative_directory_is_made_absolute(void **state)
 {
     struct det_trainer *t = NULL;
-    struct det_trainer_options o = {.hparams = "{\"lr\":0.25}", .checkpoint_dir = "../made/here",
-                                    .arg = "arg", .kwargs = "{\"k\":1}"};
+    struct det_trainer_options o = {.hparams = "{\"lr\":0.25}",
+                                    .checkpoint_dir = "../made/here",
+                                    .arg = "arg",
+                                    .kwargs = "{\"k\":1}"};
     assert_int_equal(mkdir("within", 0755), 0);
     assert_int_equal(chdir("within"), 0);
     assert_int_equal(det_trainer_create(&tiny, &o, &t, &err), 0);
@@ -264,10 +271,14 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup(fn, setup)
     const struct CMUnitTest tests[] = {
-        T(fits_again_from_where_the_weights_are), T(goes_on_from_a_checkpoint),
-        T(periods_may_be_lists),                  T(an_interrupt_saves),
-        T(test_mode_does_one_of_each),            T(wrong_calls_say_what_to_do),
-        T(a_trial_is_loaded_for_inference),       T(a_relative_directory_is_made_absolute),
+        T(fits_again_from_where_the_weights_are),
+        T(goes_on_from_a_checkpoint),
+        T(periods_may_be_lists),
+        T(an_interrupt_saves),
+        T(test_mode_does_one_of_each),
+        T(wrong_calls_say_what_to_do),
+        T(a_trial_is_loaded_for_inference),
+        T(a_relative_directory_is_made_absolute),
     };
     if (!mkdtemp(dir) || chdir(dir) < 0) /* code/ is a copy of the working directory */
         return 1;

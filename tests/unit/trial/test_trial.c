@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #define RECORDS 12
-#define BATCH 3
+#define BATCH   3
 
 static char dir[] = "/tmp/det-trial-XXXXXX";
 static struct det_err err;
-static struct buf trace;                /* what was called, in order */
-static struct loop_metrics validation;  /* the last one */
+static struct buf trace;               /* what was called, in order */
+static struct loop_metrics validation; /* the last one */
 static struct loop_metrics training;
 static char *checkpoint;
 static int64_t checkpoint_steps;
@@ -87,8 +87,9 @@ static void evaluate_batch(void *self, struct det_trial_context *ctx, const stru
                            int64_t batch_idx, struct det_metrics *metrics)
 {
     struct tiny *t = self;
-    det_metrics_tensor(metrics, "w", det_mean(det_trial_engine(ctx),
-                                              det_forward(t->fc, det_batch_tensor(batch, "x"))));
+    det_metrics_tensor(
+        metrics, "w",
+        det_mean(det_trial_engine(ctx), det_forward(t->fc, det_batch_tensor(batch, "x"))));
     det_metrics_f64(metrics, "idx", (double)batch_idx);
     if (want.in_evaluate)
         want.in_evaluate(ctx, metrics, batch_idx);
@@ -127,8 +128,8 @@ static int run_from(const struct det_trial_type *type, const char *hparams, int6
                     const char *uuid, int64_t steps, int64_t aggregation)
 {
     struct det_loop_config c = LOOP_CONFIG_INIT;
-    c.observer = (struct loop_observer){.training = on_training, .validation = on_validation,
-                                        .checkpoint = on_checkpoint};
+    c.observer = (struct loop_observer){
+        .training = on_training, .validation = on_validation, .checkpoint = on_checkpoint};
     c.max_length = batches;
     c.hparams = json_parse(hparams, strlen(hparams), &err);
     c.experiment_config = json_make("{s:{s:s,s:i}}", "data", "path", "/x", "n", 3);
@@ -431,11 +432,15 @@ static void cb_load(void *self, const char *json)
 
 static void build_callbacks(void *self, struct det_trial_context *ctx)
 {
-    struct det_callback a = {.name = "a", .self = "A", .on_trial_startup = cb_startup,
+    struct det_callback a = {.name = "a",
+                             .self = "A",
+                             .on_trial_startup = cb_startup,
                              .on_training_epoch_start = cb_epoch_start,
                              .on_training_epoch_end = cb_epoch_end,
-                             .on_validation_end = cb_validated, .on_trial_shutdown = cb_shutdown,
-                             .state_dict = cb_state, .load_state_dict = cb_load};
+                             .on_validation_end = cb_validated,
+                             .on_trial_shutdown = cb_shutdown,
+                             .state_dict = cb_state,
+                             .load_state_dict = cb_load};
     struct det_callback b = {.name = "b", .self = "B", .on_trial_shutdown = cb_shutdown};
     det_trial_add_callback(ctx, &a);
     det_trial_add_callback(ctx, &b);
@@ -528,13 +533,19 @@ int main(void)
 {
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(steps_are_those_of_sgd),      T(aggregation_averages_gradients),
-        T(clipping_bounds_the_step),    T(optimizers_keep_to_their_models),
-        T(configuration_is_read),       T(invalid_ones_are_saved),
-        T(failures_name_the_remedy),    T(a_trial_can_stop_itself),
-        T(reducers_reduce),             T(callbacks_are_called_in_order),
+        T(steps_are_those_of_sgd),
+        T(aggregation_averages_gradients),
+        T(clipping_bounds_the_step),
+        T(optimizers_keep_to_their_models),
+        T(configuration_is_read),
+        T(invalid_ones_are_saved),
+        T(failures_name_the_remedy),
+        T(a_trial_can_stop_itself),
+        T(reducers_reduce),
+        T(callbacks_are_called_in_order),
         T(the_whole_set_can_be_evaluated),
-        T(wrong_tables_are_refused),    T(a_foreign_checkpoint_is_refused),
+        T(wrong_tables_are_refused),
+        T(a_foreign_checkpoint_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

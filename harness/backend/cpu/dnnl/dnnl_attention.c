@@ -30,8 +30,8 @@ struct job {
 };
 
 /* c [m, n] = alpha a b^T. */
-static void by_transposed(int64_t m, int64_t n, int64_t k, real alpha, struct head a,
-                          struct head b, real *c)
+static void by_transposed(int64_t m, int64_t n, int64_t k, real alpha, struct head a, struct head b,
+                          real *c)
 {
     prim_gemm('N', 'T', m, n, k, alpha, a.p, a.step, b.p, b.step, 0, c, n);
 }
@@ -118,7 +118,7 @@ static void forward_block(const struct block *k, struct head q, struct head key,
         }
     }
     prim_gemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
-               y.step);
+              y.step);
 }
 
 /* Moves to the next block; false after the last. */
@@ -174,12 +174,12 @@ static void backward_block(const struct block *k, const struct heads *t)
     struct head dy = rows_from(t->dy, k->first);
     weights_again(k, t);
     prim_gemm('T', 'N', n, d, k->rows, 1, k->kept ? k->kept : k->weights, n, dy.p, dy.step, beta,
-               t->dv.p, t->dv.step);
+              t->dv.p, t->dv.step);
     for (int64_t i = 0; i < k->rows; i++)
         through_softmax(k->weights + i * n, k->grads + i * n, n);
     prim_gemm('N', 'N', k->rows, d, n, scale, k->weights, n, t->k.p, t->k.step, 0, dq.p, dq.step);
     prim_gemm('T', 'N', n, d, k->rows, scale, k->weights, n, q.p, q.step, beta, t->dk.p,
-               t->dk.step);
+              t->dk.step);
 }
 
 static void clear(struct head h, int64_t rows, int64_t width)

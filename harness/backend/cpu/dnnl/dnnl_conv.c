@@ -215,7 +215,7 @@ static int bias_grad(struct det_stream *s, const struct det_tensor *dy, struct d
 {
     int64_t n = dy->dims[1];
     return CPU(column_sums)(cpu_device(s)->threads, (const float *)(const void *)dy->data,
-                           (int64_t)dy->numel / n, n, (float *)(void *)db->data, err);
+                            (int64_t)dy->numel / n, n, (float *)(void *)db->data, err);
 }
 
 int cpu_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -20,9 +20,9 @@ static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, real 
     int64_t m = y->dims[y->ndim - 2], n = y->dims[y->ndim - 1];
     int64_t k = a->dims[c->a.trans_a ? a->ndim - 2 : a->ndim - 1];
     return prim_gemm(c->a.trans_a ? 'T' : 'N', c->a.trans_b ? 'T' : 'N', m, n, k, 1,
-                      in_real(c, 0) + ref_batch_offset(a, at), lda,
-                      in_real(c, 1) + ref_batch_offset(b, at), ldb, beta,
-                      out_real(c, 0) + ref_batch_offset(y, at), n);
+                     in_real(c, 0) + ref_batch_offset(a, at), lda,
+                     in_real(c, 1) + ref_batch_offset(b, at), ldb, beta,
+                     out_real(c, 0) + ref_batch_offset(y, at), n);
 }
 
 /* The place of the inner-th product of y's outer-th matrix: y's dimensions count in outer, those

@@ -45,14 +45,11 @@ struct prim_cache {
 int prim_check(dnnl_status_t status, const char *what, struct det_err *err)
 {
     switch ((int)status) {
-    case dnnl_success:
-        return 0;
-    case dnnl_out_of_memory:
-        return det_fail(err, DET_ENOMEM, "oneDNN: %s: out of memory", what);
+    case dnnl_success: return 0;
+    case dnnl_out_of_memory: return det_fail(err, DET_ENOMEM, "oneDNN: %s: out of memory", what);
     case dnnl_unimplemented:
         return det_fail(err, DET_EUNIMPL, "oneDNN: %s: not supported for this shape", what);
-    default:
-        return det_fail(err, DET_EDEVICE, "oneDNN: %s: status %d", what, (int)status);
+    default: return det_fail(err, DET_EDEVICE, "oneDNN: %s: status %d", what, (int)status);
     }
 }
 

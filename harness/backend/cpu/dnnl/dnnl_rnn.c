@@ -5,11 +5,11 @@
 #include "dnnl_prim.h"
 
 /* dw (+)= dg^T h over n rows. */
-static int product(const struct rnn_grads *g, const real *dg, const real *h, int64_t n,
-                   real beta, struct det_err *err)
+static int product(const struct rnn_grads *g, const real *dg, const real *h, int64_t n, real beta,
+                   struct det_err *err)
 {
-    return prim_check(prim_gemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden,
-                                 beta, g->dw, g->hidden),
+    return prim_check(prim_gemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden, beta,
+                                g->dw, g->hidden),
                       "sgemm", err);
 }
 

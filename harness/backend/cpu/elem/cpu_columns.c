@@ -36,11 +36,10 @@ CPU_CLONES static void sum_blocks(const void *arg, int64_t from, int64_t to)
 }
 
 int CPU(column_sums)(int threads, const real *x, int64_t rows, int64_t n, real *y,
-                    struct det_err *err)
+                     struct det_err *err)
 {
     struct columns v = {x, rows, n, (rows + BLOCK - 1) / BLOCK, NULL};
-    det_cleanup(freep) real *parts =
-        det_try_alloc((size_t)(v.blocks * n) * sizeof *parts + 1);
+    det_cleanup(freep) real *parts = det_try_alloc((size_t)(v.blocks * n) * sizeof *parts + 1);
     v.parts = parts;
     if (!parts)
         return det_fail(err, DET_ENOMEM, "no memory for the sums of %lld columns", (long long)n);

@@ -44,14 +44,10 @@ static convert_fn *quick_one(enum det_dtype from, enum det_dtype to)
 {
     if (from == to)
         switch (det_dtype_size(from)) {
-        case 1:
-            return same_8;
-        case 2:
-            return same_16;
-        case 4:
-            return same_32;
-        default:
-            return same_64;
+        case 1: return same_8;
+        case 2: return same_16;
+        case 4: return same_32;
+        default: return same_64;
         }
     for (size_t i = 0; i < sizeof quick / sizeof *quick; i++)
         if (quick[i].from == from && quick[i].to == to)

@@ -96,17 +96,10 @@ static void where_row(void *arg, int64_t n, const int64_t *at)
 {
     const struct where *j = arg;
     switch (det_dtype_size(j->c->out[0]->dtype)) {
-    case 1:
-        pick_uint8_t(j, n, at);
-        break;
-    case 2:
-        pick_uint16_t(j, n, at);
-        break;
-    case 4:
-        pick_uint32_t(j, n, at);
-        break;
-    default:
-        pick_uint64_t(j, n, at);
+    case 1: pick_uint8_t(j, n, at); break;
+    case 2: pick_uint16_t(j, n, at); break;
+    case 4: pick_uint32_t(j, n, at); break;
+    default: pick_uint64_t(j, n, at);
     }
 }
 

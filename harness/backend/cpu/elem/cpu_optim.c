@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 /* Below this many elements a second thread costs more than it gives. */
 #define GRAIN 16384
 

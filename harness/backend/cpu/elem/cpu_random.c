@@ -4,7 +4,6 @@
  */
 #include "cpu_real.h"
 
-
 #define LANES 64
 #define GRAIN 64 /* in groups of LANES * 4 elements */
 

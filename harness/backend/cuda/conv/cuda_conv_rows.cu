@@ -13,7 +13,7 @@
 
 /* The rows of some images: [groups][pixels of the outputs][a group's inputs * taps]. */
 struct rows {
-    int64_t h, w, out_h, out_w; /* of an image and of its output */
+    int64_t h, w, out_h, out_w;        /* of an image and of its output */
     int64_t images, groups, ins, outs; /* all images; ins, outs: channels of a group */
     int64_t taps, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
     int64_t some; /* images taken at a time */
@@ -192,8 +192,7 @@ int cuda_rows_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, st
     return rc;
 }
 
-int cuda_rows_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c,
-                                struct det_err *err)
+int cuda_rows_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct rows r;
     int rc = rows_init(&r, s, c, c->in[0], c->out[0], c->in[1], err);

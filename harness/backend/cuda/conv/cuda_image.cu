@@ -91,9 +91,7 @@ __device__ static struct targets targets_of(const struct padding &p, int d, int6
         t.n = (i == n - 1 ? last : i + b) - t.first + 1;
         t.run = true;
         return t;
-    default:
-        t.n = 1;
-        return t;
+    default: t.n = 1; return t;
     }
 }
 
@@ -142,22 +140,20 @@ static int pad_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 CUDA_REAL(pad_bwd)
 
 /* One direction of a resampling: pixels of x and of y, pixels of x for one of y. */
-template <typename T>
-struct line {
+template <typename T> struct line {
     int64_t in, out;
     T step;
     bool linear, corners;
 };
 
-template <typename T>
-struct resample {
+template <typename T> struct resample {
     line<T> h, w;
     int64_t channels;
 };
 
 template <typename T>
 static resample<T> resample_of(const struct det_call *c, const struct det_tensor *x,
-                                   const struct det_tensor *y)
+                               const struct det_tensor *y)
 {
     bool linear = c->a.linear, corners = c->a.align_corners;
     return {{x->dims[2], y->dims[2], (T)c->a.step_h, linear, corners},
@@ -166,14 +162,12 @@ static resample<T> resample_of(const struct det_call *c, const struct det_tensor
 }
 
 /* The two pixels that an output place lies between, and how much the second one counts. */
-template <typename T>
-struct between {
+template <typename T> struct between {
     int64_t first, second;
     T share;
 };
 
-template <typename T>
-__device__ static between<T> locate(const line<T> &l, int64_t out)
+template <typename T> __device__ static between<T> locate(const line<T> &l, int64_t out)
 {
     T at = l.corners ? (T)out * l.step : ((T)out + (T)0.5) * l.step - (T)0.5;
     if (!l.linear)
@@ -206,8 +200,7 @@ static int upsample(struct det_stream *s, const struct det_call *c, struct det_e
 CUDA_REAL(upsample)
 
 /* How much output place `out` takes of pixel i. */
-template <typename T>
-__device__ static T taken(const line<T> &l, int64_t out, int64_t i)
+template <typename T> __device__ static T taken(const line<T> &l, int64_t out, int64_t i)
 {
     between<T> v = locate(l, out);
     return (v.first == i ? 1 - v.share : 0) + (v.second == i ? v.share : 0);
@@ -219,8 +212,7 @@ struct range {
     int64_t from, to;
 };
 
-template <typename T>
-__device__ static struct range takers(const line<T> &l, int64_t i)
+template <typename T> __device__ static struct range takers(const line<T> &l, int64_t i)
 {
     double shift = l.corners || !l.linear ? 0 : 0.5, step = l.step > 0 ? l.step : 1e-9;
     double from = ((double)i - 1 + shift) / step - shift - 1;

@@ -216,11 +216,11 @@ __device__ void over_cell(const struct cell_pool &k, const struct cell &at, int 
     CUDA_UNROLL
     for (int i = 0; i < 2; i++)
         CUDA_UNROLL
-        for (int j = 0; j < 2; j++)
-            if (has_window(k.h, at.h, i) && has_window(k.w, at.w, j)) {
-                int h = at.h - 1 + i, w = at.w - 1 + j;
-                load(i, j, at.out + ((int64_t)h * k.w.out + w) * wide, h, w);
-            }
+    for (int j = 0; j < 2; j++)
+        if (has_window(k.h, at.h, i) && has_window(k.w, at.w, j)) {
+            int h = at.h - 1 + i, w = at.w - 1 + j;
+            load(i, j, at.out + ((int64_t)h * k.w.out + w) * wide, h, w);
+        }
     for (int a = 0; a < k.h.stride; a++)
         for (int b = 0; b < k.w.stride; b++) {
             int h = at.h * k.h.stride - k.h.pad + a, w = at.w * k.w.stride - k.w.pad + b;
@@ -230,11 +230,11 @@ __device__ void over_cell(const struct cell_pool &k, const struct cell &at, int 
             CUDA_UNROLL
             for (int i = 0; i < 2; i++)
                 CUDA_UNROLL
-                for (int j = 0; j < 2; j++) {
-                    int y = a + (1 - i) * k.h.stride, x = b + (1 - j) * k.w.stride;
-                    if (y < k.h.kernel && x < k.w.kernel)
-                        add(i, j, y * kernel_w + x);
-                }
+            for (int j = 0; j < 2; j++) {
+                int y = a + (1 - i) * k.h.stride, x = b + (1 - j) * k.w.stride;
+                if (y < k.h.kernel && x < k.w.kernel)
+                    add(i, j, y * kernel_w + x);
+            }
             close(at.in + ((int64_t)h * k.w.in + w) * wide);
         }
 }

@@ -5,7 +5,7 @@
 #include "cuda_pieces.cuh"
 #include "cuda_walk.cuh"
 
-#define TABLE_MAX 96                    /* tensors; a kernel's arguments may have 4 KB */
+#define TABLE_MAX 96                         /* tensors; a kernel's arguments may have 4 KB */
 #define PIECE     (32 * (int64_t)CUDA_BLOCK) /* elements */
 
 namespace

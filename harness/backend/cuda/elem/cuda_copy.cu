@@ -12,13 +12,15 @@ int cuda_fill(struct det_stream *s, const struct det_call *c, struct det_err *er
     if (v == 0)
         return cuda_check(cudaMemsetAsync(y, 0, det_tensor_bytes(c->out[0]), s->native), "fill",
                           err);
-    return cuda_each(s, c, n, DEVICE(int64_t i) { cuda_store(dtype, y, i, v); }, err);
+    return cuda_each(
+        s, c, n, DEVICE(int64_t i) { cuda_store(dtype, y, i, v); }, err);
 }
 
 template <typename T>
 static int convert(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    return cuda_map<T, 1>(s, c, DEVICE(T x) { return x; }, err);
+    return cuda_map<T, 1>(
+        s, c, DEVICE(T x) { return x; }, err);
 }
 
 /* ---- the bits as they are ---- */
@@ -71,8 +73,10 @@ struct squares {
 static struct squares squares_of(const struct det__walk *w, int across)
 {
     int row = w->ndim - 1;
-    struct squares r = {.rows = w->dims[across], .columns = w->dims[row],
-                     .y_step = w->strides[0][across], .x_step = w->strides[1][row]};
+    struct squares r = {.rows = w->dims[across],
+                        .columns = w->dims[row],
+                        .y_step = w->strides[0][across],
+                        .x_step = w->strides[1][row]};
     r.rest.tensors = 2, r.rest.numel = 1;
     for (int d = 0; d < row; d++) {
         if (d == across)
@@ -254,8 +258,7 @@ int cuda_where(struct det_stream *s, const struct det_call *c, struct det_err *e
         DEVICE(int64_t i) {
             cuda_place<4> at = cuda_place_of<4>(k.w, i);
             bool first = cuda_load<int64_t>(k.dtype[1], k.p[1], at.at[1]);
-            cuda_move(size, k.p[0], at.at[0], first ? k.p[2] : k.p[3],
-                      first ? at.at[2] : at.at[3]);
+            cuda_move(size, k.p[0], at.at[0], first ? k.p[2] : k.p[3], first ? at.at[2] : at.at[3]);
         },
         err);
 }

@@ -5,8 +5,7 @@
 
 #define ELEM_T T
 
-template <typename T>
-__device__ T unary_value(int fn, T x, T p, T q)
+template <typename T> __device__ T unary_value(int fn, T x, T p, T q)
 {
     (void)p, (void)q;
     switch (fn) {
@@ -18,8 +17,7 @@ __device__ T unary_value(int fn, T x, T p, T q)
     return x;
 }
 
-template <typename T>
-__device__ T unary_slope(int fn, T dy, T x, T y, T p, T q)
+template <typename T> __device__ T unary_slope(int fn, T dy, T x, T y, T p, T q)
 {
     (void)x, (void)y, (void)p, (void)q;
     switch (fn) {
@@ -31,8 +29,7 @@ __device__ T unary_slope(int fn, T dy, T x, T y, T p, T q)
     return dy;
 }
 
-template <typename T>
-__device__ T binary_value(int fn, T a, T b)
+template <typename T> __device__ T binary_value(int fn, T a, T b)
 {
     switch (fn) {
 #define X(NAME, value, slope_a, slope_b)                                                           \
@@ -43,8 +40,7 @@ __device__ T binary_value(int fn, T a, T b)
     return a;
 }
 
-template <typename T>
-__device__ T binary_slope(int fn, bool side, T dy, T a, T b)
+template <typename T> __device__ T binary_slope(int fn, bool side, T dy, T a, T b)
 {
     (void)a, (void)b;
     switch (fn) {
@@ -67,8 +63,7 @@ __device__ static int64_t whole_value(int fn, int64_t a, int64_t b)
     return a;
 }
 
-template <typename T>
-__device__ bool truth(int fn, T a, T b)
+template <typename T> __device__ bool truth(int fn, T a, T b)
 {
     switch (fn) {
 #define X(NAME, value)                                                                             \
@@ -97,8 +92,7 @@ __device__ static float gelu_gate(float x)
 #endif
 }
 
-template <int FN>
-struct own_unary {
+template <int FN> struct own_unary {
     float p, q;
     __device__ float operator()(float x) const
     {
@@ -109,8 +103,7 @@ struct own_unary {
     }
 };
 
-template <int FN>
-struct own_unary_bwd {
+template <int FN> struct own_unary_bwd {
     float p, q;
     __device__ float operator()(float dy, float x, float y) const
     {
@@ -123,26 +116,23 @@ struct own_unary_bwd {
     }
 };
 
-template <int FN>
-struct own_binary {
+template <int FN> struct own_binary {
     __device__ float operator()(float a, float b) const { return binary_value<float>(FN, a, b); }
 };
 
 /* ---- bf16 and f16 that lie alike: two packs a thread, all loaded before the first is used ---- */
 
-template <int N>
-struct halves {
+template <int N> struct halves {
     const cuda_quad *in[N];
     cuda_quad *out;
     int64_t n; /* packs; 0: the tensors do not lie so */
     bool bf16;
 };
 
-template <int N>
-static struct halves<N> halves_of(const struct det_call *c)
-{
+template <int N> static struct halves<N> halves_of(const struct det_call *c) {
     struct cuda_walk k = cuda_walk_of(c, N + 1);
-    struct halves<N> h = {};
+    struct halves<N> h = {
+    };
     bool alike = k.w.ndim == 1 && k.w.numel % CUDA_PACK == 0;
     for (int t = 0; t <= N; t++) {
         alike = alike && k.dtype[t] == k.dtype[0] && k.w.strides[t][0] == 1 &&
@@ -185,9 +175,9 @@ static int map_halves(struct det_stream *s, const struct det_call *c, const stru
             CUDA_UNROLL
             for (int u = 0; u < 2; u++)
                 CUDA_UNROLL
-                for (int t = 0; t < N; t++)
-                    if (i + u * step < h.n)
-                        in[u][t] = h.in[t][i + u * step];
+            for (int t = 0; t < N; t++)
+                if (i + u * step < h.n)
+                    in[u][t] = h.in[t][i + u * step];
             CUDA_UNROLL
             for (int u = 0; u < 2; u++)
                 if (i + u * step < h.n)
@@ -217,7 +207,8 @@ static int unary(struct det_stream *s, const struct det_call *c, struct det_err 
 {
     int fn = c->a.fn;
     T p = (T)c->a.lo, q = (T)c->a.hi;
-    return cuda_map<T, 1>(s, c, DEVICE(T x) { return unary_value<T>(fn, x, p, q); }, err);
+    return cuda_map<T, 1>(
+        s, c, DEVICE(T x) { return unary_value<T>(fn, x, p, q); }, err);
 }
 
 static int own_or_any_unary(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -225,8 +216,7 @@ static int own_or_any_unary(struct det_stream *s, const struct det_call *c, stru
     float p = (float)c->a.lo, q = (float)c->a.hi;
     switch (in_packs(c, 2) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
-    case DET_UNARY_##NAME:                                                                         \
-        return map_own<1>(s, c, own_unary<DET_UNARY_##NAME>{p, q}, err);
+    case DET_UNARY_##NAME: return map_own<1>(s, c, own_unary<DET_UNARY_##NAME>{p, q}, err);
         OWN_UNARY(X)
 #undef X
     }
@@ -252,8 +242,7 @@ static int own_or_any_unary_bwd(struct det_stream *s, const struct det_call *c, 
     float p = (float)c->a.lo, q = (float)c->a.hi;
     switch (in_packs(c, 4) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
-    case DET_UNARY_##NAME:                                                                         \
-        return map_own<3>(s, c, own_unary_bwd<DET_UNARY_##NAME>{p, q}, err);
+    case DET_UNARY_##NAME: return map_own<3>(s, c, own_unary_bwd<DET_UNARY_##NAME>{p, q}, err);
         OWN_UNARY_BWD(X)
 #undef X
     }
@@ -270,15 +259,15 @@ template <typename T>
 static int binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int fn = c->a.fn;
-    return cuda_map<T, 2>(s, c, DEVICE(T a, T b) { return binary_value<T>(fn, a, b); }, err);
+    return cuda_map<T, 2>(
+        s, c, DEVICE(T a, T b) { return binary_value<T>(fn, a, b); }, err);
 }
 
 static int own_or_any_binary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     switch (in_packs(c, 3) ? c->a.fn : -1) {
 #define X(NAME)                                                                                    \
-    case DET_BINARY_##NAME:                                                                        \
-        return map_own<2>(s, c, own_binary<DET_BINARY_##NAME>{}, err);
+    case DET_BINARY_##NAME: return map_own<2>(s, c, own_binary<DET_BINARY_##NAME>{}, err);
         OWN_BINARY(X)
 #undef X
     }
@@ -332,7 +321,8 @@ template <typename T>
 static int compare(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     int fn = c->a.fn;
-    return cuda_map<T, 2>(s, c, DEVICE(T a, T b) { return (int64_t)truth<T>(fn, a, b); }, err);
+    return cuda_map<T, 2>(
+        s, c, DEVICE(T a, T b) { return (int64_t)truth<T>(fn, a, b); }, err);
 }
 
 int cuda_compare(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -9,7 +9,7 @@
  */
 #include "cuda_index.cuh"
 
-#define DIGITS 256
+#define DIGITS   256
 #define TILE     (4 * CUDA_BLOCK)
 #define TILE_MAX (4 * CUDA_BLOCK_MAX)
 
@@ -56,14 +56,14 @@ static int count(struct det_stream *s, const struct det_call *c, struct order o,
     return cuda_blocks(
         s, c, o.tiles,
         DEVICE(int64_t tile) {
-            look(o, tile, [](int) { return (int64_t)0; }, [](int64_t, int64_t) {});
+            look(
+                o, tile, [](int) { return (int64_t)0; }, [](int64_t, int64_t) {});
         },
         err);
 }
 
 /* Counts become the sums of all before them, by one block. */
-static int scan(struct det_stream *s, const struct det_call *c, struct order o,
-                struct det_err *err)
+static int scan(struct det_stream *s, const struct det_call *c, struct order o, struct det_err *err)
 {
     return cuda_blocks(
         s, c, 1,
@@ -94,8 +94,9 @@ static int place(struct det_stream *s, const struct det_call *c, struct order o,
     return cuda_blocks(
         s, c, o.tiles,
         DEVICE(int64_t tile) {
-            look(o, tile, [&](int d) { return o.count[d * o.tiles + tile]; },
-                 [&](int64_t i, int64_t at) { o.to[at] = o.position(i); });
+            look(
+                o, tile, [&](int d) { return o.count[d * o.tiles + tile]; },
+                [&](int64_t i, int64_t at) { o.to[at] = o.position(i); });
         },
         err);
 }
@@ -121,8 +122,7 @@ static int sort(struct det_stream *s, const struct det_call *c, struct order *o,
 
 #define AHEAD 8 /* rows that are read before they are added */
 
-template <typename T>
-struct sums {
+template <typename T> struct sums {
     struct cuda_rows y;
     const T *src;
     T *to;
@@ -155,8 +155,8 @@ __device__ static void add_column(const struct order &o, const sums<T> &v, int64
 /* A block for each place in the sorted positions and each piece of the columns; the first place of
  * a row works, the others have nothing to do. */
 template <typename T>
-static int add_all(struct det_stream *s, const struct det_call *c, struct order o,
-                   const sums<T> &v, struct det_err *err)
+static int add_all(struct det_stream *s, const struct det_call *c, struct order o, const sums<T> &v,
+                   struct det_err *err)
 {
     int64_t pieces = (v.y.b + CUDA_BLOCK - 1) / CUDA_BLOCK;
     return cuda_blocks(
@@ -176,9 +176,14 @@ static int add_all(struct det_stream *s, const struct det_call *c, struct order 
 template <typename T>
 static int index_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    struct sums<T> v = {cuda_rows_of(c->out[0]), (const T *)c->in[2]->data, (T *)c->out[0]->data};
-    struct order o = {.k = (int64_t)c->in[1]->numel, .n = v.y.n, .skip = c->a.skip,
-                      .index = in_i64(c, 1), .bad = s->bad};
+    struct sums<T> v = {
+        cuda_rows_of(c->out[0]), (const T *)c->in[2]->data, (T *)c->out[0]->data
+    };
+    struct order o = {.k = (int64_t)c->in[1]->numel,
+                      .n = v.y.n,
+                      .skip = c->a.skip,
+                      .index = in_i64(c, 1),
+                      .bad = s->bad};
     int rc = cuda_index_start(s, c, err);
     if (rc < 0 || o.k == 0 || c->out[0]->numel == 0)
         return rc;

@@ -12,8 +12,7 @@
 #define TOGETHER  4  /* elements that a thread takes at once */
 
 /* The gradient that an optimizer sees: sign * grad + decay * p. */
-template <typename T>
-struct seen {
+template <typename T> struct seen {
     T sign, decay;
     explicit seen(const struct det_optim_attrs *o)
         : sign((T)(o->maximize ? -1 : 1)), decay(o->decoupled ? 0 : (T)o->weight_decay)
@@ -28,8 +27,7 @@ struct seen {
 
 /* Each optimizer: what one element's step does to it and to its kept numbers k, of which those are
  * there that the call has. */
-template <typename T>
-struct sgd {
+template <typename T> struct sgd {
     seen<T> gradient;
     T lr, momentum, rest;
     bool first, nesterov, kept;
@@ -50,8 +48,7 @@ struct sgd {
     }
 };
 
-template <typename T>
-struct adam {
+template <typename T> struct adam {
     seen<T> gradient;
     T beta1, beta2, eps, rest1, rest2, step, root, shrink;
     bool top;
@@ -75,8 +72,7 @@ struct adam {
     }
 };
 
-template <typename T>
-struct rmsprop {
+template <typename T> struct rmsprop {
     seen<T> gradient;
     T alpha, rest, lr, momentum, eps;
     bool buffer, mean;
@@ -101,8 +97,7 @@ struct rmsprop {
     }
 };
 
-template <typename T>
-struct adagrad {
+template <typename T> struct adagrad {
     seen<T> gradient;
     T lr, eps;
     explicit adagrad(const struct det_call *c)
@@ -117,8 +112,7 @@ struct adagrad {
     }
 };
 
-template <typename T>
-struct parameter {
+template <typename T> struct parameter {
     T *p, *kept[KEPT]; /* NULL: not kept */
     const T *grad;
     int64_t n;
@@ -126,8 +120,7 @@ struct parameter {
     bool even;      /* all begin at 16 bytes */
 };
 
-template <typename T>
-struct table {
+template <typename T> struct table {
     int n;
     uint32_t pieces;
     struct parameter<T> of[TABLE_MAX];
@@ -193,11 +186,12 @@ static int launch(struct det_stream *s, const struct det_call *c, const struct t
         err);
 }
 
-template <typename T>
-static void add(struct table<T> *t, const struct det_call *c)
+template <typename T> static void add(struct table<T> *t, const struct det_call *c)
 {
-    struct parameter<T> v = {.p = out_real<T>(c, 0), .grad = in_real<T>(c, 0),
-                             .n = (int64_t)c->out[0]->numel, .first = t->pieces};
+    struct parameter<T> v = {
+        .p = out_real<T>(c, 0), .grad = in_real<T>(c, 0), .n = (int64_t)c->out[0]->numel,
+        .first = t->pieces
+    };
     uintptr_t bits = (uintptr_t)v.p | (uintptr_t)v.grad;
     for (int i = 0; i < KEPT; i++) {
         v.kept[i] = out_real<T>(c, 1 + i);
@@ -228,7 +222,8 @@ static int steps(struct det_stream *s, const struct det_call *c, size_t n, struc
 {
     int rc = 0;
     for (size_t i = 0, j; rc == 0 && i < n; i = j) {
-        struct table<T> t = {};
+        struct table<T> t = {
+        };
         for (j = i; j < n && t.n < TABLE_MAX && alike(&c[i], &c[j]); j++)
             add(&t, &c[j]);
         rc = launch(s, &c[i], t, STEP<T>(&c[i]), err);

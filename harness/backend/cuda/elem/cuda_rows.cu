@@ -14,8 +14,8 @@ static int copy_part(struct det_stream *s, const struct det_tensor *whole,
     part.strides[0] = whole->dims[1] * row;
     flat.strides[0] = t->dims[1] * row;
     part.strides[1] = flat.strides[1] = 1;
-    struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {join ? &flat : &part},
-                            .out = {join ? &part : &flat}};
+    struct det_call copy = {
+        .kernel = DET_KERNEL_COPY, .in = {join ? &flat : &part}, .out = {join ? &part : &flat}};
     return cuda_copy(s, &copy, err);
 }
 
@@ -38,8 +38,7 @@ int cuda_cut(struct det_stream *s, const struct det_call *c, struct det_err *err
 /* NaN is the greatest; equals stay in their order whichever way is sorted. */
 struct order {
     bool descending;
-    template <typename T>
-    __device__ bool after(T a, int64_t ia, T b, int64_t ib) const
+    template <typename T> __device__ bool after(T a, int64_t ia, T b, int64_t ib) const
     {
         bool nan_a = a != a, nan_b = b != b;
         if (nan_a != nan_b)

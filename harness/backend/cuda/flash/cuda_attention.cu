@@ -34,16 +34,14 @@ static inline bool is_f32(const struct det_call *c)
     }
 
 /* Rows of `width` elements, `step` apart, of one head. */
-template <typename T>
-struct head {
+template <typename T> struct head {
     T *p;
     int64_t step;
 };
 
 /* q, k and v apart, [B, H, T, D], or one tensor [B, T, 3, H, D]; the output lies as q, or
  * [B, T, H, D]. */
-template <typename T>
-struct attended {
+template <typename T> struct attended {
     int64_t batch, heads, time, keys, width;
     bool packed, causal;
     T scale, scale2, kept; /* scale2: for powers of 2; kept: the factor of what dropout leaves */
@@ -86,8 +84,7 @@ struct attended {
 };
 
 /* first: the index of q in c->in (1 in the backward kernel). */
-template <typename T>
-static attended<T> attention_of(const struct det_call *c, int first)
+template <typename T> static attended<T> attention_of(const struct det_call *c, int first)
 {
     const struct det_tensor *q = c->in[first], *k = c->in[first + 1], *m = c->in[first + 3];
     attended<T> a = {};
@@ -114,8 +111,7 @@ static attended<T> attention_of(const struct det_call *c, int first)
     return a;
 }
 
-template <typename T>
-__device__ static T dot(head<T> a, int64_t i, head<T> b, int64_t j, int64_t n)
+template <typename T> __device__ static T dot(head<T> a, int64_t i, head<T> b, int64_t j, int64_t n)
 {
     T sum = 0;
     for (int64_t d = 0; d < n; d++)
@@ -124,8 +120,7 @@ __device__ static T dot(head<T> a, int64_t i, head<T> b, int64_t j, int64_t n)
 }
 
 /* One query or key of one head: where it is, and the head's matrices. */
-template <typename T>
-struct place {
+template <typename T> struct place {
     int64_t b, h, i;
     head<T> q, k, v, dy;
 };
@@ -134,8 +129,13 @@ template <typename T>
 __device__ static place<T> place_of(const attended<T> &a, int64_t row, int64_t n)
 {
     int64_t head = cuda_div(row, n), b = cuda_div(head, a.heads), h = head - b * a.heads;
-    return {b, h, row - head * n, a.input(a.q, 0, b, h), a.input(a.k, 1, b, h),
-            a.input(a.v, 2, b, h), a.output(a.y, b, h)};
+    return {b,
+            h,
+            row - head * n,
+            a.input(a.q, 0, b, h),
+            a.input(a.k, 1, b, h),
+            a.input(a.v, 2, b, h),
+            a.output(a.y, b, h)};
 }
 
 template <typename T>
@@ -147,14 +147,12 @@ __device__ static T score(const attended<T> &a, const place<T> &p, int64_t t, in
 }
 
 /* No key after this one counts for query t. */
-template <typename T>
-__device__ static int64_t keys_of(const attended<T> &a, int64_t t)
+template <typename T> __device__ static int64_t keys_of(const attended<T> &a, int64_t t)
 {
     return a.causal && t + 1 < a.keys ? t + 1 : a.keys;
 }
 
-template <typename T>
-__device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
+template <typename T> __device__ static void forward_row(const attended<T> &a, int64_t row, T *lse)
 {
     CUDA_SHARED(T, weight, CUDA_BLOCK_MAX);
     place<T> p = place_of(a, row, a.time);
@@ -202,8 +200,7 @@ static int attention(struct det_stream *s, const struct det_call *c, struct det_
 IN_TILES(attention, cuda_flash_forward)
 
 /* What the backward kernels share: gradients lie as their tensors; delta[row] = dy . y. */
-template <typename T>
-struct back {
+template <typename T> struct back {
     attended<T> a;
     const T *lse;
     T *dq, *dk, *dv;
@@ -211,8 +208,7 @@ struct back {
 };
 
 /* The gradient of the score of query t and key j, and the weight that v_j has in y_t. */
-template <typename T>
-struct slope {
+template <typename T> struct slope {
     T ds, weight;
 };
 
@@ -228,8 +224,7 @@ __device__ static slope<T> slope_of(const back<T> &k, const place<T> &p, int64_t
     return {(T)(weight * (g - delta) * k.a.scale), weight * keep};
 }
 
-template <typename T>
-__device__ static void query_back(const back<T> &k, int64_t row)
+template <typename T> __device__ static void query_back(const back<T> &k, int64_t row)
 {
     CUDA_SHARED(T, ds, CUDA_BLOCK_MAX);
     place<T> p = place_of(k.a, row, k.a.time);
@@ -255,8 +250,7 @@ __device__ static void query_back(const back<T> &k, int64_t row)
     }
 }
 
-template <typename T>
-__device__ static void key_back(const back<T> &k, int64_t row)
+template <typename T> __device__ static void key_back(const back<T> &k, int64_t row)
 {
     CUDA_SHARED(slope<T>, tile, CUDA_BLOCK_MAX);
     place<T> p = place_of(k.a, row, k.a.keys);
@@ -294,10 +288,12 @@ static int attention_bwd(struct det_stream *s, const struct det_call *c, struct 
     k.a.y = (T *)c->in[0]->data;
     if (k.a.packed)
         k.dk = k.dv = k.dq;
-    rc = cuda_blocks(s, c, queries, DEVICE(int64_t row) { query_back(k, row); }, err);
+    rc = cuda_blocks(
+        s, c, queries, DEVICE(int64_t row) { query_back(k, row); }, err);
     if (rc < 0)
         return rc;
-    return cuda_blocks(s, c, keys, DEVICE(int64_t row) { key_back(k, row); }, err);
+    return cuda_blocks(
+        s, c, keys, DEVICE(int64_t row) { key_back(k, row); }, err);
 }
 IN_TILES(attention_bwd, cuda_flash_backward)
 

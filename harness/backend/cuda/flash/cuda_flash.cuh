@@ -64,10 +64,7 @@ struct flash_spot {
     int64_t b, h, head;
     int first, mine, warp, g, t;
 
-    __device__ int row(int e) const
-    {
-        return mine + g + 8 * (e >> 1);
-    }
+    __device__ int row(int e) const { return mine + g + 8 * (e >> 1); }
     /* The same with the warp's rows from 16 m on. */
     __device__ flash_spot at(int m) const
     {

@@ -4,18 +4,9 @@
 struct flash_f32_elements {
     typedef float element;
 
-    __device__ static float number(float x)
-    {
-        return x;
-    }
-    __device__ static float element_of(float x)
-    {
-        return x;
-    }
-    __device__ static void store_two(float *p, float x, float y)
-    {
-        *(float2 *)p = {x, y};
-    }
+    __device__ static float number(float x) { return x; }
+    __device__ static float element_of(float x) { return x; }
+    __device__ static void store_two(float *p, float x, float y) { *(float2 *)p = {x, y}; }
     /* sum + a . b of 16 bytes each. */
     __device__ static float add_products(float sum, float4 a, float4 b)
     {
@@ -23,10 +14,7 @@ struct flash_f32_elements {
     }
     /* The first of the two columns of a result that a thread has in tile n: two tiles together are
      * four neighbours. */
-    __device__ static int column(int n, int t)
-    {
-        return n / 2 * 16 + 4 * t + 2 * (n & 1);
-    }
+    __device__ static int column(int n, int t) { return n / 2 * 16 + 4 * t + 2 * (n & 1); }
 };
 
 struct flash_f32 : flash_f32_elements {

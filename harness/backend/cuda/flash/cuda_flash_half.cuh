@@ -12,10 +12,7 @@ template <bool BF16> struct flash_half_elements {
     {
         return BF16 ? det__bf16_to_f32(x) : det__f16_to_f32(x);
     }
-    __device__ static uint16_t element_of(float x)
-    {
-        return (uint16_t)cuda_pair<BF16>(x, 0);
-    }
+    __device__ static uint16_t element_of(float x) { return (uint16_t)cuda_pair<BF16>(x, 0); }
     __device__ static void store_two(uint16_t *p, float x, float y)
     {
         *(uint32_t *)(void *)p = cuda_pair<BF16>(x, y);
@@ -33,10 +30,7 @@ template <bool BF16> struct flash_half_elements {
         return add_pair(add_pair(sum, a.z, b.z), a.w, b.w);
     }
     /* The first of the two columns that a thread has in tile n. */
-    __device__ static int column(int n, int t)
-    {
-        return 8 * n + 2 * t;
-    }
+    __device__ static int column(int n, int t) { return 8 * n + 2 * t; }
 };
 
 /* How much of a product is where: what the registers are enough for. */

@@ -73,16 +73,8 @@ int cuda_gemm(struct det_stream *s, const struct cuda_gemm *g, struct det_err *e
 
 struct finish {
     bool relu;
-    template <typename T>
-    __device__ T operator()(T v) const
-    {
-        return relu && v < 0 ? 0 : v;
-    }
-    template <typename T>
-    __device__ T operator()(T v, T b) const
-    {
-        return (*this)(v + b);
-    }
+    template <typename T> __device__ T operator()(T v) const { return relu && v < 0 ? 0 : v; }
+    template <typename T> __device__ T operator()(T v, T b) const { return (*this)(v + b); }
 };
 
 /* y as rows, whatever its own shape; the bias as one of them again and again. */
@@ -110,9 +102,18 @@ int cuda_linear(struct det_stream *s, const struct det_call *c, struct det_err *
 {
     const struct det_tensor *x = c->in[0], *w = c->in[1];
     int64_t m = x->dims[0], k = x->dims[1], n = w->dims[0];
-    struct cuda_gemm g = {.dtype = x->dtype, .ta = false, .tb = true, .m = m, .n = n, .k = k,
-                          .lda = k, .ldb = k, .ldc = cuda_ld(c->out[0]), .a = x->data,
-                          .b = w->data, .c = c->out[0]->data};
+    struct cuda_gemm g = {.dtype = x->dtype,
+                          .ta = false,
+                          .tb = true,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .lda = k,
+                          .ldb = k,
+                          .ldc = cuda_ld(c->out[0]),
+                          .a = x->data,
+                          .b = w->data,
+                          .c = c->out[0]->data};
     const struct det_tensor *b = c->in[2];
     bool done = false;
     int rc = b && b->dtype == g.dtype ? cuda_lt(s, &g, CUDA_LT_BIAS, b->data, &done, err) : 0;
@@ -133,10 +134,19 @@ int cuda_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct 
 {
     const struct det_tensor *dy = c->in[0], *w = c->in[1];
     int64_t m = dy->dims[0], n = dy->dims[1], k = w->dims[1];
-    struct cuda_gemm g = {.dtype = dy->dtype, .wide = is_wider(c->out[0], dy), .ta = false,
-                          .tb = false, .m = m, .n = k, .k = n, .lda = cuda_ld(dy), .ldb = k,
+    struct cuda_gemm g = {.dtype = dy->dtype,
+                          .wide = is_wider(c->out[0], dy),
+                          .ta = false,
+                          .tb = false,
+                          .m = m,
+                          .n = k,
+                          .k = n,
+                          .lda = cuda_ld(dy),
+                          .ldb = k,
                           .ldc = k,
-                          .a = dy->data, .b = w->data, .c = c->out[0]->data};
+                          .a = dy->data,
+                          .b = w->data,
+                          .c = c->out[0]->data};
     return cuda_gemm_even(s, c, &g, err);
 }
 
@@ -145,10 +155,19 @@ int cuda_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struc
 {
     const struct det_tensor *x = c->in[0], *dy = c->in[1];
     int64_t m = x->dims[0], k = x->dims[1], n = dy->dims[1];
-    struct cuda_gemm g = {.dtype = x->dtype, .wide = is_wider(c->out[0], x), .ta = true,
-                          .tb = false, .m = n, .n = k, .k = m, .lda = cuda_ld(dy), .ldb = k,
+    struct cuda_gemm g = {.dtype = x->dtype,
+                          .wide = is_wider(c->out[0], x),
+                          .ta = true,
+                          .tb = false,
+                          .m = n,
+                          .n = k,
+                          .k = m,
+                          .lda = cuda_ld(dy),
+                          .ldb = k,
                           .ldc = k,
-                          .a = dy->data, .b = x->data, .c = c->out[0]->data};
+                          .a = dy->data,
+                          .b = x->data,
+                          .c = c->out[0]->data};
     struct det_tensor *db = c->out[1];
     bool done = false;
     int rc = 0;
@@ -223,9 +242,17 @@ int cuda_matmul(struct det_stream *s, const struct det_call *c, struct det_err *
     const struct det_tensor *a = c->in[0], *b = c->in[1], *y = c->out[0];
     struct batches v = batches_of(c);
     int64_t wide_a = a->dims[a->ndim - 1], wide_b = b->dims[b->ndim - 1], n = y->dims[v.n + 1];
-    struct cuda_gemm g = {.dtype = y->dtype, .ta = c->a.trans_a, .tb = c->a.trans_b,
-                          .m = y->dims[v.n], .n = n, .k = c->a.trans_a ? a->dims[v.n] : wide_a,
-                          .lda = wide_a, .ldb = wide_b, .ldc = n, .a = a->data, .b = b->data,
+    struct cuda_gemm g = {.dtype = y->dtype,
+                          .ta = c->a.trans_a,
+                          .tb = c->a.trans_b,
+                          .m = y->dims[v.n],
+                          .n = n,
+                          .k = c->a.trans_a ? a->dims[v.n] : wide_a,
+                          .lda = wide_a,
+                          .ldb = wide_b,
+                          .ldc = n,
+                          .a = a->data,
+                          .b = b->data,
                           .c = y->data};
     bool summed = false;
     for (int d = 0; d < v.n; d++)

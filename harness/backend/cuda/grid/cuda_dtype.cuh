@@ -38,8 +38,7 @@ struct alignas(16) cuda_wide {
 };
 
 /* N elements from p, which begins at 16 bytes as they end. */
-template <typename T, int N>
-__device__ inline void cuda_load_wide(const T *p, T (&v)[N])
+template <typename T, int N> __device__ inline void cuda_load_wide(const T *p, T (&v)[N])
 {
     static_assert(N * sizeof(T) % 16 == 0, "whole pieces");
 #pragma unroll
@@ -49,8 +48,7 @@ __device__ inline void cuda_load_wide(const T *p, T (&v)[N])
     }
 }
 
-template <typename T, int N>
-__device__ inline void cuda_store_wide(T *p, const T (&v)[N])
+template <typename T, int N> __device__ inline void cuda_store_wide(T *p, const T (&v)[N])
 {
     static_assert(N * sizeof(T) % 16 == 0, "whole pieces");
 #pragma unroll
@@ -62,8 +60,7 @@ __device__ inline void cuda_store_wide(T *p, const T (&v)[N])
 }
 
 /* Element i of p, as T: float, double, or int64_t for whole dtypes. */
-template <typename T>
-__device__ inline T cuda_load(int dtype, const void *p, int64_t i)
+template <typename T> __device__ inline T cuda_load(int dtype, const void *p, int64_t i)
 {
     switch (dtype) {
     case DET_F32: return (T)((const float *)p)[i];
@@ -95,8 +92,7 @@ __device__ inline void cuda_store(int dtype, void *p, int64_t i, int64_t v)
     }
 }
 
-template <typename T>
-__device__ inline void cuda_store(int dtype, void *p, int64_t i, T v)
+template <typename T> __device__ inline void cuda_store(int dtype, void *p, int64_t i, T v)
 {
     switch (dtype) {
     case DET_F32: ((float *)p)[i] = (float)v; break;

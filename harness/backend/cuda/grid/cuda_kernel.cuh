@@ -34,18 +34,17 @@
     }
 
 #ifndef CUDA_LAUNCH
-#define CUDA_BLOCK     256        /* threads; a power of two */
-#define CUDA_BLOCK_MAX CUDA_BLOCK /* what shared arrays have places for */
-#define CUDA_SHARED(type, name, n) __shared__ type name[n]
+#define CUDA_BLOCK                          256        /* threads; a power of two */
+#define CUDA_BLOCK_MAX                      CUDA_BLOCK /* what shared arrays have places for */
+#define CUDA_SHARED(type, name, n)          __shared__ type name[n]
 #define CUDA_LAUNCH(kernel, blocks, s, ...) kernel<<<blocks, CUDA_BLOCK, 0, s>>>(__VA_ARGS__)
-#define CUDA_LAUNCH_APART CUDA_LAUNCH /* threads that never meet */
-#define CUDA_LANES         32
-#define CUDA_LANES_MIN     CUDA_LANES
-#define CUDA_UNROLL       _Pragma("unroll")
+#define CUDA_LAUNCH_APART                   CUDA_LAUNCH /* threads that never meet */
+#define CUDA_LANES                          32
+#define CUDA_LANES_MIN                      CUDA_LANES
+#define CUDA_UNROLL                         _Pragma("unroll")
 /* The v of the thread whose number differs in the bits `with`, below CUDA_LANES. All threads of the
  * block must come: on the host they meet in shared memory. */
-template <typename T>
-__device__ inline T cuda_exchange(T v, int with)
+template <typename T> __device__ inline T cuda_exchange(T v, int with)
 {
     uint32_t word[sizeof(T) / 4];
     static_assert(sizeof(T) % 4 == 0);
@@ -63,16 +62,14 @@ __device__ inline T cuda_exchange(T v, int with)
 #define CUDA_GRID_MAX 65535
 #endif
 
-template <typename F>
-__global__ void cuda_each_kernel(int64_t n, F f)
+template <typename F> __global__ void cuda_each_kernel(int64_t n, F f)
 {
     int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
         f(i);
 }
 
-template <typename F>
-__global__ void cuda_blocks_kernel(int64_t n, F f)
+template <typename F> __global__ void cuda_blocks_kernel(int64_t n, F f)
 {
     for (int64_t i = blockIdx.x; i < n; i += gridDim.x)
         f(i);
@@ -109,8 +106,7 @@ int cuda_blocks(struct det_stream *s, const struct det_call *c, int64_t n, F f, 
 
 /* The values of the threads of a warp, combined in an order of fixed shape; every thread gets the
  * result. All threads of the block must come. */
-template <typename T, typename F>
-__device__ T cuda_combine_warp(T v, F f)
+template <typename T, typename F> __device__ T cuda_combine_warp(T v, F f)
 {
     for (int with = 1; with < CUDA_LANES; with *= 2) {
         T other = cuda_exchange(v, with);
@@ -120,8 +116,7 @@ __device__ T cuda_combine_warp(T v, F f)
 }
 
 /* Those of all threads of a block, likewise. */
-template <typename T, typename F>
-__device__ T cuda_combine(T v, F f)
+template <typename T, typename F> __device__ T cuda_combine(T v, F f)
 {
     CUDA_SHARED(T, part, CUDA_BLOCK_MAX / CUDA_LANES_MIN);
     v = cuda_combine_warp(v, f);
@@ -139,11 +134,7 @@ struct cuda_plus {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
 struct cuda_greater {
-    template <typename T>
-    __device__ T operator()(T a, T b) const
-    {
-        return a > b ? a : b;
-    }
+    template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; }
 };
 
 /* Work on columns by a team: a block each where there are few long ones, a warp, or a thread. In
@@ -154,8 +145,7 @@ struct cuda_greater {
 
 enum cuda_team_size { CUDA_ALONE, CUDA_BY_WARP, CUDA_BY_BLOCK };
 
-template <enum cuda_team_size SIZE>
-struct cuda_team {
+template <enum cuda_team_size SIZE> struct cuda_team {
     bool more = false; /* the column is another team's */
     __device__ unsigned size() const
     {
@@ -164,8 +154,7 @@ struct cuda_team {
     __device__ int64_t first() const { return threadIdx.x % size(); }
     __device__ int64_t step() const { return size(); }
     __device__ bool leader() const { return first() == 0 && !more; }
-    template <typename T, typename F>
-    __device__ T combine(T v, F f) const
+    template <typename T, typename F> __device__ T combine(T v, F f) const
     {
         if constexpr (SIZE == CUDA_BY_BLOCK)
             return cuda_combine(v, f);
@@ -184,7 +173,8 @@ int cuda_columns(struct det_stream *s, const struct det_call *c, int64_t columns
     if (n >= CUDA_TEAM_MIN && columns < CUDA_TEAM_MAX)
         return cuda_blocks(
             s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_BY_BLOCK>()); }, err);
-    return cuda_each(s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_ALONE>()); }, err);
+    return cuda_each(
+        s, c, columns, DEVICE(int64_t i) { f(i, cuda_team<CUDA_ALONE>()); }, err);
 }
 
 /* f(i, team) for the columns i in 0..columns-1, of n elements each, by a block where they are more
@@ -214,13 +204,11 @@ __device__ inline int64_t cuda_div(int64_t i, int64_t d)
     return i / d;
 }
 
-template <typename T>
-static inline const T *in_real(const struct det_call *c, int i)
+template <typename T> static inline const T *in_real(const struct det_call *c, int i)
 {
     return c->in[i] ? (const T *)c->in[i]->data : NULL;
 }
-template <typename T>
-static inline T *out_real(const struct det_call *c, int i)
+template <typename T> static inline T *out_real(const struct det_call *c, int i)
 {
     return c->out[i] ? (T *)c->out[i]->data : NULL;
 }

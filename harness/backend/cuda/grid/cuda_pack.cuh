@@ -62,8 +62,7 @@ __device__ inline uint32_t cuda_close_pair(cuda_f16, const float v[2])
 #endif
 }
 
-template <typename E>
-struct cuda_packs {
+template <typename E> struct cuda_packs {
     typedef float real;
     typedef cuda_quad raw;
     static constexpr int width = 16 / (int)sizeof(E);
@@ -93,8 +92,7 @@ struct cuda_packs {
     }
 };
 
-template <typename T>
-struct cuda_any {
+template <typename T> struct cuda_any {
     typedef T real;
     typedef T raw;
     static constexpr int width = 1;
@@ -125,7 +123,7 @@ static inline int cuda_packed(std::initializer_list<const struct det_tensor *> t
     }
     bool known = dtype == DET_F32 || dtype == DET_BF16 || dtype == DET_F16;
     return known && columns * det_dtype_size((enum det_dtype)dtype) % sizeof(cuda_quad) == 0 ? dtype
-                                                                                           : -1;
+                                                                                             : -1;
 }
 
 /* KERNEL::run<X>(s, c, err) for the X that goes with what cuda_packed() said. */

@@ -8,8 +8,7 @@
 #include "cuda_kernel.cuh"
 
 /* Which of t's tensors piece i is of. */
-template <typename T>
-__device__ static inline int cuda_piece_of(const T &t, int64_t i)
+template <typename T> __device__ static inline int cuda_piece_of(const T &t, int64_t i)
 {
     int from = 0, to = t.n;
     while (to - from > 1) {

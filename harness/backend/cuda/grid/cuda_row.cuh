@@ -7,20 +7,17 @@
 #include "cuda_warp.cuh"
 
 /* Rows of up to so many elements are a warp's. */
-template <typename X>
-static inline int64_t cuda_row_most(void)
+template <typename X> static inline int64_t cuda_row_most(void)
 {
     return (int64_t)CUDA_LANES * X::width * 8;
 }
 
 /* Two sums at once. */
-template <typename T>
-struct cuda_two {
+template <typename T> struct cuda_two {
     T a, b;
 };
 struct cuda_plus_two {
-    template <typename T>
-    __device__ cuda_two<T> operator()(cuda_two<T> x, cuda_two<T> y) const
+    template <typename T> __device__ cuda_two<T> operator()(cuda_two<T> x, cuda_two<T> y) const
     {
         return {x.a + y.a, x.b + y.b};
     }
@@ -37,8 +34,7 @@ __device__ inline double cuda_exp(double x)
 }
 
 /* Of numbers: the greatest, and the sum of exp(v - top). */
-template <typename T>
-struct cuda_exps {
+template <typename T> struct cuda_exps {
     T top = -INFINITY, sum = 0;
 
     __device__ void grow(T higher)
@@ -49,8 +45,7 @@ struct cuda_exps {
         }
     }
     /* N numbers more. */
-    template <int N>
-    __device__ void operator()(const T (&v)[N])
+    template <int N> __device__ void operator()(const T (&v)[N])
     {
         T most = v[0], more = 0;
         CUDA_UNROLL
@@ -65,8 +60,7 @@ struct cuda_exps {
     }
 };
 struct cuda_plus_exps {
-    template <typename T>
-    __device__ cuda_exps<T> operator()(cuda_exps<T> a, cuda_exps<T> b) const
+    template <typename T> __device__ cuda_exps<T> operator()(cuda_exps<T> a, cuda_exps<T> b) const
     {
         a.grow(b.top);
         b.grow(a.top);

@@ -23,13 +23,11 @@ __device__ constexpr int cuda_dtype_of(cuda_f16)
 }
 
 /* One element, wherever it lies. */
-template <typename E>
-__device__ inline float cuda_one(const cuda_packs<E> &x, int64_t i)
+template <typename E> __device__ inline float cuda_one(const cuda_packs<E> &x, int64_t i)
 {
     return cuda_load<float>(cuda_dtype_of(E()), x.p, i);
 }
-template <typename T>
-__device__ inline T cuda_one(const cuda_any<T> &x, int64_t i)
+template <typename T> __device__ inline T cuda_one(const cuda_any<T> &x, int64_t i)
 {
     return x.load(i);
 }
@@ -38,15 +36,13 @@ __device__ inline void cuda_put_one(const cuda_packs<E> &x, int64_t i, float v)
 {
     cuda_store(cuda_dtype_of(E()), x.p, i, v);
 }
-template <typename T>
-__device__ inline void cuda_put_one(const cuda_any<T> &x, int64_t i, T v)
+template <typename T> __device__ inline void cuda_put_one(const cuda_any<T> &x, int64_t i, T v)
 {
     x.store(i, &v);
 }
 
 /* The row of n elements from element `at` on. */
-template <typename X>
-struct cuda_span {
+template <typename X> struct cuda_span {
     typedef typename X::real real;
     X x;
     int64_t at, head = 0, packs, singles;

@@ -37,8 +37,7 @@ struct cuda_tiling {
 
 /* For threads of F: as many tiles as the device holds at once, or a multiple of it, so that all
  * SMs end together. */
-template <typename F>
-static inline struct cuda_tiling cuda_tiling_of(int64_t rows, int64_t columns)
+template <typename F> static inline struct cuda_tiling cuda_tiling_of(int64_t rows, int64_t columns)
 {
     struct cuda_tiling t = {rows, columns};
     int64_t most = CUDA_BLOCK / 8 > 2 ? CUDA_BLOCK / 8 : 2;
@@ -79,8 +78,7 @@ __device__ inline cuda_spot_of_tile cuda_tile_of(const struct cuda_tiling &t, in
 }
 
 /* A pack that nothing needs soon again: the cache may let it go first. */
-template <typename X>
-__device__ inline typename X::raw cuda_load_last(const X &x, int64_t at)
+template <typename X> __device__ inline typename X::raw cuda_load_last(const X &x, int64_t at)
 {
 #ifdef __CUDA_ARCH__
     if constexpr (sizeof(typename X::raw) == 16) {
@@ -196,7 +194,7 @@ __device__ inline void cuda_tile_meet(const struct cuda_tiling &t, const cuda_sp
                                       const F &f, void *work)
 {
     typedef typename F::real real;
-    CUDA_SHARED(real, all, CUDA_BLOCK_MAX *F::sums *F::width);
+    CUDA_SHARED(real, all, CUDA_BLOCK_MAX * F::sums * F::width);
     real *mine = all + threadIdx.x;
     int wide = t.lanes * F::width, apart = (int)blockDim.x;
     __syncthreads(); /* others may still be at the tile before */

@@ -8,8 +8,7 @@
 #define CUDA_AT_ONCE   4    /* loads of a thread before the first is used */
 
 /* What is combined, WIDTH elements of it at a time: load() as they lie, open() as what counts. */
-template <typename T, typename F>
-struct cuda_values {
+template <typename T, typename F> struct cuda_values {
     typedef T raw;
     static constexpr int width = 1;
     F f;
@@ -58,7 +57,10 @@ template <typename T, typename OP, typename PUT>
 int cuda_total_parts(struct det_stream *s, const struct det_call *c, const T *part, int64_t parts,
                      T zero, OP op, PUT put, struct det_err *err)
 {
-    auto value = DEVICE(int64_t i) { return part[i]; };
+    auto value = DEVICE(int64_t i)
+    {
+        return part[i];
+    };
     cuda_values<T, decltype(value)> values = {value};
     return cuda_blocks(
         s, c, 1,
@@ -111,8 +113,8 @@ int cuda_total(struct det_stream *s, const struct det_call *c, int64_t n, F f, T
 
 /* *y = scale * the sum of f(i). */
 template <typename T, typename F>
-int cuda_sum_of(struct det_stream *s, const struct det_call *c, int64_t n, F f, double scale,
-                T *y, struct det_err *err)
+int cuda_sum_of(struct det_stream *s, const struct det_call *c, int64_t n, F f, double scale, T *y,
+                struct det_err *err)
 {
     return cuda_total(
         s, c, n, f, 0.0, cuda_plus(), DEVICE(double sum) { *y = (T)(scale * sum); }, err);
@@ -123,8 +125,7 @@ int cuda_sum_of(struct det_stream *s, const struct det_call *c, int64_t n, F f, 
  * read (cuda_pack.cuh), with what cuda_values has, and of(c), scale(c), the type `total` and the
  * function `op`. cuda_totalled() says what goes by packs.
  */
-template <template <typename> class MAP>
-struct cuda_packed_total {
+template <template <typename> class MAP> struct cuda_packed_total {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {

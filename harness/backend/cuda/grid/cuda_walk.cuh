@@ -29,13 +29,11 @@ static inline struct cuda_walk cuda_walk_of(const struct det_call *c, int tensor
 }
 
 /* Where element i of the walk lies in each of its N tensors. */
-template <int N>
-struct cuda_place {
+template <int N> struct cuda_place {
     int64_t at[N];
 };
 
-template <int N>
-__device__ inline cuda_place<N> cuda_place_of(const struct det__walk &w, int64_t i)
+template <int N> __device__ inline cuda_place<N> cuda_place_of(const struct det__walk &w, int64_t i)
 {
     cuda_place<N> r = {};
     for (int d = w.ndim - 1; d >= 0; d--) {

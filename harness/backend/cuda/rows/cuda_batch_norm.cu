@@ -4,15 +4,13 @@
 #include "cuda_tile.cuh"
 
 /* What belongs to a channel, of whatever dtypes. */
-template <typename T>
-struct channels {
+template <typename T> struct channels {
     cuda_any<T> w, b, mean, invstd;
 };
 
 /* A thread's channels, as they are used; the same numbers in both directions, so that both find the
  * same sign. */
-template <typename X>
-struct affine {
+template <typename X> struct affine {
     typename X::real mean[X::width], scale[X::width], offset[X::width];
 
     __device__ void begin(const channels<typename X::real> &k, int64_t column)
@@ -41,8 +39,7 @@ static int64_t rows_of(const struct det_tensor *x)
 
 /* ---- forward ---- */
 
-template <typename T>
-__device__ static T middle_of(T a, T b, T c)
+template <typename T> __device__ static T middle_of(T a, T b, T c)
 {
     T low = a < b ? a : b, high = a < b ? b : a;
     return c < low ? low : c < high ? c : high;
@@ -51,8 +48,7 @@ __device__ static T middle_of(T a, T b, T c)
 /* The sums of what lies above one of the first rows of a part, and of its squares: one pass, and no
  * digits are lost where the mean is large. Of three rows the middle one, so that a single value far
  * from all others is not what these are measured from. */
-template <typename X>
-struct moments {
+template <typename X> struct moments {
     typedef typename X::real real;
     typedef typename X::raw raw;
     static constexpr int width = X::width, batch = 6, blocks = 3, sums = 2;
@@ -120,8 +116,7 @@ struct moments {
 };
 
 /* MORE: there is something to be added. */
-template <typename X, bool MORE>
-struct normalised {
+template <typename X, bool MORE> struct normalised {
     typedef typename X::real real;
     static constexpr int width = X::width, batch = MORE ? 2 : 3, blocks = 4;
     struct alone {
@@ -183,8 +178,8 @@ struct train {
     {
         typedef cuda_any<typename X::real> any;
         const struct det_tensor *x = c->in[0];
-        moments<X> f = {X::of(x), any::of(x), any::of(c->out[1]), any::of(c->out[2]),
-                        any::of(c->out[3]), any::of(c->out[4])};
+        moments<X> f = {X::of(x),           any::of(x),         any::of(c->out[1]),
+                        any::of(c->out[2]), any::of(c->out[3]), any::of(c->out[4])};
         f.rows = rows_of(x), f.channels = x->dims[1];
         f.eps = c->a.eps, f.momentum = c->a.momentum;
         int rc = cuda_tile_sums(s, c, f.rows, f.channels, f, err);
@@ -246,43 +241,39 @@ enum gate { OPEN, BY_X, BY_Y };
 
 template <typename X, enum gate GATE>
 struct passed {
-    typedef typename X::real real;
-    struct two {
-        typename X::raw dy, x;
-    };
-    struct three {
-        typename X::raw dy, x, y;
-    };
-    typedef std::conditional_t<GATE == BY_Y, three, two> raw;
-    X dy, x, y;
-    channels<real> k;
-    affine<X> a;
-
-    template <bool LAST>
-    __device__ raw load(int64_t at) const
-    {
-        raw r = {LAST ? cuda_load_last(dy, at) : dy.load(at),
-                 LAST ? cuda_load_last(x, at) : x.load(at)};
-        if constexpr (GATE == BY_Y)
-            r.y = y.load(at);
-        return r;
-    }
-    __device__ void open(const raw &r, real *g, real *v) const
-    {
-        X::open(r.dy, g);
-        X::open(r.x, v);
-        real sign[X::width];
-        if constexpr (GATE == BY_Y)
-            X::open(r.y, sign);
-        if constexpr (GATE != OPEN)
-            CUDA_UNROLL
-            for (int i = 0; i < X::width; i++)
-                g[i] = (GATE == BY_Y ? sign[i] : a.of(i, v[i])) > 0 ? g[i] : 0;
-    }
+    typedef typename X::real real; struct two{typename X::raw dy, x;};
+struct three {
+    typename X::raw dy, x, y;
 };
+typedef std::conditional_t<GATE == BY_Y, three, two> raw;
+X dy, x, y;
+channels<real> k;
+affine<X> a;
 
-template <typename X, enum gate GATE>
-static passed<X, GATE> passed_of(const struct det_call *c)
+template <bool LAST> __device__ raw load(int64_t at) const
+{
+    raw r = {LAST ? cuda_load_last(dy, at) : dy.load(at),
+             LAST ? cuda_load_last(x, at) : x.load(at)};
+    if constexpr (GATE == BY_Y)
+        r.y = y.load(at);
+    return r;
+}
+__device__ void open(const raw &r, real *g, real *v) const
+{
+    X::open(r.dy, g);
+    X::open(r.x, v);
+    real sign[X::width];
+    if constexpr (GATE == BY_Y)
+        X::open(r.y, sign);
+    if constexpr (GATE != OPEN)
+        CUDA_UNROLL
+    for (int i = 0; i < X::width; i++)
+        g[i] = (GATE == BY_Y ? sign[i] : a.of(i, v[i])) > 0 ? g[i] : 0;
+}
+}
+;
+
+template <typename X, enum gate GATE> static passed<X, GATE> passed_of(const struct det_call *c)
 {
     typedef cuda_any<typename X::real> any;
     passed<X, GATE> p = {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])};
@@ -293,71 +284,68 @@ static passed<X, GATE> passed_of(const struct det_call *c)
 /* The sums of g and of g (x - mean); g is kept where it is wanted. */
 template <typename X, enum gate GATE>
 struct slopes {
-    typedef typename X::real real;
-    typedef typename passed<X, GATE>::raw raw;
+    typedef typename X::real real; typedef typename passed<X, GATE>::raw raw;
     static constexpr int width = X::width, batch = GATE == BY_Y ? 3 : 4, blocks = 2, sums = 2;
-    passed<X, GATE> g;
-    X dr;
-    cuda_any<real> dw, db;
-    real sum[sums][width];
+    passed<X, GATE> g; X dr; cuda_any<real> dw, db; real sum[sums][width];
 
-    __device__ void begin(int64_t, int64_t column) { g.a.begin(g.k, column); }
-    __device__ raw load(int64_t at, int64_t) const { return g.template load<false>(at); }
-    __device__ void use(const raw &r, int64_t at)
-    {
-        real d[width], v[width];
-        g.open(r, d, v);
-        CUDA_UNROLL
-        for (int i = 0; i < width; i++) {
-            sum[0][i] += d[i];
-            sum[1][i] += d[i] * (v[i] - g.a.mean[i]);
-        }
-        if (dr.p)
-            dr.store(at, d);
+    __device__ void begin(int64_t, int64_t column){g.a.begin(g.k, column);}
+__device__ raw load(int64_t at, int64_t) const
+{
+    return g.template load<false>(at);
+}
+__device__ void use(const raw &r, int64_t at)
+{
+    real d[width], v[width];
+    g.open(r, d, v);
+    CUDA_UNROLL
+    for (int i = 0; i < width; i++) {
+        sum[0][i] += d[i];
+        sum[1][i] += d[i] * (v[i] - g.a.mean[i]);
     }
-    __device__ void of_part(int64_t, int64_t, int64_t, double *) const {}
-    __device__ void put(int64_t ch, const double *v) const
-    {
-        real b = (real)v[0], w = (real)(v[1] * (double)g.k.invstd.load(ch));
-        dw.store(ch, &w);
-        db.store(ch, &b);
-    }
-};
+    if (dr.p)
+        dr.store(at, d);
+}
+__device__ void of_part(int64_t, int64_t, int64_t, double *) const
+{
+}
+__device__ void put(int64_t ch, const double *v) const
+{
+    real b = (real)v[0], w = (real)(v[1] * (double)g.k.invstd.load(ch));
+    dw.store(ch, &w);
+    db.store(ch, &b);
+}
+}
+;
 
 template <typename X, enum gate GATE>
 struct through {
-    typedef typename X::real real;
-    typedef typename passed<X, GATE>::raw raw;
+    typedef typename X::real real; typedef typename passed<X, GATE>::raw raw;
     static constexpr int width = X::width, batch = GATE == BY_Y ? 3 : 4, blocks = 2;
-    passed<X, GATE> g;
-    X dx;
-    cuda_any<real> dw, db;
-    real n; /* of rows; 0: the statistics are constants */
+    passed<X, GATE> g; X dx; cuda_any<real> dw, db;
+    real n;                         /* of rows; 0: the statistics are constants */
     real even[width], slope[width]; /* of dx by all dy, over w invstd */
 
-    __device__ void begin(int64_t, int64_t column)
-    {
-        real invstd[width];
-        g.a.begin(g.k, column);
-        cuda_load_columns(g.k.invstd, column, invstd);
-        cuda_load_columns(dw, column, slope);
-        cuda_load_columns(db, column, even);
-        for (int i = 0; i < width; i++) {
-            even[i] = n > 0 ? even[i] / n : 0;
-            slope[i] = n > 0 ? slope[i] * invstd[i] / n : 0;
-        }
-    }
-    __device__ raw load(int64_t at, int64_t) const { return g.template load<true>(at); }
-    __device__ void use(const raw &r, int64_t at) const
-    {
-        real d[width], v[width];
-        g.open(r, d, v);
-        CUDA_UNROLL
-        for (int i = 0; i < width; i++)
-            d[i] = g.a.scale[i] * (d[i] - even[i] - (v[i] - g.a.mean[i]) * slope[i]);
-        dx.store(at, d);
-    }
-};
+    __device__ void begin(int64_t, int64_t column){
+        real invstd[width]; g.a.begin(g.k, column); cuda_load_columns(g.k.invstd, column, invstd);
+        cuda_load_columns(dw, column, slope); cuda_load_columns(db, column, even);
+        for (int i = 0; i < width; i++){even[i] = n > 0 ? even[i] / n : 0;
+                                        slope[i] = n > 0 ? slope[i] * invstd[i] / n : 0;}
+}
+__device__ raw load(int64_t at, int64_t) const
+{
+    return g.template load<true>(at);
+}
+__device__ void use(const raw &r, int64_t at) const
+{
+    real d[width], v[width];
+    g.open(r, d, v);
+    CUDA_UNROLL
+    for (int i = 0; i < width; i++)
+        d[i] = g.a.scale[i] * (d[i] - even[i] - (v[i] - g.a.mean[i]) * slope[i]);
+    dx.store(at, d);
+}
+}
+;
 
 template <typename X, enum gate GATE>
 static int pass_through(struct det_stream *s, const struct det_call *c, const passed<X, GATE> &g,
@@ -400,8 +388,7 @@ struct backward {
 int cuda_batch_norm_bwd(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     const struct det_tensor *y = c->a.relu ? c->in[2] : NULL;
-    int packed =
-        cuda_packed({c->in[0], c->in[1], y, c->out[0], c->out[3]}, c->in[1]->dims[1]);
+    int packed = cuda_packed({c->in[0], c->in[1], y, c->out[0], c->out[3]}, c->in[1]->dims[1]);
     return cuda_run_packed<backward>(packed, s, c, err);
 }
 

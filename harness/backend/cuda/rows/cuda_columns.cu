@@ -2,8 +2,7 @@
 #include "cuda_tile.cuh"
 
 /* SUM: what a thread's rows are added up in; the parts are added in double. */
-template <typename X, typename SUM>
-struct column_sums {
+template <typename X, typename SUM> struct column_sums {
     typedef SUM real;
     typedef typename X::raw raw;
     static constexpr int width = X::width, batch = 8, blocks = 3, sums = 1;
@@ -31,8 +30,7 @@ struct column_sums {
 };
 
 /* in[0] and out[0] of the call; a.scale. */
-template <typename SUM>
-struct by_columns {
+template <typename SUM> struct by_columns {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {

@@ -10,7 +10,8 @@ static int nll(struct det_stream *s, const struct det_call *c, struct det_err *e
     const T *x = in_real<T>(c, 0);
     const int64_t *target = in_i64(c, 1);
     int *bad = s->bad;
-    auto loss = DEVICE(int64_t i) {
+    auto loss = DEVICE(int64_t i)
+    {
         int64_t t = target[i];
         if (t >= 0 && t < n)
             return -(double)x[i * n + t];
@@ -38,8 +39,7 @@ static int nll_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 }
 CUDA_REAL(nll_bwd)
 
-template <typename X>
-struct squares_apart {
+template <typename X> struct squares_apart {
     struct raw {
         typename X::raw x, t;
     };
@@ -48,10 +48,7 @@ struct squares_apart {
     static constexpr int width = X::width;
     X x, t;
 
-    static squares_apart of(const struct det_call *c)
-    {
-        return {X::of(c->in[0]), X::of(c->in[1])};
-    }
+    static squares_apart of(const struct det_call *c) { return {X::of(c->in[0]), X::of(c->in[1])}; }
     static double scale(const struct det_call *c) { return 1 / (double)c->in[0]->numel; }
     __device__ raw load(int64_t i) const { return {x.load(i), t.load(i)}; }
     __device__ void open(const raw &r, double *v) const
@@ -78,8 +75,7 @@ static int mse_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 CUDA_REAL(mse_bwd)
 
 /* The loss of a row, and what it counts. */
-template <typename X>
-struct cross {
+template <typename X> struct cross {
     typedef typename X::real real;
     X x;
     int64_t n, step, skip; /* rows are `step` elements apart */
@@ -105,8 +101,7 @@ static cross<X> cross_of(struct det_stream *s, const struct det_call *c, int fir
 }
 
 /* The row's class, or -1 where it is left out. */
-template <typename X>
-__device__ static int64_t class_of(const cross<X> &k, int64_t row)
+template <typename X> __device__ static int64_t class_of(const cross<X> &k, int64_t row)
 {
     int64_t t = k.target[row];
     if (t == k.skip)
@@ -118,20 +113,17 @@ __device__ static int64_t class_of(const cross<X> &k, int64_t row)
 }
 
 /* -log of the class's probability; log_sum is what the exponents sum to above the greatest. */
-template <typename T>
-__device__ static double surprise(T x, T top, double log_sum)
+template <typename T> __device__ static double surprise(T x, T top, double log_sum)
 {
     return log_sum - (double)(x - top); /* top + log_sum first would lose digits */
 }
 
 /* The sum of the surprise of all elements that it is given. */
-template <typename T>
-struct surprises {
+template <typename T> struct surprises {
     T top, log_sum;
     double all;
 
-    template <int N>
-    __device__ void operator()(const T (&v)[N])
+    template <int N> __device__ void operator()(const T (&v)[N])
     {
         T some = 0;
         CUDA_UNROLL
@@ -159,8 +151,7 @@ __device__ static double smoothed(const cross<X> &k, int64_t row, typename X::re
 }
 
 /* Where the rows' results go: losses to rows[0..m), what they count to rows[m..2m). */
-template <typename T>
-struct kept {
+template <typename T> struct kept {
     double *rows;
     int64_t m;
     T *sums; /* the greatest of each row; behind them the logarithms */
@@ -250,27 +241,25 @@ struct cross_entropy {
 };
 
 /* d loss / dx_j = dy (p_j whole - smooth w_j - [j = t] hit). */
-template <typename T>
-struct slopes {
+template <typename T> struct slopes {
     cuda_any<T> w;
     int64_t t; /* -1: the row is left out */
     T top, log_sum, dy, whole, smooth, hit;
     bool log_probs;
 
-    template <int N>
-    __device__ void operator()(T (&v)[N], int64_t j) const
+    template <int N> __device__ void operator()(T (&v)[N], int64_t j) const
     {
         CUDA_UNROLL
         for (int i = 0; i < N; i++)
             v[i] = log_probs ? 0 : cuda_exp(v[i] - top - log_sum) * whole;
         if (smooth > 0)
             CUDA_UNROLL
-            for (int i = 0; i < N; i++)
-                v[i] -= smooth * w.at(j + i, 1);
+        for (int i = 0; i < N; i++)
+            v[i] -= smooth * w.at(j + i, 1);
         if ((uint64_t)(t - j) < N)
             CUDA_UNROLL
-            for (int i = 0; i < N; i++)
-                v[i] -= j + i == t ? hit : 0;
+        for (int i = 0; i < N; i++)
+            v[i] -= j + i == t ? hit : 0;
         CUDA_UNROLL
         for (int i = 0; i < N; i++)
             v[i] = t < 0 ? 0 : v[i] * dy;
@@ -290,8 +279,7 @@ __device__ static double sum_of_weights(const cross<X> &k, TEAM team)
 }
 
 /* What forward kept, and the gradient of its result. */
-template <typename T>
-struct known {
+template <typename T> struct known {
     cuda_any<T> dy, count;
     const T *sums;
     int64_t m;
@@ -299,9 +287,8 @@ struct known {
 };
 
 template <typename X, typename TEAM>
-__device__ static slopes<typename X::real> slopes_of(const cross<X> &k,
-                                                     const known<typename X::real> &f, int64_t row,
-                                                     TEAM team)
+__device__ static slopes<typename X::real>
+slopes_of(const cross<X> &k, const known<typename X::real> &f, int64_t row, TEAM team)
 {
     typedef typename X::real real;
     int64_t t = class_of(k, row);
@@ -309,14 +296,10 @@ __device__ static slopes<typename X::real> slopes_of(const cross<X> &k,
     double hit = t < 0 ? 0 : (1 - k.smoothing) * (double)k.w.at(t, 1);
     double dy = f.dy.load(f.mode == DET_REDUCE_NONE ? row : 0);
     dy = f.mode == DET_REDUCE_MEAN ? dy / f.count.load(0) : dy;
-    return {k.w,
-            t,
-            f.sums[row],
-            f.sums[f.m + row],
-            (real)dy,
-            (real)(hit + smooth * sum_w),
-            (real)smooth,
-            (real)hit,
+    return {k.w,          t,
+            f.sums[row],  f.sums[f.m + row],
+            (real)dy,     (real)(hit + smooth * sum_w),
+            (real)smooth, (real)hit,
             k.log_probs};
 }
 

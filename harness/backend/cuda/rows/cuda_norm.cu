@@ -9,8 +9,7 @@
 
 /* A team's row of n elements: load(j) gives what belongs to the pack at j, which a warp keeps, all
  * loaded before the first is used; a block, whose rows are long, loads it again for each pass. */
-template <typename X, typename RAW, typename TEAM, typename LOAD>
-struct row_of {
+template <typename X, typename RAW, typename TEAM, typename LOAD> struct row_of {
     static constexpr bool keeps = std::is_same_v<TEAM, cuda_team<CUDA_BY_WARP>>;
     int64_t n;
     TEAM team;
@@ -21,14 +20,13 @@ struct row_of {
     {
         if constexpr (keeps)
             CUDA_UNROLL
-            for (int r = 0; r < KEPT; r++)
-                if (at(r) < n)
-                    kept[r] = load(at(r));
+        for (int r = 0; r < KEPT; r++)
+            if (at(r) < n)
+                kept[r] = load(at(r));
     }
     __device__ int64_t at(int64_t r) const { return (team.first() + r * team.step()) * X::width; }
     /* f(RAW, j) for the thread's packs. */
-    template <typename F>
-    __device__ void each(F f) const
+    template <typename F> __device__ void each(F f) const
     {
         if constexpr (keeps) {
             CUDA_UNROLL
@@ -106,8 +104,8 @@ struct layer_norm {
                         X::open(b.load(j), offset);
                     CUDA_UNROLL
                     for (int i = 0; i < X::width; i++)
-                        v[i] = (v[i] - mean) * invstd * (w.p ? scale[i] : 1) +
-                               (b.p ? offset[i] : 0);
+                        v[i] =
+                            (v[i] - mean) * invstd * (w.p ? scale[i] : 1) + (b.p ? offset[i] : 0);
                     y.store(index * n + j, v);
                 });
             },
@@ -116,8 +114,7 @@ struct layer_norm {
 };
 
 /* What the gradient of x is made of: dy w, and the normalised x. */
-template <typename X>
-struct slopes {
+template <typename X> struct slopes {
     typedef typename X::real real;
     struct raw {
         typename X::raw dy, x;
@@ -142,8 +139,7 @@ struct slopes {
         if (w.p)
             X::open(w.load(j), scale);
     }
-    __device__ void open(const raw &r, int64_t j, real mean, real invstd, real *g,
-                         real *xhat) const
+    __device__ void open(const raw &r, int64_t j, real mean, real invstd, real *g, real *xhat) const
     {
         real scale[X::width];
         weights(j, scale);
@@ -169,8 +165,8 @@ struct layer_norm_dx {
         return cuda_teams(
             s, c, n > 0 ? c->in[1]->dims[0] : 0, n, cuda_row_most<X>(),
             [=] __device__(int64_t index, auto team) {
-                auto row = row_by<X, raw>(
-                    n, team, [&](int64_t j) { return k.load(index * n + j); });
+                auto row =
+                    row_by<X, raw>(n, team, [&](int64_t j) { return k.load(index * n + j); });
                 real mean = means.load(index), invstd = invstds.load(index);
                 real g[X::width], xhat[X::width];
                 cuda_two<real> r = {0, 0};
@@ -202,8 +198,7 @@ struct layer_norm_dx {
 };
 
 /* For each column the sums of dy, and of dy times the normalised x. */
-template <typename X>
-struct weight_slopes {
+template <typename X> struct weight_slopes {
     typedef typename X::real real;
     struct raw {
         typename X::raw dy, x;
@@ -246,7 +241,7 @@ struct layer_norm_dw {
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
         typedef cuda_any<typename X::real> any;
-        weight_slopes<X> f = {X::of(c->in[0]), X::of(c->in[1]), any::of(c->in[3]),
+        weight_slopes<X> f = {X::of(c->in[0]),   X::of(c->in[1]),    any::of(c->in[3]),
                               any::of(c->in[4]), any::of(c->out[1]), any::of(c->out[2])};
         return cuda_tile_sums(s, c, c->in[1]->dims[0], c->in[1]->dims[1], f, err);
     }
@@ -260,8 +255,7 @@ struct layer_norm_dw {
 
 /* The sums of a team, for each of its rows; by turns in two places, so that the block meets once.
  * All threads of the block must come. */
-template <typename T>
-__device__ static void team_sums(cuda_two<T> (&r)[ROWS], int lanes, int turn)
+template <typename T> __device__ static void team_sums(cuda_two<T> (&r)[ROWS], int lanes, int turn)
 {
     CUDA_SHARED(cuda_two<T>, all, 2 * ROWS * CUDA_BLOCK_MAX / CUDA_LANES_MIN);
     int warps = (int)blockDim.x / CUDA_LANES, each = lanes / CUDA_LANES;
@@ -286,8 +280,7 @@ __device__ static void team_sums(cuda_two<T> (&r)[ROWS], int lanes, int turn)
 }
 
 /* A thread's pack of a row. */
-template <typename X>
-struct pack_of_row {
+template <typename X> struct pack_of_row {
     typedef typename X::real real;
     typename slopes<X>::raw raw;
     typename X::raw have; /* what dx is added to */
@@ -323,8 +316,7 @@ struct pack_of_row {
 
 /* A team of `lanes` threads takes every teams-th row, and leaves the sums of its columns: what of
  * x and dy a warp keeps for its row would leave no registers for these. */
-template <typename X>
-struct all_slopes {
+template <typename X> struct all_slopes {
     typedef typename X::real real;
     typedef pack_of_row<X> row;
     static constexpr int width = X::width, blocks = width > 4 ? 2 : 3; /* of an SM */
@@ -448,10 +440,17 @@ struct layer_norm_all {
                                &parts, err);
         if (rc < 0)
             return rc;
-        all_slopes<X> f = {
-            {X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])}, X::of(c->in[5]), X::of(c->out[0]),
-            any::of(c->in[3]), any::of(c->in[4]), rows, n, teams, (int)lanes, c->a.rms,
-            (typename X::real *)parts};
+        all_slopes<X> f = {{X::of(c->in[0]), X::of(c->in[1]), X::of(c->in[2])},
+                           X::of(c->in[5]),
+                           X::of(c->out[0]),
+                           any::of(c->in[3]),
+                           any::of(c->in[4]),
+                           rows,
+                           n,
+                           teams,
+                           (int)lanes,
+                           c->a.rms,
+                           (typename X::real *)parts};
         CUDA_LAUNCH(layer_norm_rows, CUDA_GRID(blocks), s->native, blocks, f);
         rc = cuda_launched(s, c, err);
         return rc < 0 ? rc : add_parts(s, c, f.parts, teams, err);
@@ -469,8 +468,7 @@ static bool fits_block(const struct det_call *c, int packed)
 
 int cuda_layer_norm(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    int packed =
-        cuda_packed({c->in[0], c->in[1], c->in[2], c->out[0]}, c->in[0]->dims[1]);
+    int packed = cuda_packed({c->in[0], c->in[1], c->in[2], c->out[0]}, c->in[0]->dims[1]);
     return cuda_run_packed<layer_norm>(packed, s, c, err);
 }
 

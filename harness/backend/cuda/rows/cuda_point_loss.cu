@@ -51,7 +51,6 @@ static int point_loss_bwd(struct det_stream *s, const struct det_call *c, struct
     double p = c->a.scale;
     return cuda_each(
         s, c, (int64_t)c->out[0]->numel,
-        DEVICE(int64_t i) { dx[i] = (T)(dy[i] * slope(mode, p, x[i], t[i], w ? w[i] : 1)); },
-        err);
+        DEVICE(int64_t i) { dx[i] = (T)(dy[i] * slope(mode, p, x[i], t[i], w ? w[i] : 1)); }, err);
 }
 CUDA_REAL(point_loss_bwd)

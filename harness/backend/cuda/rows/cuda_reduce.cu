@@ -2,8 +2,7 @@
 #include "cuda_total.cuh"
 
 /* What all totals of x have. */
-template <typename X, typename T, typename OP>
-struct map_of_x {
+template <typename X, typename T, typename OP> struct map_of_x {
     typedef typename X::raw raw;
     typedef T total;
     typedef OP op;
@@ -14,8 +13,7 @@ struct map_of_x {
     __device__ raw load(int64_t i) const { return x.load(i); }
 };
 
-template <typename X>
-struct values : map_of_x<X, double, cuda_plus> {
+template <typename X> struct values : map_of_x<X, double, cuda_plus> {
     static values of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
     static double scale(const struct det_call *c) { return c->a.scale; }
     __device__ void open(const typename X::raw &r, double *v) const
@@ -39,8 +37,7 @@ static int sum_bwd(struct det_stream *s, const struct det_call *c, struct det_er
 }
 CUDA_REAL(sum_bwd)
 
-template <typename X>
-struct squares : map_of_x<X, double, cuda_plus> {
+template <typename X> struct squares : map_of_x<X, double, cuda_plus> {
     static squares of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
     __device__ void open(const typename X::raw &r, double *v) const
     {
@@ -54,15 +51,13 @@ struct squares : map_of_x<X, double, cuda_plus> {
 CUDA_TOTAL(sqnorm, squares)
 
 struct greater_or_nan {
-    template <typename T>
-    __device__ T operator()(T a, T b) const
+    template <typename T> __device__ T operator()(T a, T b) const
     {
         return b <= a || a != a ? a : b;
     }
 };
 
-template <typename X>
-struct sizes : map_of_x<X, typename X::real, greater_or_nan> {
+template <typename X> struct sizes : map_of_x<X, typename X::real, greater_or_nan> {
     static sizes of(const struct det_call *c) { return {{X::of(c->in[0])}}; }
     __device__ void open(const typename X::raw &r, typename X::real *v) const
     {
@@ -96,13 +91,11 @@ int cuda_eq_count(struct det_stream *s, const struct det_call *c, struct det_err
 
 /* The greatest or least v so far and where; the first of equals. `nans`: a NaN is greater than
  * all; else it is never chosen but as the first element. */
-template <typename T>
-struct extreme {
+template <typename T> struct extreme {
     T v;
     int64_t at;
 };
-template <typename T>
-struct better {
+template <typename T> struct better {
     bool least;
     bool nans;
     __device__ extreme<T> operator()(extreme<T> a, extreme<T> b) const
@@ -150,21 +143,17 @@ __device__ static struct column column_of(int64_t i, int64_t n, int64_t b)
 }
 
 /* Floating numbers are summed in double, whole ones modulo 2^64. */
-template <typename T>
-struct sum_of {
+template <typename T> struct sum_of {
     typedef double type;
 };
-template <>
-struct sum_of<int64_t> {
+template <> struct sum_of<int64_t> {
     typedef uint64_t type;
 };
 
-template <typename A>
-struct plus_of {
+template <typename A> struct plus_of {
     __device__ A operator()(A a, A b) const { return a + b; }
 };
-template <typename A>
-struct times_of {
+template <typename A> struct times_of {
     __device__ A operator()(A a, A b) const { return a * b; }
 };
 

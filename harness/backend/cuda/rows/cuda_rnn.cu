@@ -9,32 +9,36 @@ struct rnn {
     bool reverse;
 
     int64_t size() const { return batch * hidden; }
-    int64_t at(int64_t step) const
-    {
-        return reverse ? time - 1 - step : step;
-    }
+    int64_t at(int64_t step) const { return reverse ? time - 1 - step : step; }
     /* The state before a step: in `all`, or the first one. */
-    template <typename T>
-    const T *before(const T *all, const T *first, int64_t step) const
+    template <typename T> const T *before(const T *all, const T *first, int64_t step) const
     {
         return step == 0 ? first : all + at(step - 1) * size();
     }
 };
 
-template <typename T>
-__device__ static T sigmoid(T x)
+template <typename T> __device__ static T sigmoid(T x)
 {
     return 1 / (1 + exp(-x));
 }
 
 /* out [batch, gates * hidden], rows `ld` apart, = h w^T */
 template <typename T>
-static int recur(struct det_stream *s, const struct rnn &r, const T *h, const T *w,
-                 T *out, int64_t ld, struct det_err *err)
+static int recur(struct det_stream *s, const struct rnn &r, const T *h, const T *w, T *out,
+                 int64_t ld, struct det_err *err)
 {
     int64_t n = r.hidden;
-    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = false, .tb = true, .m = r.batch,
-                          .n = r.gates * n, .k = n, .lda = n, .ldb = n, .ldc = ld, .a = h, .b = w,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>,
+                          .ta = false,
+                          .tb = true,
+                          .m = r.batch,
+                          .n = r.gates * n,
+                          .k = n,
+                          .lda = n,
+                          .ldb = n,
+                          .ldc = ld,
+                          .a = h,
+                          .b = w,
                           .c = out};
     return cuda_gemm(s, &g, err);
 }
@@ -106,15 +110,24 @@ static int weights_back(struct det_stream *s, const struct rnn &r, int64_t rows,
                         const T *h, T *dw, double beta, struct det_err *err)
 {
     int64_t n = r.hidden, wide = r.gates * n;
-    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = true, .tb = false, .m = wide, .n = n,
-                          .k = rows, .lda = wide, .ldb = n, .ldc = n, .a = dg, .b = h, .c = dw,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>,
+                          .ta = true,
+                          .tb = false,
+                          .m = wide,
+                          .n = n,
+                          .k = rows,
+                          .lda = wide,
+                          .ldb = n,
+                          .ldc = n,
+                          .a = dg,
+                          .b = h,
+                          .c = dw,
                           .beta = beta};
     return cuda_gemm(s, &g, err);
 }
 
 /* What the gradients are made of. */
-template <typename T>
-struct back {
+template <typename T> struct back {
     T *dg; /* of the products h w^T, all steps */
     const T *w, *y, *h0;
     double beta; /* 1: the cell leaves a part of dh, 0: none */
@@ -148,8 +161,18 @@ static int state_back(struct det_stream *s, const struct rnn &r, const T *dg, co
                       double beta, struct det_err *err)
 {
     int64_t n = r.hidden, wide = r.gates * n;
-    struct cuda_gemm g = {.dtype = cuda_dtype<T>, .ta = false, .tb = false, .m = r.batch, .n = n,
-                          .k = wide, .lda = wide, .ldb = n, .ldc = n, .a = dg, .b = w, .c = dh,
+    struct cuda_gemm g = {.dtype = cuda_dtype<T>,
+                          .ta = false,
+                          .tb = false,
+                          .m = r.batch,
+                          .n = n,
+                          .k = wide,
+                          .lda = wide,
+                          .ldb = n,
+                          .ldc = n,
+                          .a = dg,
+                          .b = w,
+                          .c = dh,
                           .beta = beta};
     return cuda_gemm(s, &g, err);
 }
@@ -164,8 +187,8 @@ static int backward(struct det_stream *s, const struct det_call *c, const struct
                     const back<T> &b, cell_back_fn<T> *cell, struct det_err *err)
 {
     T *dh = out_real<T>(c, 3);
-    int rc = cuda_check(cudaMemsetAsync(dh, 0, (size_t)r.size() * sizeof(T), s->native), "rnn",
-                        err);
+    int rc =
+        cuda_check(cudaMemsetAsync(dh, 0, (size_t)r.size() * sizeof(T), s->native), "rnn", err);
     for (int64_t step = r.time - 1; rc == 0 && step >= 0; step--) {
         T *dg = b.dg + r.at(step) * r.gates * r.size();
         rc = cell(s, c, r, step, dg, err);
@@ -209,9 +232,8 @@ static int lstm_bwd(struct det_stream *s, const struct det_call *c, struct det_e
     size_t bytes = (size_t)r.size() * sizeof(T);
     int rc = 0;
     if (bytes > 0) /* the last row of dy is the gradient of the last cell */
-        rc = cuda_check(cudaMemcpyAsync(out_real<T>(c, 4),
-                                        in_real<T>(c, 0) + r.time * r.size(), bytes,
-                                        cudaMemcpyDeviceToDevice, s->native),
+        rc = cuda_check(cudaMemcpyAsync(out_real<T>(c, 4), in_real<T>(c, 0) + r.time * r.size(),
+                                        bytes, cudaMemcpyDeviceToDevice, s->native),
                         "lstm", err);
     return rc < 0 ? rc : backward<T>(s, c, r, b, lstm_cell_back<T>, err);
 }

@@ -60,8 +60,7 @@ static int backward(struct det_stream *s, const struct det_call *c, bool log, st
         err);
 }
 
-template <bool LOG>
-struct softmax_of {
+template <bool LOG> struct softmax_of {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
@@ -69,8 +68,7 @@ struct softmax_of {
     }
 };
 
-template <bool LOG>
-struct softmax_back {
+template <bool LOG> struct softmax_back {
     template <typename X>
     static int run(struct det_stream *s, const struct det_call *c, struct det_err *err)
     {
