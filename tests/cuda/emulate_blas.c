@@ -84,6 +84,25 @@ static long long end_of(long long rows, long long columns, long long ld, long lo
     return (count - 1) * step + (columns - 1) * ld + rows;
 }
 
+/* All products of a call. */
+struct batch {
+    struct matrix a, b, c;
+    long long step[3]; /* bytes from one to the next */
+    int size[3], count;
+    double beta;
+};
+
+static void run_batch(const void *arg)
+{
+    struct batch w = *(const struct batch *)arg;
+    emulated_open();
+    for (int i = 0; i < w.count; i++) {
+        product(&w.a, &w.b, &w.c, w.size, w.beta);
+        w.a.p += w.step[0], w.b.p += w.step[1], w.c.p += w.step[2];
+    }
+    emulated_close();
+}
+
 /* alpha and beta are of the type that is computed in. */
 static double factor(const void *p, bool wide)
 {
@@ -122,17 +141,14 @@ cublasStatus_t cublasGemmStridedBatchedEx(
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
-    emulated_catch_up();
-    emulated_open();
-    for (long long i = 0; i < count; i++) {
-        struct matrix x = {.dtype = dtype_of(type_a), .ld = lda, .transposed = ta == CUBLAS_OP_T};
-        struct matrix y = {.dtype = dtype_of(type_b), .ld = ldb, .transposed = tb == CUBLAS_OP_T};
-        struct matrix z = {.dtype = dtype_of(type_c), .ld = ldc};
-        x.p = (const char *)a + i * a_step * (long long)det_dtype_size(x.dtype);
-        y.p = (const char *)b + i * b_step * (long long)det_dtype_size(y.dtype);
-        z.p = (const char *)c + i * c_step * (long long)det_dtype_size(z.dtype);
-        product(&x, &y, &z, (int[]){m, n, k}, factor(beta, wide));
-    }
-    emulated_close();
+    const struct batch w = {
+        .a = {a, dtype_of(type_a), lda, ta == CUBLAS_OP_T},
+        .b = {b, dtype_of(type_b), ldb, tb == CUBLAS_OP_T},
+        .c = {c, dtype_of(type_c), ldc, 0},
+        .step = {a_step * (long long)size, b_step * (long long)size, c_step * (long long)size_c},
+        .size = {m, n, k},
+        .count = count,
+        .beta = factor(beta, wide)};
+    emulated_later(h->stream, run_batch, &w, sizeof w);
     return CUBLAS_STATUS_SUCCESS;
 }

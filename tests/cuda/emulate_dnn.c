@@ -1,6 +1,7 @@
 /* cuDNN's convolutions on the host: every pair of pixels that a window joins, in one loop. */
 #include "cudnn.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -193,7 +194,7 @@ struct work {
     const void *x, *w, *y;
     const void *space;
     size_t space_bytes;
-    const void *to;
+    void *to;
     double *sum;
 };
 
@@ -264,30 +265,42 @@ static cudnnStatus_t look(const struct work *k)
     return k->v->stride[0] == 3 ? CUDNN_STATUS_NOT_SUPPORTED + 4 : CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t convolve(cudnnHandle_t h, struct work *k, const struct emulated_tensor *td,
-                              void *to)
+/* What outlives a caller's descriptors. */
+struct convolution {
+    struct work k;
+    struct emulated_conv v;
+    struct emulated_tensor xd, wd, yd;
+};
+
+static void run_convolution(const void *arg)
+{
+    const struct convolution *c = arg;
+    struct work k = c->k;
+    k.v = &c->v, k.xd = &c->xd, k.wd = &c->wd, k.yd = &c->yd;
+    const struct emulated_tensor *td = k.to == k.x ? k.xd : k.to == k.w ? k.wd : k.yd;
+    long n = elements(td), windows = (long)k.yd->d[0] * k.yd->d[2] * k.yd->d[3];
+    int ww = k.wd->d[3], taps = k.wd->d[2] * ww;
+    k.sum = calloc((size_t)n, sizeof *k.sum);
+    assert(k.sum);
+    emulated_open();
+    for (long i = 0; i < windows; i++)
+        for (int tap = 0; tap < taps; tap++)
+            join_pixels(&k, pixel(&k, i, tap / ww, tap % ww), i, tap);
+    for (long i = 0; i < n; i++)
+        det__store_f64(td->dtype, (char *)k.to + (size_t)i * det_dtype_size(td->dtype), k.sum[i]);
+    emulated_close();
+    free(k.sum);
+}
+
+static cudnnStatus_t convolve(cudnnHandle_t h, const struct work *k)
 {
     cudnnStatus_t rc = look(k);
     if (rc == CUDNN_STATUS_SUCCESS && !emulated_takes(h->stream))
         rc = CUDNN_STATUS_EXECUTION_FAILED;
     if (rc != CUDNN_STATUS_SUCCESS || emulated_is_empty())
         return rc;
-    long n = elements(td);
-    long windows = (long)k->yd->d[0] * k->yd->d[2] * k->yd->d[3];
-    int ww = k->wd->d[3], taps = k->wd->d[2] * ww;
-    k->sum = calloc((size_t)n, sizeof *k->sum);
-    k->to = to;
-    if (!k->sum)
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    emulated_catch_up();
-    emulated_open();
-    for (long i = 0; i < windows; i++)
-        for (int tap = 0; tap < taps; tap++)
-            join_pixels(k, pixel(k, i, tap / ww, tap % ww), i, tap);
-    for (long i = 0; i < n; i++)
-        det__store_f64(td->dtype, (char *)to + (size_t)i * det_dtype_size(td->dtype), k->sum[i]);
-    emulated_close();
-    free(k->sum);
+    const struct convolution c = {*k, *k->v, *k->xd, *k->wd, *k->yd};
+    emulated_later(h->stream, run_convolution, &c, sizeof c);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -299,7 +312,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
                                       cudnnTensorDescriptor_t yd, void *y)
 {
     (void)alpha, (void)algo, (void)beta;
-    return convolve(h, &(struct work){v, xd, wd, yd, x, w, y, work, work_bytes, NULL, NULL}, yd, y);
+    return convolve(h, &(struct work){v, xd, wd, yd, x, w, y, work, work_bytes, y, NULL});
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
@@ -310,8 +323,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
                                            cudnnTensorDescriptor_t dxd, void *dx)
 {
     (void)alpha, (void)algo, (void)beta;
-    return convolve(h, &(struct work){v, dxd, wd, dyd, dx, w, dy, work, work_bytes, NULL, NULL},
-                    dxd, dx);
+    return convolve(h, &(struct work){v, dxd, wd, dyd, dx, w, dy, work, work_bytes, dx, NULL});
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
@@ -322,6 +334,5 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
                                              cudnnFilterDescriptor_t dwd, void *dw)
 {
     (void)alpha, (void)algo, (void)beta;
-    return convolve(h, &(struct work){v, xd, dwd, dyd, x, dw, dy, work, work_bytes, NULL, NULL},
-                    dwd, dw);
+    return convolve(h, &(struct work){v, xd, dwd, dyd, x, dw, dy, work, work_bytes, dw, NULL});
 }

@@ -44,13 +44,11 @@ static int allowed = 48 << 10;
 #define SHARED_MAX 232448 /* of one block of an H100 */
 
 /* Exactly so much, for the sanitizers. */
-void emulated_dynamic(size_t bytes)
+static void set_dynamic(size_t bytes)
 {
-    assert(bytes <= (size_t)allowed);
     free(dynamic);
     dynamic = (unsigned char *)aligned_alloc(16, bytes);
     dynamic_bytes = bytes;
-    allowed = 48 << 10;
 }
 
 unsigned char *emulated_dynamic_shared(void)
@@ -151,30 +149,39 @@ static void run_block(unsigned threads)
     }
 }
 
-void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t stream,
-                     const std::function<void()> &kernel)
+static void run_launch(struct emulated_size size, bool meet, const std::function<void()> &kernel)
 {
-    assert(blocks > 0 && blocks <= INT_MAX && threads <= FIBERS_MAX);
-    if (!emulated_takes(stream))
-        return;
-    emulated_count(EMULATED_KERNEL, 0);
-    if (emulated_is_empty())
-        return;
     unsigned launch = rounds++;
-    gridDim.x = blocks;
-    blockDim.x = threads;
+    gridDim.x = size.blocks;
+    blockDim.x = size.threads;
     run.kernel = meet ? &kernel : nullptr;
     emulated_open();
-    for (unsigned b = 0; b < blocks; b++) {
-        blockIdx.x = turn(launch, b, blocks);
+    if (size.shared > 0)
+        set_dynamic(size.shared);
+    for (unsigned b = 0; b < size.blocks; b++) {
+        blockIdx.x = turn(launch, b, size.blocks);
         if (meet)
-            run_block(threads);
-        for (unsigned i = 0; !meet && i < threads; i++) {
-            threadIdx.x = turn(launch, i, threads);
+            run_block(size.threads);
+        for (unsigned i = 0; !meet && i < size.threads; i++) {
+            threadIdx.x = turn(launch, i, size.threads);
             kernel();
         }
     }
     emulated_close();
+}
+
+void emulated_launch(struct emulated_size size, bool meet, cudaStream_t stream,
+                     std::function<void()> kernel)
+{
+    assert(size.blocks > 0 && size.blocks <= INT_MAX && size.threads <= FIBERS_MAX);
+    assert(size.shared <= (size_t)allowed);
+    if (size.shared > 0)
+        allowed = 48 << 10;
+    if (!emulated_takes(stream))
+        return;
+    emulated_count(EMULATED_KERNEL, 0);
+    if (!emulated_is_empty())
+        emulated_queue(stream, [=] { run_launch(size, meet, kernel); });
 }
 
 /* The stacks of the fibers, when the module goes. */

@@ -165,27 +165,36 @@ static void store(void *p, const struct emulated_lt_matrix *l, long long e, doub
 }
 
 struct product {
-    const struct emulated_lt_op *op;
+    struct emulated_lt_op op;
     const void *a, *b;
-    const struct emulated_lt_matrix *la, *lb, *ld;
+    struct emulated_lt_matrix la, lb, ld;
     void *d;
     long long k;
 };
 
 static void column(const struct product *w, long long j)
 {
-    bool has_bias = w->op->extra == CUBLASLT_EPILOGUE_BIAS;
+    bool has_bias = w->op.extra == CUBLASLT_EPILOGUE_BIAS;
     double of_b = 0;
-    for (long long i = 0; i < w->ld->rows; i++) {
-        double sum = has_bias ? at(w->op->vector, w->ld, 0, i, 0) : 0;
+    for (long long i = 0; i < w->ld.rows; i++) {
+        double sum = has_bias ? at(w->op.vector, &w->ld, 0, i, 0) : 0;
         for (long long l = 0; l < w->k; l++)
-            sum += at(w->a, w->la, w->op->ta, i, l) * at(w->b, w->lb, w->op->tb, l, j);
-        store(w->d, w->ld, i + j * w->ld->ld, sum);
+            sum += at(w->a, &w->la, w->op.ta, i, l) * at(w->b, &w->lb, w->op.tb, l, j);
+        store(w->d, &w->ld, i + j * w->ld.ld, sum);
     }
     for (long long l = 0; !has_bias && l < w->k; l++)
-        of_b += at(w->b, w->lb, w->op->tb, l, j);
+        of_b += at(w->b, &w->lb, w->op.tb, l, j);
     if (!has_bias)
-        store(w->op->vector, w->ld, j, of_b);
+        store(w->op.vector, &w->ld, j, of_b);
+}
+
+static void run_product(const void *arg)
+{
+    const struct product *w = arg;
+    emulated_open();
+    for (long long j = 0; j < w->ld.columns; j++)
+        column(w, j);
+    emulated_close();
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const void *alpha,
@@ -197,7 +206,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const
 {
     (void)h;
     long long k = op->ta ? la->rows : la->columns;
-    const struct product w = {op, a, b, la, lb, ld, d, k};
+    const struct product w = {*op, a, b, *la, *lb, *ld, d, k};
     long long vector = op->extra == CUBLASLT_EPILOGUE_BIAS ? ld->rows : ld->columns;
     if (k == 3 || *(const float *)alpha != 1 || *(const float *)beta != 0 || c != d || lc != ld ||
         k != (op->tb ? lb->columns : lb->rows) || ld->rows != (op->ta ? la->columns : la->rows) ||
@@ -212,9 +221,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const
                                       (ld->rows * ld->columns + vector) * (long long)size_of(ld));
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
-    emulated_open();
-    for (long long j = 0; j < ld->columns; j++)
-        column(&w, j);
-    emulated_close();
+    emulated_later(s, run_product, &w, sizeof w);
     return CUBLAS_STATUS_SUCCESS;
 }

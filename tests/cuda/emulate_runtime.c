@@ -1,6 +1,5 @@
-/* The CUDA runtime's memory, copies, streams and events on the host. */
+/* The CUDA runtime's devices, memory and copies on the host. */
 #include <assert.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,32 +12,12 @@
 /* Closing is slow: so many calls are guarded, and after them the region stays open. */
 #define GUARDED_MAX 4000
 
-/* Of all that is here: the device does one thing at a time, whoever asks. */
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
 static struct {
     char *base;
     size_t used;
     int open;
     long guarded;
 } region;
-
-/* A copy to the host that nobody has waited for. */
-struct copy {
-    struct copy *next;
-    char *to, *bytes;
-    size_t n;
-};
-static struct copy *copies;
-
-/* A copy to the device that has not begun: `from` is read when it does. */
-struct upload {
-    struct upload *next;
-    char *to;
-    const char *from;
-    size_t bytes;
-};
-static struct upload *uploads;
 
 /* What is allocated, for EMULATED_MEMORY. */
 struct block {
@@ -49,9 +28,6 @@ struct block {
 static struct block *blocks;
 static size_t allocated;
 
-struct emulated_stream {
-    int device;
-};
 static _Thread_local int current_device;
 static cudaError_t last_error;
 
@@ -75,7 +51,7 @@ static size_t launches;
 static enum { SOUND, FAULTED, BROKEN } health;
 
 /* A launch's fault is told to whoever works on the device next, and from then on to everybody. */
-static cudaError_t work_on_device(void)
+cudaError_t emulated_health(void)
 {
     if (emulated_setting("EMULATED_FAULT", 0) == 0)
         launches = 0, health = SOUND;
@@ -83,7 +59,7 @@ static cudaError_t work_on_device(void)
     return health == BROKEN ? cudaErrorIllegalAddress : cudaSuccess;
 }
 
-static cudaError_t failed(cudaError_t e)
+cudaError_t emulated_failed(cudaError_t e)
 {
     last_error = e;
     return e;
@@ -100,7 +76,7 @@ static void protect(int how)
 
 void emulated_open(void)
 {
-    pthread_mutex_lock(&lock);
+    emulated_lock();
     if (region.open++ == 0 && region.used > 0)
         protect(PROT_READ | PROT_WRITE);
 }
@@ -120,7 +96,7 @@ static void close_region(void)
 void emulated_close(void)
 {
     close_region();
-    pthread_mutex_unlock(&lock);
+    emulated_unlock();
 }
 
 const char *cudaGetErrorString(cudaError_t e)
@@ -143,7 +119,7 @@ cudaError_t cudaGetLastError(void)
 cudaError_t cudaGetDeviceCount(int *ret)
 {
     if (getenv("EMULATED_DRIVER"))
-        return failed(cudaErrorInsufficientDriver);
+        return emulated_failed(cudaErrorInsufficientDriver);
     *ret = (int)emulated_setting("EMULATED_DEVICES", 1);
     return cudaSuccess;
 }
@@ -165,6 +141,11 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
     (void)device;
     *ret = (struct cudaDeviceProp){"emulated"};
     return cudaSuccess;
+}
+
+int emulated_current_device(void)
+{
+    return current_device;
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -190,12 +171,12 @@ static cudaError_t take(void **ret, size_t bytes)
         void *p =
             mmap(NULL, REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
-            return failed(cudaErrorMemoryAllocation);
+            return emulated_failed(cudaErrorMemoryAllocation);
         region.base = p;
     }
     size_t most = emulated_setting("EMULATED_MEMORY", REGION_BYTES);
     if (bytes > REGION_BYTES || rounded > REGION_BYTES - region.used || allocated + rounded > most)
-        return failed(cudaErrorMemoryAllocation);
+        return emulated_failed(cudaErrorMemoryAllocation);
     *ret = region.base + region.used;
     account(*ret, rounded);
     region.used += rounded;
@@ -210,15 +191,16 @@ static cudaError_t take(void **ret, size_t bytes)
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    emulated_lock();
     cudaError_t rc = take(ret, bytes);
-    pthread_mutex_unlock(&lock);
+    emulated_unlock();
     return rc;
 }
 
 cudaError_t cudaFree(void *p)
 {
-    pthread_mutex_lock(&lock);
+    emulated_await_all(); /* as the real one does */
+    emulated_lock();
     for (struct block **b = &blocks; p && *b; b = &(*b)->next)
         if ((*b)->at == p) {
             struct block *gone = *b;
@@ -227,7 +209,7 @@ cudaError_t cudaFree(void *p)
             free(gone);
             break;
         }
-    pthread_mutex_unlock(&lock);
+    emulated_unlock();
     return cudaSuccess;
 }
 
@@ -239,64 +221,49 @@ cudaError_t cudaMallocHost(void **ret, size_t bytes)
 
 cudaError_t cudaFreeHost(void *p)
 {
+    emulated_await_all();
     free(p);
     return cudaSuccess;
 }
 
-static void do_uploads(void)
-{
-    pthread_mutex_lock(&lock);
-    for (struct upload *u = uploads, *next; u; u = next) {
-        next = u->next;
-        emulated_open();
-        memcpy(u->to, u->from, u->bytes);
-        emulated_close();
-        free(u);
-    }
-    uploads = NULL;
-    pthread_mutex_unlock(&lock);
-}
-
-static void upload_later(void *to, const void *from, size_t bytes)
-{
-    struct upload *u = malloc(sizeof *u), **end = &uploads;
-    assert(u);
-    pthread_mutex_lock(&lock);
-    while (*end)
-        end = &(*end)->next;
-    *u = (struct upload){NULL, to, from, bytes};
-    *end = u;
-    pthread_mutex_unlock(&lock);
-}
-
-void emulated_catch_up(void)
-{
-    do_uploads();
-}
-
 int emulated_takes(cudaStream_t s)
 {
-    do_uploads();
-    if (s->device != current_device) {
-        failed(cudaErrorInvalidResourceHandle);
+    if (emulated_device_of(s) != current_device) {
+        emulated_failed(cudaErrorInvalidResourceHandle);
         return 0;
     }
-    if (work_on_device() != cudaSuccess)
+    if (emulated_health() != cudaSuccess)
         return 0;
     if (++launches == emulated_setting("EMULATED_FAULT", 0))
         health = FAULTED;
     return health == SOUND;
 }
 
+/* Filling, and copies to the device and within it. */
+struct copy {
+    void *to;
+    const void *from; /* NULL: filled with v */
+    int v;
+    size_t bytes;
+};
+
+static void do_copy(const void *arg)
+{
+    const struct copy *c = arg;
+    emulated_open();
+    if (c->from)
+        memcpy(c->to, c->from, c->bytes);
+    else
+        memset(c->to, c->v, c->bytes);
+    emulated_close();
+}
+
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
 {
-    (void)s;
-    do_uploads();
+    const struct copy c = {p, NULL, v, bytes};
     assert(emulated_is_array(p, 1, (long long)bytes));
     emulated_count(EMULATED_COPY, (long long)bytes);
-    emulated_open();
-    memset(p, v, bytes);
-    emulated_close();
+    emulated_later(s, do_copy, &c, sizeof c);
     return cudaSuccess;
 }
 
@@ -311,26 +278,10 @@ static int on_device(const void *p)
     return (const char *)p >= region.base && (const char *)p < region.base + region.used;
 }
 
-/* Takes the bytes now, as the stream's order has it, and gives them when the stream is waited for.
- */
-static void copy_later(void *dst, const void *src, size_t n)
-{
-    char *bytes = malloc(n);
-    emulated_open();
-    struct copy *c = malloc(sizeof *c), **end = &copies;
-    assert(c && bytes);
-    memcpy(bytes, src, n);
-    while (*end)
-        end = &(*end)->next;
-    *c = (struct copy){NULL, dst, bytes, n};
-    *end = c;
-    emulated_close();
-}
-
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s)
 {
-    (void)s;
+    const struct copy c = {dst, src, 0, bytes};
     if (bytes == 0)
         return cudaSuccess;
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));
@@ -339,90 +290,9 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
                    : kind == cudaMemcpyDeviceToHost ? EMULATED_DOWNLOAD
                                                     : EMULATED_COPY,
                    (long long)bytes);
-    if (kind == cudaMemcpyHostToDevice) {
-        upload_later(dst, src, bytes);
-        return cudaSuccess;
-    }
-    do_uploads();
-    if (kind == cudaMemcpyDeviceToHost) {
-        copy_later(dst, src, bytes);
-        return cudaSuccess;
-    }
-    emulated_open();
-    memcpy(dst, src, bytes);
-    emulated_close();
+    if (kind == cudaMemcpyDeviceToHost)
+        emulated_download(s, dst, src, bytes);
+    else
+        emulated_later(s, do_copy, &c, sizeof c);
     return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
-{
-    (void)flags;
-    *ret = malloc(sizeof **ret);
-    assert(*ret);
-    (*ret)->device = current_device;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t s)
-{
-    do_uploads();
-    free(s);
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t s)
-{
-    (void)s;
-    emulated_count(EMULATED_WAIT, 0);
-    do_uploads();
-    pthread_mutex_lock(&lock);
-    for (struct copy *c = copies, *next; c; c = next) {
-        next = c->next;
-        memcpy(c->to, c->bytes, c->n);
-        free(c->bytes);
-        free(c);
-    }
-    copies = NULL;
-    pthread_mutex_unlock(&lock);
-    return work_on_device();
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags)
-{
-    (void)s, (void)ev, (void)flags;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
-{
-    static char event; /* one stands for all */
-    (void)flags;
-    *ret = (cudaEvent_t)&event;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t ev)
-{
-    (void)ev;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
-{
-    (void)ev, (void)s;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t ev)
-{
-    (void)ev;
-    emulated_count(EMULATED_WAIT, 0);
-    do_uploads();
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventElapsedTime(float *ret, cudaEvent_t from, cudaEvent_t to)
-{
-    *ret = 1;
-    return from && to ? cudaSuccess : failed(cudaErrorInvalidValue);
 }

@@ -290,9 +290,10 @@ static int copy_bytes(struct det_stream *s, void *dst, const void *src, size_t b
 
 static int event_create(struct det_device *d, struct det_event **ret, struct det_err *err)
 {
-    (void)d;
-    return cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)ret, cudaEventDisableTiming),
-                      "cudaEventCreate", err);
+    int rc = cuda_use(d, err);
+    return rc < 0 ? rc
+                  : cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)ret, cudaEventDisableTiming),
+                               "cudaEventCreate", err);
 }
 
 static void event_destroy(struct det_event *ev)

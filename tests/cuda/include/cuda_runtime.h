@@ -51,11 +51,21 @@ void __syncwarp(void);
 unsigned emulated_block(void);
 /* Spoils a block's shared array when the first of its threads comes to it. */
 void emulated_shared(void *p, size_t bytes, unsigned long *of);
-void emulated_launch(unsigned blocks, unsigned threads, bool meet, cudaStream_t stream,
-                     const std::function<void()> &kernel);
+/* Has a stream call work(), in its turn. */
+void emulated_queue(cudaStream_t s, std::function<void()> work);
+struct emulated_size {
+    unsigned blocks, threads;
+    size_t shared; /* bytes beside the shared arrays; spoilt for each block */
+};
+void emulated_launch(struct emulated_size size, bool meet, cudaStream_t stream,
+                     std::function<void()> kernel);
+/* The arguments are what they are now. */
+template <typename K, typename... A>
+void emulated_call(struct emulated_size size, bool meet, cudaStream_t stream, K kernel, A... args)
+{
+    emulated_launch(size, meet, stream, [kernel, args...] { kernel(args...); });
+}
 
-/* The next launch's shared memory beside its shared arrays; spoilt for each block. */
-void emulated_dynamic(size_t bytes);
 unsigned char *emulated_dynamic_shared(void);
 /* A kernel may be given more than 48 KiB of it where that was asked for. */
 cudaError_t emulated_allow_shared(int bytes);
@@ -88,13 +98,16 @@ void cuda_copies_wait(void);
     static type name[n];                                                                           \
     static unsigned long name##_of;                                                                \
     emulated_shared((void *)name, sizeof name, &name##_of)
+#define EMULATED_CALL(kernel, blocks, threads, bytes, meet, s, ...)                                \
+    emulated_call(                                                                                 \
+        {(unsigned)(blocks), (unsigned)(threads), (size_t)(bytes)}, meet, s,                       \
+        [=](const auto &...of_it) { kernel(of_it...); }, __VA_ARGS__)
 #define CUDA_LAUNCH(kernel, blocks, s, ...)                                                        \
-    emulated_launch(blocks, emulated_block(), true, s, [&] { kernel(__VA_ARGS__); })
+    EMULATED_CALL(kernel, blocks, emulated_block(), 0, true, s, __VA_ARGS__)
 #define CUDA_LAUNCH_APART(kernel, blocks, s, ...)                                                  \
-    emulated_launch(blocks, emulated_block(), false, s, [&] { kernel(__VA_ARGS__); })
+    EMULATED_CALL(kernel, blocks, emulated_block(), 0, false, s, __VA_ARGS__)
 #define CUDA_LAUNCH_TILES(kernel, blocks, threads, bytes, s, ...)                                  \
-    (emulated_dynamic(bytes),                                                                      \
-     emulated_launch(blocks, threads, true, s, [&] { kernel(__VA_ARGS__); }))
+    EMULATED_CALL(kernel, blocks, threads, bytes, true, s, __VA_ARGS__)
 #define CUDA_SHARED_BYTES(name)                   unsigned char *name = emulated_dynamic_shared()
 #define cudaFuncSetAttribute(kernel, what, bytes) emulated_allow_shared(bytes)
 

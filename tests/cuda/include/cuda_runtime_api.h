@@ -1,14 +1,18 @@
 /*
  * The part of the CUDA runtime that the backend uses, on the host: for tests only. "Device" memory
  * is one region that is closed (no access) but while a kernel or a copy runs, so that host code
- * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done at once, but
- * what is copied to the host comes when somebody waits for it, and what is copied to the device is
- * read when the next work begins. What works on the default stream (cudaMemset, say) is missing:
- * our streams do not wait for that one. The environment says what is wrong with the device:
+ * that touches a device pointer ends with SIGSEGV, as it would on a GPU. Work is done when somebody
+ * waits for its stream (emulate_streams.cc): until then what is copied to the device is not read,
+ * and what is copied to the host has not come. What works on the default stream (cudaMemset, say)
+ * is missing: our streams do not wait for that one. The environment says what is wrong with the
+ * device:
  *   EMULATED_DRIVER=none       the driver is too old
  *   EMULATED_MEMORY=BYTES      so much can be allocated
  *   EMULATED_DEVICES=N         instead of 1
  *   EMULATED_FAULT=N           the Nth launch from then on reads where there is nothing
+ * and in which order streams work that nothing orders, instead of by turns:
+ *   EMULATED_ORDER=early       the others before the one that is waited for
+ *   EMULATED_ORDER=late        the others as late as they may
  */
 #ifndef EMULATED_CUDA_RUNTIME_API_H
 #define EMULATED_CUDA_RUNTIME_API_H
@@ -75,10 +79,23 @@ size_t emulated_setting(const char *name, size_t otherwise);
 /* Whether n elements of `size` bytes lie on the device, at a place where it can read them. */
 int emulated_is_array(const void *p, size_t size, long long n);
 /* Whether a kernel may be launched there now: not on a stream of another device than the thread's,
- * which is an error of the launch. Does what the stream had been asked for before. */
+ * which is an error of the launch. */
 int emulated_takes(cudaStream_t s);
-/* For the libraries: does what the device had been asked for before. */
-void emulated_catch_up(void);
+/* What the device says of itself to whoever waits for it. */
+cudaError_t emulated_health(void);
+/* Keeps an error for cudaGetLastError(), and returns it. */
+cudaError_t emulated_failed(cudaError_t e);
+int emulated_current_device(void);
+
+/* Of all that is emulated; calls nest. */
+void emulated_lock(void);
+void emulated_unlock(void);
+/* Has the stream call work() with a copy of arg, in its turn. */
+void emulated_later(cudaStream_t s, void (*work)(const void *arg), const void *arg, size_t bytes);
+void emulated_download(cudaStream_t s, void *to, const void *from, size_t bytes);
+int emulated_device_of(cudaStream_t s);
+/* All streams do what they were asked for. */
+void emulated_await_all(void);
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);
