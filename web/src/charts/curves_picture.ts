@@ -27,7 +27,8 @@ export function xText(kind: XKind, v: number, span: number): string {
 export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
     const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
     const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
-    const inside = p.curves.flatMap((c) => extent(c.points.y.filter((_, i) => c.points.x[i]! >= x[0] && c.points.x[i]! <= x[1]), yKind));
+    const reported = p.curves.map((c) => c.raw ?? c.points); // a mean of them lies within
+    const inside = reported.flatMap((r) => extent(r.y.filter((_, i) => r.x[i]! >= x[0] && r.x[i]! <= x[1]), yKind));
     const bands = p.curves.flatMap((c) => (c.band ? c.band.x.flatMap((v, i) => (v >= x[0] && v <= x[1] ? [c.band!.lo[i]!, c.band!.hi[i]!] : [])) : []));
     const y = extent([...inside, ...extent(bands, yKind)], yKind);
     const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);

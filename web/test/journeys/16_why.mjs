@@ -19,6 +19,19 @@ async function out(page) {
     await page.unrouteAll({ behavior: "ignoreErrors" }); // the page asks once a second: one may be on its way
 }
 
+/* What is in the way tells no progress here: the other answers are put in its place. */
+async function starts(page, why) {
+    let given = { seconds: 3725, basis: "the slowest in the way" };
+    await page.route("**/api/v1/*/*/why", async (route) => {
+        const response = await route.fetch(), answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, expectedStart: given } });
+    });
+    await why.getByText("Expected to start in about 1 h 2 min (the slowest in the way).").waitFor();
+    given = { seconds: null, basis: "nobody knows" };
+    await why.getByText("When it starts cannot be told: nobody knows.").waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+}
+
 export default async function ({ page }) {
     const slots = Object.keys((await api("GET", "/agents")).agents[0].slots).length;
     const state = async (id) => (await api("GET", `/experiments/${id}`)).experiment.state;
@@ -36,6 +49,7 @@ export default async function ({ page }) {
     check(blockers.length === 1 && blockers[0].experimentId === first, `in the way are ${JSON.stringify(blockers)}`);
     await why.getByRole("listitem").filter({ has: page.getByRole("link", { name: `experiment ${first}`, exact: true }) }).getByText(`${slots} slots, admin`).waitFor();
     await why.getByText(typeof expectedStart.seconds === "number" ? /^Expected to start in about \d/ : `When it starts cannot be told: ${expectedStart.basis}.`).waitFor();
+    await starts(page, why);
     const trial = (await api("GET", `/experiments/${first}/trials`)).trials[0].id;
     await page.getByRole("link", { name: new RegExp(`^slot 0 of .*: experiment ${first}, trial ${trial}, of admin, since \\d{4}-`) }).waitFor();
     await page.getByText(`${slots} slots: trial ${trial} of admin for`).waitFor();

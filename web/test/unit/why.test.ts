@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/pages/experiment/actions";
 import { compare, placeOf, pressed, sorted } from "../../src/ui/sort";
-import { remedy, takes } from "../../src/pages/cluster/why";
+import { remedy, startText, takes } from "../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
     for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",
@@ -38,6 +38,13 @@ test("what a remedy takes, and of whose", () => {
     assert.deepEqual([all("det experiment activate 3"), all("det experiment pause 3"), all("det job update 3.ab --resource-pool p")], Array(3).fill({ right: "operate", of }));
     assert.deepEqual(all("det experiment set priority 3 10"), { right: "edit", of });
     assert.deepEqual([all("det experiment pause 8"), all("det experiment pause 10")], [{ right: "operate", of: { ownerId: 9 } }, { right: "operate", of: {} }]);
+});
+
+test("when it is expected to start, and by what; 0 seconds are a time too", () => {
+    assert.equal(startText({ seconds: 95.4, basis: "the end of trial 4" }), "Expected to start in about 1 min 35 s (the end of trial 4).");
+    assert.equal(startText({ seconds: 0, basis: "a free slot" }), "Expected to start in about 0 s (a free slot).");
+    assert.equal(startText({ seconds: null, basis: "trial 4 tells no progress" }), "When it starts cannot be told: trial 4 tells no progress.");
+    assert.equal(startText(null), "");
 });
 
 test("what can be done in each state", () => {

@@ -99,8 +99,8 @@ function Blockers({ list, total }: { list: Blocker[]; total: number }) {
     </ul></>;
 }
 
-function start(w: Why): string {
-    const e = w.expectedStart as { seconds?: number | null; basis?: string } | null | undefined;
+/* "": nothing is known of it. */
+export function startText(e: Why["expectedStart"]): string {
     if (!e) return "";
     return typeof e.seconds === "number" ? `Expected to start in about ${duration(e.seconds)} (${e.basis}).` : `When it starts cannot be told: ${e.basis}.`;
 }
@@ -108,7 +108,7 @@ function start(w: Why): string {
 function More({ w, own, again }: { w: Why; own: Own; again: () => void }) {
     const blockers = (w.blockers ?? []) as Blocker[], suggestions = (w.suggestions ?? []) as unknown as Suggestion[];
     return <div>
-        <p>{start(w)}</p>
+        <p>{startText(w.expectedStart)}</p>
         <Blockers list={blockers} total={w.blockersTotal ?? 0} />
         {suggestions.length > 0 && <><h2>What would help</h2><ul>{suggestions.map((s) => {
             const { right, of } = takes(s.command, own, blockers);
