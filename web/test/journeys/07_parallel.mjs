@@ -8,6 +8,62 @@ async function saved(page, part, button) {
     return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
 }
 
+/* The lines and bands of the curves' file; it is asked for without moving the pointer or the focus. */
+async function drawnCurves(page) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("region", { name: "Curves" }).getByRole("button", { name: "SVG" }).dispatchEvent("click")]);
+    const all = await page.evaluate((text) => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("g[clip-path] path")].map((p) => ({ d: p.getAttribute("d"), isLine: p.getAttribute("fill") === "none", opacity: p.getAttribute("opacity") })),
+        readFileSync(await file.path(), "utf8"));
+    const lines = (opacity) => all.filter((p) => p.isLine && p.opacity === opacity).map((p) => p.d);
+    return { back: lines("0.35"), plain: lines("0.9"), front: lines(null), raw: lines("0.25"), bands: all.filter((p) => !p.isLine && p.opacity === "0.18").map((p) => p.d) };
+}
+
+/* What is on the screen: the picture behind, how much of it is as faint as a band, and how much of the layer in front is drawn on. */
+const onScreen = (page) => page.getByRole("region", { name: "Curves" }).evaluate((region) => {
+    const [behind, front] = [...region.querySelectorAll("canvas")].map((c) => {
+        const pen = Object.assign(document.createElement("canvas"), { width: c.width, height: c.height }).getContext("2d", { willReadFrequently: true });
+        pen.drawImage(c, 0, 0);
+        return pen;
+    });
+    const count = (pen, is) => pen.getImageData(0, 0, pen.canvas.width, pen.canvas.height).data.reduce((n, v, i) => n + (i % 4 === 3 && is(v) ? 1 : 0), 0);
+    return { picture: behind.canvas.toDataURL(), faint: count(behind, (a) => a >= 44 && a <= 48), front: count(front, (a) => a > 0), inFront: front.canvas.toDataURL() };
+});
+
+/* Curves outside the mark are grey, in the file and on the screen; what is pointed at, in the table or between the axes, lies in front. */
+async function curvesFollow(page, trials, within, unmarked) {
+    const lies = async (back, plain, front, when) => until(async () => { const d = await drawnCurves(page); return d.back.length === back && d.plain.length === plain && d.front.length === front; }, `${back} curves behind, ${plain} plain, ${front} in front, ${when}`);
+    const n = trials.length, rows = page.getByRole("table", { name: "Trials" }).locator("tbody tr"), best = Math.max(...trials.map((t) => t.searcherMetricValue));
+    await lies(n - within.length, within.length, 0, "marked");
+    const marked = await onScreen(page);
+    check(marked.picture !== unmarked.picture && marked.front === 0, "the curves on the screen do not follow the mark");
+    await rows.first().hover();
+    await lies(n - 1, 0, 1, "a row of the table under the pointer");
+    check((await onScreen(page)).front > 0, "no curve on the screen comes to the front");
+    const box = await page.getByRole("img", { name: /^Parallel coordinates/ }).boundingBox();
+    await page.mouse.move(box.x + box.width - 41, box.y + 12); // where the best ends
+    await until(async () => { const id = await rows.and(page.locator(".hover")).getAttribute("data-trial", { timeout: 1000 }).catch(() => null); return trials.find((t) => String(t.id) === id)?.searcherMetricValue === best; }, "the best trial's row to be marked");
+    await lies(n - 1, 0, 1, "a line between the axes under the pointer");
+    await page.mouse.move(5, 5);
+    await until(async () => (await onScreen(page)).picture === marked.picture, "the marked curves again");
+}
+
+/* The smooth line over what was reported; the address has it, and with none all is as it was. */
+async function smooths(page, id, trials) {
+    await page.goto(`${url}/det/experiments/${id}`);
+    await page.locator(".curve-summary", { hasText: `${trials.length} curves` }).waitFor();
+    const slider = page.getByRole("region", { name: "Curves" }).getByLabel("smooth"), before = await drawnCurves(page), screen = await onScreen(page);
+    await slider.fill("0.99");
+    await until(() => new URL(page.url()).searchParams.get("smooth") === "0.99", "it in the address");
+    const after = await drawnCurves(page);
+    check(before.raw.length === 0 && after.raw.join() === before.plain.join(), "what was reported is not drawn behind");
+    const way = (d) => d.split(/[ML]/).slice(1).map((p) => Number(p.split(" ")[1])).reduce((sum, y, i, all) => sum + (i ? Math.abs(y - all[i - 1]) : 0), 0);
+    const ways = (lines) => lines.reduce((sum, d) => sum + way(d), 0);
+    check(after.plain.length === trials.length && ways(after.plain) < 0.9 * ways(after.raw), `the smooth lines go ${ways(after.plain)} up and down, the others ${ways(after.raw)}`);
+    check((await onScreen(page)).picture !== screen.picture, "nothing is smooth on the screen");
+    await pictures(page, "experiment-smooth");
+    await slider.fill("0");
+    await until(async () => (await onScreen(page)).picture === screen.picture, "the curves as they were");
+}
+
 /* Charts as files: a PNG of twice 1000 pixels, and an SVG that is one and has the texts of the axes. */
 async function asFiles(page, part, words) {
     const png = await saved(page, part, "PNG"), svg = await saved(page, part, "SVG");
@@ -52,6 +108,10 @@ async function groups(page, id, trials) {
     }
     await page.locator(".curve-summary", { hasText: `${by.size} curve` }).waitFor();
     check(page.url().endsWith("?g=global_batch_size"), page.url());
+    const { bands } = await drawnCurves(page), several = [...by.values()].filter((all) => all.length > 1).length;
+    const isWide = (d) => { const ys = d.split(/[ML]/).slice(1).map((p) => p.split(" ")[1]); return ys.some((y, i) => y !== ys[ys.length - 1 - i]); };
+    check(bands.length === by.size && bands.filter(isWide).length === several && several > 0, `${bands.filter(isWide).length} of ${bands.length} bands are wide, ${several} groups have several`);
+    check((await onScreen(page)).faint > 1000, "no band on the screen");
     await pictures(page, "experiment-groups");
 }
 
@@ -84,7 +144,9 @@ async function byKeys(page, id, trials) {
     await until(() => of("z") === null, "the whole range");
     await key("ArrowRight");
     await plot.getByRole("status").getByText(/^trial \d+ · /).waitFor({ state: "attached" });
+    const { front, inFront } = await onScreen(page);
     await key("ArrowDown");
+    await until(async () => { const s = await onScreen(page); return front > 0 && s.front > 0 && s.inFront !== inFront; }, "the other curve in front");
     const told = /^trial (\d+) /.exec(await plot.getByRole("status").innerText())[1];
     await key("Enter");
     await until(() => of("t") === told, `trial ${told} to be chosen, not ${of("t")}`);
@@ -153,6 +215,9 @@ export default async function ({ page, another }) {
     const rows = (p) => p.getByRole("table", { name: "Trials" }).locator("tbody tr");
     await rows(page).nth(trials.length - 1).waitFor();
     await sorts(page, trials);
+    await page.locator(".curve-summary", { hasText: `${trials.length} curves` }).waitFor();
+    await page.mouse.move(5, 5);
+    const unmarked = await onScreen(page);
     const box = await page.getByRole("img", { name: /^Parallel coordinates/ }).boundingBox(), x = box.x + box.width - 40;
     await page.mouse.move(x, box.y + 4);
     await page.mouse.down();
@@ -170,11 +235,15 @@ export default async function ({ page, another }) {
     await until(async () => (await ids(other)).join() === within.join(), "the same in another browser");
     await other.context().close();
     check(await rows(page).first().getByRole("link", { name: "log" }).getAttribute("href") === `/det/trials/${within[0]}/logs`, "no link to the trial's log");
+    await curvesFollow(page, trials, within, unmarked);
     await rows(page).first().hover();
     await until(async () => await page.locator("tr.hover").count() === 1, "the row under the pointer to be marked");
+    await page.mouse.move(5, 5);
     await page.getByRole("button", { name: "Take the mark of accuracy away" }).click();
     await rows(page).nth(trials.length - 1).waitFor();
     await until(() => !page.url().includes("brush"), "no mark in the address");
+    await page.mouse.move(5, 5);
+    await until(async () => (await onScreen(page)).picture === unmarked.picture, "the curves as before the mark");
     await asFiles(page, "Curves", ["digits_random", "validation.accuracy", `trial ${trials[0].id}`]);
     await asFiles(page, "Hyperparameters", ["learning_rate", "accuracy"]);
     for (const tab of ["scatter", "importance", "rungs", "checkpoints", "config", "notes"]) {
@@ -194,6 +263,7 @@ export default async function ({ page, another }) {
     await page.locator(".curve-summary", { hasText: /[1-9]\d* points/ }).waitFor();
     await pictures(page, "trial");
     await byKeys(page, id, trials);
+    await smooths(page, id, trials);
     await groups(page, id, trials);
     await byRecords(page, id, trials);
     await inTheList(page, id);

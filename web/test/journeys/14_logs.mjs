@@ -46,6 +46,26 @@ async function follows(page, trial) {
     await until(() => line.evaluate((l) => l.getBoundingClientRect().bottom <= l.closest("[role=log]").getBoundingClientRect().bottom + 2), "the new line to be in sight");
     const time = await line.locator(".log-time").innerText(), there = new Date(at.getTime() + 5.5 * 3_600_000).toISOString(); // Calcutta's clock
     check(time.slice(0, 19) === there.replace("T", " ").slice(0, 19), `${time} is not ${there}`);
+    await behindAnother(page, trial);
+}
+
+/* A tab that nobody sees lets its stream go; seen again, what was said meanwhile is there. */
+async function behindAnother(page, trial) {
+    const isFollowing = (r) => /\/logs\?.*follow=true/.test(r.url()), shows = (state) => page.evaluate((s) => {
+        Object.defineProperty(document, "visibilityState", { value: s, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+    await Promise.all([page.waitForEvent("requestfailed", isFollowing), shows("hidden")]);
+    const asked = [], note = (r) => asked.push(r.url());
+    page.on("request", note);
+    await says(trial, "said behind its back");
+    await until(async () => (await (await fetch(`${url}/api/v1/trials/${trial}/logs?limit=1&searchText=behind%20its`, { headers: { Authorization: `Bearer ${process.env.DET_TEST_TOKEN}` } })).text()).includes("behind its back"), "the master to have the line");
+    check(await page.getByText("said behind its back").count() === 0 && asked.length === 0, `a hidden tab asks for ${asked}`);
+    page.off("request", note);
+    await Promise.all([page.waitForRequest(isFollowing), shows("visible")]);
+    await page.getByRole("log").getByText("said behind its back").waitFor();
+    await says(trial, "said to its face");
+    await page.getByRole("log").getByText("said to its face").waitFor();
 }
 
 /* By level and by rank: only what has them, and the address says so. */
