@@ -35,7 +35,7 @@ static struct figure *figure_of(struct gpufigures *f, int slot, uint64_t now_ms)
     return &f->v.v[f->v.n - 1];
 }
 
-static int known(double value)
+static int round_figure(double value)
 {
     return value >= 0 && value <= 1e9 ? (int)(value + 0.5) : -1;
 }
@@ -58,10 +58,10 @@ void gpufigures_add(struct gpufigures *f, int slot, const struct gpu_sight *s, b
         .slot = slot,
         .mem_used = s->mem_total > 0 ? (int64_t)s->mem_used : -1,
         .mem_total = s->mem_total > 0 ? (int64_t)s->mem_total : -1,
-        .temp_c = known(s->temperature_c),
-        .power_mw = known(s->power_w * 1000),
-        .sm_mhz = known(s->sm_mhz),
-        .mem_mhz = known(s->mem_mhz),
+        .temp_c = round_figure(s->temperature_c),
+        .power_mw = round_figure(s->power_w * 1000),
+        .sm_mhz = round_figure(s->sm_mhz),
+        .mem_mhz = round_figure(s->mem_mhz),
         .idle_s = (int64_t)((now_ms - x->busy_ms) / 1000),
     };
 }
@@ -73,7 +73,7 @@ json_t *gpufigures_take(struct gpufigures *f)
         struct figure *x = &f->v.v[i];
         if (x->looks == 0)
             continue;
-        x->last.util_percent = x->util_n > 0 ? known(x->util_sum / x->util_n) : -1;
+        x->last.util_percent = x->util_n > 0 ? round_figure(x->util_sum / x->util_n) : -1;
         json_array_append_new(list, link_gpu_json(&x->last));
         x->util_sum = x->util_n = x->looks = 0;
     }

@@ -41,10 +41,10 @@ const char *gpu_xid_text(uint64_t xid)
     return "an error of the GPU";
 }
 
-static struct gpu_verdict verdict(enum link_slot_state state, const char *fmt, ...)
+static struct gpu_verdict make_verdict(enum link_slot_state state, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static struct gpu_verdict verdict(enum link_slot_state state, const char *fmt, ...)
+static struct gpu_verdict make_verdict(enum link_slot_state state, const char *fmt, ...)
 {
     struct gpu_verdict v = {.state = state};
     va_list ap;
@@ -89,27 +89,28 @@ static const char *name_of(const struct gpu_process *p)
     return p->name[0] ? p->name : p->is_hidden ? "of another PID namespace" : "?";
 }
 
-static struct gpu_verdict foreign(const struct gpu_process *p, size_t n)
+static struct gpu_verdict report_foreign(const struct gpu_process *p, size_t n)
 {
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
-    return verdict(LINK_SLOT_FOREIGN, "held by process %d (%s)%s that %s none of ours", p->pid,
-                   name_of(p), more, n > 1 ? "are" : "is");
+    return make_verdict(LINK_SLOT_FOREIGN, "held by process %d (%s)%s that %s none of ours", p->pid,
+                        name_of(p), more, n > 1 ? "are" : "is");
 }
 
 static bool has_failed(const struct gpu_sight *s, struct gpu_verdict *ret)
 {
     if (s->lost)
-        *ret = verdict(LINK_SLOT_AILING, "%s", s->lost);
+        *ret = make_verdict(LINK_SLOT_AILING, "%s", s->lost);
     else if (s->xid)
-        *ret = verdict(LINK_SLOT_AILING, "XID %u: %s; out until it is reset", s->xid,
-                       gpu_xid_text(s->xid));
+        *ret = make_verdict(LINK_SLOT_AILING, "XID %u: %s; out until it is reset", s->xid,
+                            gpu_xid_text(s->xid));
     else if (s->remap_failed)
-        *ret = verdict(LINK_SLOT_AILING, "a row of its memory could not be remapped: the GPU is to "
-                                         "be replaced");
+        *ret = make_verdict(LINK_SLOT_AILING,
+                            "a row of its memory could not be remapped: the GPU is to "
+                            "be replaced");
     else if (s->ecc_uncorrected)
-        *ret = verdict(LINK_SLOT_AILING, "uncorrected ECC errors; out until it is reset");
+        *ret = make_verdict(LINK_SLOT_AILING, "uncorrected ECC errors; out until it is reset");
     else
         return false;
     return true;
@@ -132,12 +133,12 @@ static uint64_t in_gib(uint64_t bytes)
     return (bytes + gib / 2) / gib;
 }
 
-static struct gpu_verdict held(const struct gpu_sight *s)
+static struct gpu_verdict report_held(const struct gpu_sight *s)
 {
-    return verdict(LINK_SLOT_HELD,
-                   "memory still held: about %" PRIu64 " of %" PRIu64
-                   " GiB are in use, and no process is to be seen",
-                   in_gib(s->mem_used), in_gib(s->mem_total));
+    return make_verdict(LINK_SLOT_HELD,
+                        "memory still held: about %" PRIu64 " of %" PRIu64
+                        " GiB are in use, and no process is to be seen",
+                        in_gib(s->mem_used), in_gib(s->mem_total));
 }
 
 /* Of a slot that nobody has: what a task has left there. */
@@ -154,8 +155,9 @@ static struct gpu_verdict held_by(const struct gpu_process *p)
     char amount[64] = "";
     if (p->mem_bytes > 0)
         snprintf(amount, sizeof amount, ": about %" PRIu64 " GiB", in_gib(p->mem_bytes));
-    return verdict(LINK_SLOT_HELD, "memory of an ended task is still held%s by process %d (%s)",
-                   amount, p->pid, name_of(p));
+    return make_verdict(LINK_SLOT_HELD,
+                        "memory of an ended task is still held%s by process %d (%s)", amount,
+                        p->pid, name_of(p));
 }
 
 /* Those of a namespace that is not seen may be of the task that ends: they are waited for too. */
@@ -168,16 +170,16 @@ static bool may_be_given_back(const struct gpu_past *past, const struct gpu_sigh
            s->mem_used > past->mem_idle + GPU_SLACK_BYTES;
 }
 
-static struct gpu_verdict unsettled(void)
+static struct gpu_verdict report_unsettled(void)
 {
-    return verdict(LINK_SLOT_UNSEEN, "%s", GPU_UNSETTLED);
+    return make_verdict(LINK_SLOT_UNSEEN, "%s", GPU_UNSETTLED);
 }
 
 struct gpu_verdict gpu_settle(struct gpu_past *past, uint64_t now_ms)
 {
     past->settle_end_ms = now_ms + GPU_SETTLE_MS;
     past->suspected = LINK_SLOT_USABLE;
-    return unsettled();
+    return report_unsettled();
 }
 
 /* By what is on it. The figures of one that was named before are not said anew. */
@@ -190,7 +192,7 @@ static struct gpu_verdict look_at(struct gpu_past *past, const struct gpu_sight 
         return *before;
     if (p) {
         past->named = *p;
-        return foreign(p, n);
+        return report_foreign(p, n);
     }
     p = has_task ? NULL : left_behind(s);
     if (p && before->state == LINK_SLOT_HELD && past->named.pid == p->pid)
@@ -202,7 +204,7 @@ static struct gpu_verdict look_at(struct gpu_past *past, const struct gpu_sight 
     if (has_task || s->processes_n > 0 || !holds_memory(past, s))
         return (struct gpu_verdict){.state = LINK_SLOT_USABLE};
     past->named = (struct gpu_process){0};
-    return held(s);
+    return report_held(s);
 }
 
 /* Processes that come and go would give and take the slot every few seconds, a line each time. */
@@ -219,8 +221,9 @@ static void keep_calm(struct gpu_past *past, struct gpu_verdict *v, uint64_t now
                                                               : GPU_CALM_MS_MAX;
         past->foreign_ms = now_ms;
     } else if (v->state == LINK_SLOT_USABLE && since < past->calm_ms) {
-        *v = verdict(LINK_SLOT_FOREIGN, "processes that are none of ours come and go, last %d (%s)",
-                     past->named.pid, name_of(&past->named));
+        *v = make_verdict(LINK_SLOT_FOREIGN,
+                          "processes that are none of ours come and go, last %d (%s)",
+                          past->named.pid, name_of(&past->named));
     }
 }
 
@@ -233,7 +236,7 @@ struct gpu_verdict gpu_judge(struct gpu_past *past, const struct gpu_sight *s, b
     if (has_task)
         past->settle_end_ms = 0;
     if (past->settle_end_ms > now_ms && may_be_given_back(past, s))
-        return unsettled();
+        return report_unsettled();
     v = look_at(past, s, has_task, before);
     bool is_late = past->settle_end_ms > 0 && v.state == LINK_SLOT_HELD;
     if (!is_late)

@@ -19,7 +19,7 @@ static const unsigned host_edges[HOST_STATE_COUNT] = {
     [HOST_OVER] = 0,  /* forgotten, once acknowledged */
 };
 
-static void move(struct host_task *t, enum host_state to)
+static void move_task(struct host_task *t, enum host_state to)
 {
     assert(host_edges[t->state] & 1u << to);
     t->state = to;
@@ -105,7 +105,7 @@ bool host_take(struct host *h, struct host_effect *ret)
     return true;
 }
 
-static struct host_task *find(const struct host *h, const char *alloc)
+static struct host_task *find_task(const struct host *h, const char *alloc)
 {
     for (size_t i = 0; i < h->tasks.n; i++)
         if (strcmp(h->tasks.v[i]->alloc, alloc) == 0)
@@ -113,8 +113,8 @@ static struct host_task *find(const struct host *h, const char *alloc)
     return NULL;
 }
 
-static struct host_effect *effect(struct host *h, enum host_effect_kind kind,
-                                  const struct host_task *t)
+static struct host_effect *add_effect(struct host *h, enum host_effect_kind kind,
+                                      const struct host_task *t)
 {
     struct host_effect e = {.kind = kind};
     snprintf(e.alloc, sizeof e.alloc, "%s", t->alloc);
@@ -123,8 +123,8 @@ static struct host_effect *effect(struct host *h, enum host_effect_kind kind,
     return &h->effects.v[h->effects.n - 1];
 }
 
-static struct host_task *add(struct host *h, const char *alloc, const char *container,
-                             enum host_state state)
+static struct host_task *add_task(struct host *h, const char *alloc, const char *container,
+                                  enum host_state state)
 {
     struct host_task *t = det_zalloc(sizeof *t);
     t->state = state;
@@ -135,7 +135,7 @@ static struct host_task *add(struct host *h, const char *alloc, const char *cont
     return t;
 }
 
-static void remember(struct host *h, const char *container)
+static void remember_dropped(struct host *h, const char *container)
 {
     char **at = &h->dropped[h->dropped_n++ % HOST_DROPPED_MAX];
     free(*at);
@@ -150,9 +150,9 @@ static bool was_here(const struct host *h, const char *container)
     return false;
 }
 
-static void drop(struct host *h, struct host_task *t)
+static void drop_task(struct host *h, struct host_task *t)
 {
-    remember(h, t->container);
+    remember_dropped(h, t->container);
     for (size_t i = 0; i < h->tasks.n; i++)
         if (h->tasks.v[i] == t) {
             vec_remove(&h->tasks, i);
@@ -171,7 +171,7 @@ static const struct link_slot *slot_of(const struct host *h, int id)
     return NULL;
 }
 
-static bool holds(const struct host_task *t, int id)
+static bool holds_slot(const struct host_task *t, int id)
 {
     bool has_any = t->state == HOST_STARTING || t->state == HOST_RUNNING;
     for (size_t i = 0; has_any && i < t->slots_n; i++)
@@ -183,7 +183,7 @@ static bool holds(const struct host_task *t, int id)
 static const struct host_task *holder_of(const struct host *h, int id)
 {
     for (size_t i = 0; i < h->tasks.n; i++)
-        if (holds(h->tasks.v[i], id))
+        if (holds_slot(h->tasks.v[i], id))
             return h->tasks.v[i];
     return NULL;
 }
@@ -217,21 +217,22 @@ static void start_held(struct host *h)
         struct host_task *t = h->tasks.v[i];
         if (t->state != HOST_WAITING || !slots_are_free(h, t))
             continue;
-        move(t, HOST_STARTING);
-        effect(h, HOST_START, t)->task = det_take(t->held);
+        move_task(t, HOST_STARTING);
+        add_effect(h, HOST_START, t)->task = det_take(t->held);
     }
 }
 
 /* Not what another task has by now. */
-static void settle(struct host *h, const struct host_task *t)
+static void settle_slots(struct host *h, const struct host_task *t)
 {
     for (size_t i = 0; i < t->slots_n; i++)
         if (!holder_of(h, t->slots[i]) && host_unsee(h, t->slots[i]))
-            effect(h, HOST_SETTLE, t)->slot = t->slots[i];
+            add_effect(h, HOST_SETTLE, t)->slot = t->slots[i];
 }
 
 /* to: ENDED, or OVER when there is no det-task. */
-static void end(struct host *h, struct host_task *t, enum host_state to, const struct link_exit *e)
+static void end_task(struct host *h, struct host_task *t, enum host_state to,
+                     const struct link_exit *e)
 {
     bool was_started = t->state != HOST_WAITING;
     struct link_exit copy = *e;
@@ -240,10 +241,10 @@ static void end(struct host *h, struct host_task *t, enum host_state to, const s
     copy.at = det_strdup(e->at);
     exit_finish(&t->exit);
     t->exit = copy;
-    move(t, to);
+    move_task(t, to);
     json_decref(det_take(t->held));
     if (was_started)
-        settle(h, t);
+        settle_slots(h, t);
     t->exit_seq = host_tell(h, LINK_EV_EXIT, t);
     start_held(h);
 }
@@ -252,14 +253,14 @@ static void end(struct host *h, struct host_task *t, enum host_state to, const s
 static void end_as(struct host *h, struct host_task *t, enum link_exit_reason reason,
                    const char *why)
 {
-    end(h, t, HOST_OVER, &(struct link_exit){.reason = reason, .rank = -1, .text = why});
+    end_task(h, t, HOST_OVER, &(struct link_exit){.reason = reason, .rank = -1, .text = why});
 }
 
 static void on_start(struct host *h, const struct link_order *o)
 {
     struct link_spec spec;
     struct det_err err = {0};
-    if (find(h, o->alloc) || was_here(h, o->container))
+    if (find_task(h, o->alloc) || was_here(h, o->container))
         return;
     int rc = link_spec_decode(o->task, &spec, &err);
     if (rc == 0) {
@@ -271,7 +272,7 @@ static void on_start(struct host *h, const struct link_order *o)
         host_refuse(h, o->alloc, o->container, err.text);
         return;
     }
-    struct host_task *t = add(h, o->alloc, o->container, HOST_WAITING);
+    struct host_task *t = add_task(h, o->alloc, o->container, HOST_WAITING);
     take_slots(t, spec.slots, spec.slots_n);
     link_spec_finish(&spec);
     host_tell(h, LINK_EV_STATE, t);
@@ -302,12 +303,12 @@ static void signal_task(struct host *h, struct host_task *t, int signal)
 {
     if (t->signal != SIGKILL)
         t->signal = signal;
-    effect(h, HOST_SIGNAL, t)->signal = signal;
+    add_effect(h, HOST_SIGNAL, t)->signal = signal;
 }
 
 static void on_signal(struct host *h, const struct link_order *o)
 {
-    struct host_task *t = find(h, o->alloc);
+    struct host_task *t = find_task(h, o->alloc);
     if (!t) {
         answer_lost(h, o);
         return;
@@ -326,9 +327,9 @@ static void on_signal(struct host *h, const struct link_order *o)
 /* A look and nothing more: who is not there is not missed. */
 static void on_stacks(struct host *h, const struct link_order *o)
 {
-    const struct host_task *t = find(h, o->alloc);
+    const struct host_task *t = find_task(h, o->alloc);
     if (t && t->state == HOST_RUNNING && strcmp(t->container, o->container) == 0)
-        effect(h, HOST_STACKS, t);
+        add_effect(h, HOST_STACKS, t);
 }
 
 static void on_store(struct host *h, const struct link_order *o)
@@ -352,9 +353,9 @@ void host_on_order(struct host *h, const struct link_order *o)
 
 void host_refuse(struct host *h, const char *alloc, const char *container, const char *why)
 {
-    if (find(h, alloc))
+    if (find_task(h, alloc))
         return;
-    struct host_task *t = add(h, alloc, container, HOST_WAITING);
+    struct host_task *t = add_task(h, alloc, container, HOST_WAITING);
     end_as(h, t, LINK_START_FAILED, why);
 }
 
@@ -363,23 +364,23 @@ void host_refuse(struct host *h, const char *alloc, const char *container, const
 void host_adopt(struct host *h, const char *alloc, const char *container, const int *slots,
                 size_t slots_n)
 {
-    if (find(h, alloc))
+    if (find_task(h, alloc))
         return;
-    struct host_task *t = add(h, alloc, container, HOST_RUNNING); /* until its det-task says that it
-                                                                   * has ended */
+    struct host_task *t = add_task(h, alloc, container, HOST_RUNNING); /* until its det-task says
+                                                                        * that it has ended */
     t->is_silent = true;
     take_slots(t, slots, slots_n);
 }
 
 void host_on_running(struct host *h, const char *alloc)
 {
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (!t)
         return;
     bool has_news = t->marks.n > t->marks_told || t->has_silence_news;
     t->is_silent = false;
     if (t->state == HOST_STARTING)
-        move(t, HOST_RUNNING);
+        move_task(t, HOST_RUNNING);
     else if (t->state != HOST_RUNNING || !has_news)
         return;
     host_tell(h, LINK_EV_STATE, t);
@@ -397,7 +398,7 @@ void host_on_marks(struct host *h, const char *alloc, const json_t *marks)
 {
     struct link_mark *checked;
     size_t n;
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (!t || host_has_ended(t) || link_marks_decode(marks, &checked, &n, NULL) < 0)
         return;
     free(checked);
@@ -430,7 +431,7 @@ static bool is_same(const struct link_silent *a, const struct link_silent *b)
 void host_on_silent(struct host *h, const char *alloc, const struct link_silent *s)
 {
     static const struct link_silent none;
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (!t || host_has_ended(t) || is_same(&t->silent, s ? s : &none))
         return;
     free((char *)t->silent.phase);
@@ -443,7 +444,7 @@ enum { UNREACHED_TELL = 3 };
 
 bool host_on_unreached(struct host *h, const char *alloc, const struct link_unreached *u)
 {
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (!t || host_has_ended(t))
         return false;
     if (!u || !h->is_greeted) {
@@ -463,40 +464,40 @@ bool host_on_unreached(struct host *h, const char *alloc, const struct link_unre
 
 void host_on_ended(struct host *h, const char *alloc, const struct link_exit *e)
 {
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (t && (t->state == HOST_STARTING || t->state == HOST_RUNNING))
-        end(h, t, HOST_ENDED, e);
+        end_task(h, t, HOST_ENDED, e);
 }
 
 /* The successor runs a task that was not begun: what was asked of it holds for that one too. */
-static void recover(struct host *h, struct host_task *t)
+static void recover_task(struct host *h, struct host_task *t)
 {
-    effect(h, HOST_RECOVER, t);
+    add_effect(h, HOST_RECOVER, t);
     if (t->signal)
-        effect(h, HOST_SIGNAL, t)->signal = t->signal;
+        add_effect(h, HOST_SIGNAL, t)->signal = t->signal;
 }
 
-static void forget(struct host *h, struct host_task *t)
+static void forget_task(struct host *h, struct host_task *t)
 {
-    effect(h, HOST_FORGET, t);
-    drop(h, t);
+    add_effect(h, HOST_FORGET, t);
+    drop_task(h, t);
 }
 
 void host_on_gone(struct host *h, const char *alloc)
 {
-    struct host_task *t = find(h, alloc);
+    struct host_task *t = find_task(h, alloc);
     if (!t)
         return;
     switch (t->state) {
     case HOST_STARTING:
     case HOST_RUNNING:
         if (t->recoveries++ < RECOVERIES_MAX)
-            recover(h, t);
+            recover_task(h, t);
         else
             end_as(h, t, LINK_LOST, "det-task ended without a word");
         break;
-    case HOST_ENDED: move(t, HOST_OVER); break;
-    case HOST_KNOWN: forget(h, t); break;
+    case HOST_ENDED: move_task(t, HOST_OVER); break;
+    case HOST_KNOWN: forget_task(h, t); break;
     case HOST_WAITING:
     case HOST_OVER:
     case HOST_STATE_COUNT: /* it has no det-task */ break;
@@ -510,12 +511,12 @@ static void take_acked_exits(struct host *h, int64_t seq)
         struct host_task *t = h->tasks.v[i];
         bool is_acked = t->exit_seq > 0 && t->exit_seq <= seq;
         if (is_acked && t->state == HOST_OVER) {
-            forget(h, t);
+            forget_task(h, t);
             continue;
         }
         if (is_acked && t->state == HOST_ENDED) {
-            move(t, HOST_KNOWN);
-            effect(h, HOST_ACKED, t);
+            move_task(t, HOST_KNOWN);
+            add_effect(h, HOST_ACKED, t);
         }
         i++;
     }
@@ -551,18 +552,18 @@ struct host_counts host_count(const struct host *h)
     return c;
 }
 
-static size_t holders(const struct host *h, int id)
+static size_t count_holders(const struct host *h, int id)
 {
     size_t n = 0;
     for (size_t i = 0; i < h->tasks.n; i++)
-        n += !h->tasks.v[i]->is_silent && holds(h->tasks.v[i], id);
+        n += !h->tasks.v[i]->is_silent && holds_slot(h->tasks.v[i], id);
     return n;
 }
 
 void host_check(const struct host *h)
 {
     for (size_t i = 0; i < h->slots.n; i++)
-        assert(holders(h, h->slots.v[i].id) <= 1);
+        assert(count_holders(h, h->slots.v[i].id) <= 1);
     for (size_t i = 0; i < h->outbox.n; i++)
         assert(h->outbox.v[i].seq == h->next_seq - (int64_t)(h->outbox.n - i));
     for (size_t i = 0; i < h->tasks.n; i++)

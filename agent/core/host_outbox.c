@@ -6,7 +6,7 @@
 
 #define BATCH_BYTES_MAX ((size_t)3 << 20) /* below LINK_BODY_MAX, frame included */
 
-static int64_t post(struct host *h, json_t *event, bool is_hello)
+static int64_t post_event(struct host *h, json_t *event, bool is_hello)
 {
     json_set(event, "seq", json_integer(h->next_seq));
     struct host_mail m = {.seq = h->next_seq++, .event = event, .is_hello = is_hello};
@@ -43,7 +43,7 @@ int64_t host_tell(struct host *h, enum link_event_kind kind, struct host_task *t
     json_t *j = link_event_json(&e);
     add_marks(t, j, h->next_seq);
     t->has_silence_news = false;
-    return post(h, j, false);
+    return post_event(h, j, false);
 }
 
 /* What it was told to look at before counts no more: the master says it anew. */
@@ -51,7 +51,7 @@ void host_on_store(struct host *h, const struct link_store *s)
 {
     struct link_event e = {.kind = LINK_EV_STORE, .store = *s};
     if (h->is_greeted)
-        post(h, link_event_json(&e), false);
+        post_event(h, link_event_json(&e), false);
 }
 
 static struct host_sight *sight_of(struct host *h, int slot)
@@ -70,7 +70,7 @@ static void tell_sight(struct host *h, struct host_sight *x)
     if (!x->has_news || x->seq > 0 || h->hello_seq == 0)
         return;
     struct link_event e = {.kind = LINK_EV_SLOT, .sight = x->is};
-    x->seq = post(h, link_event_json(&e), false);
+    x->seq = post_event(h, link_event_json(&e), false);
     x->has_news = false;
 }
 
@@ -177,7 +177,7 @@ static void post_hello(struct host *h)
     }
     e.hello.tasks = tasks.v;
     e.hello.tasks_n = tasks.n;
-    h->hello_seq = post(h, link_event_json(&e), true);
+    h->hello_seq = post_event(h, link_event_json(&e), true);
     vec_free(&tasks);
     vec_free(&unfit);
 }

@@ -40,7 +40,7 @@ struct step {
     int64_t now_ms;
 };
 
-static void emit(struct step *s, enum tasklife_effect effect)
+static void emit_effect(struct step *s, enum tasklife_effect effect)
 {
     vec_push(&s->l->effects, effect);
 }
@@ -75,17 +75,17 @@ static void take_exit(struct step *s, const struct link_exit *exit)
         (struct link_exit){exit->reason, exit->code, exit->signal, exit->rank, l->text, NULL, NULL};
 }
 
-static void decide(struct step *s, const struct link_exit *exit)
+static void decide_exit(struct step *s, const struct link_exit *exit)
 {
     if (s->l->has_exit)
         return;
     take_exit(s, exit);
-    emit(s, TASKLIFE_SAY_EXIT);
+    emit_effect(s, TASKLIFE_SAY_EXIT);
 }
 
 static void decide_killed(struct step *s, enum link_exit_reason reason, const char *text)
 {
-    decide(s, &(struct link_exit){.reason = reason, .rank = -1, .text = text});
+    decide_exit(s, &(struct link_exit){.reason = reason, .rank = -1, .text = text});
 }
 
 static void kill_all(struct step *s)
@@ -93,12 +93,12 @@ static void kill_all(struct step *s)
     if (s->l->phase >= TASK_KILLING)
         return;
     move_to(s, TASK_KILLING);
-    emit(s, TASKLIFE_STOP);
+    emit_effect(s, TASKLIFE_STOP);
 }
 
-static void fail(struct step *s)
+static void fail_task(struct step *s)
 {
-    decide(s, &s->e->exit);
+    decide_exit(s, &s->e->exit);
     kill_all(s);
 }
 
@@ -141,7 +141,7 @@ static void on_recover(struct step *s)
     s->l->is_successor = true;
     if (s->e->is_said)
         take_exit(s, &s->e->exit);
-    fail(s);
+    fail_task(s);
 }
 
 /* ---- the ranks ---- */
@@ -149,13 +149,13 @@ static void on_recover(struct step *s)
 static void end_gently(struct step *s)
 {
     move_to(s, TASK_ENDING);
-    emit(s, TASKLIFE_ASK_TO_END);
+    emit_effect(s, TASKLIFE_ASK_TO_END);
 }
 
 static void on_rank_failed(struct step *s)
 {
     if (s->l->phase == TASK_RUNNING)
-        decide(s, &s->e->exit);
+        decide_exit(s, &s->e->exit);
 }
 
 static void on_all_ended(struct step *s)
@@ -175,16 +175,16 @@ static void on_children(struct step *s)
     else if (runs && s->e->first_ended && l->has_met && l->deadline_ms == TASKLIFE_NEVER)
         end_within(s, TASKLIFE_STRAGGLE_MS);
     if (l->phase == TASK_KILLING)
-        emit(s, TASKLIFE_STRIKE);
+        emit_effect(s, TASKLIFE_STRIKE);
 }
 
 static void on_stalled(struct step *s)
 {
     if (s->l->phase != TASK_RUNNING)
         return;
-    decide(s, &s->e->exit);
+    decide_exit(s, &s->e->exit);
     move_to(s, TASK_TRACING);
-    emit(s, TASKLIFE_LOOK);
+    emit_effect(s, TASKLIFE_LOOK);
 }
 
 static void on_looked(struct step *s)
@@ -196,30 +196,30 @@ static void on_looked(struct step *s)
 /* ---- orders ---- */
 
 /* A kill of what has ended already, too, is over soon. */
-static void hurry(struct step *s, enum tasklife_hurry how)
+static void hurry_end(struct step *s, enum tasklife_hurry how)
 {
     if (s->l->hurry < how)
         s->l->hurry = how;
     if (s->l->phase == TASK_REPORTS)
-        emit(s, TASKLIFE_HURRY_REPORTS);
+        emit_effect(s, TASKLIFE_HURRY_REPORTS);
 }
 
 static void on_kill(struct step *s)
 {
     decide_killed(s, LINK_KILLED, "killed");
     kill_all(s);
-    hurry(s, TASKLIFE_KILLED);
+    hurry_end(s, TASKLIFE_KILLED);
 }
 
 static void on_end(struct step *s)
 {
     decide_killed(s, LINK_KILLED, "ended with its agent");
     kill_all(s);
-    hurry(s, TASKLIFE_HURRIED);
+    hurry_end(s, TASKLIFE_HURRIED);
     if (s->l->phase != TASK_ENDED)
         return;
     move_to(s, TASK_FINISHED); /* only the log was waited for */
-    emit(s, TASKLIFE_QUIT);
+    emit_effect(s, TASKLIFE_QUIT);
 }
 
 /* The host is going down, or somebody ends det-task by hand: no fault of the trial. */
@@ -244,11 +244,11 @@ static void on_struck(struct step *s)
     if (s->e->is_gone) {
         l->killed_in_ms = s->now_ms - l->since_ms;
         move_to(s, TASK_PIPES);
-        emit(s, TASKLIFE_READ_PIPES);
+        emit_effect(s, TASKLIFE_READ_PIPES);
         return;
     }
     if (++l->strikes == STRIKES_MANY)
-        emit(s, TASKLIFE_SAY_UNDYING);
+        emit_effect(s, TASKLIFE_SAY_UNDYING);
     end_within(s, l->strikes > STRIKES_MANY ? SLOW_MS : TICK_MS);
 }
 
@@ -263,23 +263,23 @@ static void on_silent(struct step *s)
 static void send_reports(struct step *s)
 {
     move_to(s, TASK_REPORTS);
-    emit(s, TASKLIFE_SEND_REPORTS);
+    emit_effect(s, TASKLIFE_SEND_REPORTS);
 }
 
-static void finish(struct step *s)
+static void finish_life(struct step *s)
 {
     move_to(s, TASK_FINISHED);
-    emit(s, TASKLIFE_FINISH);
+    emit_effect(s, TASKLIFE_FINISH);
 }
 
 static void tell_exit(struct step *s)
 {
     move_to(s, TASK_ENDED);
-    emit(s, TASKLIFE_TELL_EXIT);
+    emit_effect(s, TASKLIFE_TELL_EXIT);
     if (s->l->hurry == TASKLIFE_HURRIED)
-        finish(s);
+        finish_life(s);
     else
-        emit(s, TASKLIFE_SEND_REST);
+        emit_effect(s, TASKLIFE_SEND_REST);
 }
 
 static void on_reported(struct step *s)
@@ -294,7 +294,7 @@ static void on_reported(struct step *s)
     move_to(s, TASK_LOG);
     if (l->exit.reason == LINK_KILLED)
         end_within(s, LOG_KILLED_MS);
-    emit(s, TASKLIFE_SEND_LOG);
+    emit_effect(s, TASKLIFE_SEND_LOG);
 }
 
 static void on_log_empty(struct step *s)
@@ -302,7 +302,7 @@ static void on_log_empty(struct step *s)
     if (s->l->phase == TASK_LOG)
         tell_exit(s);
     else if (s->l->phase == TASK_ENDED)
-        finish(s);
+        finish_life(s);
 }
 
 static void on_acked(struct step *s)
@@ -318,28 +318,33 @@ static void on_step_silent(struct step *s)
     char text[LINK_TEXT_MAX];
     snprintf(text, sizeof text, "%s stalled: it printed nothing for %lld s", s->l->step,
              (long long)(s->l->stall_ms / SECONDS));
-    decide(s, &(struct link_exit){LINK_STALLED, 0, 9, -1, text, NULL, NULL});
+    decide_exit(s, &(struct link_exit){LINK_STALLED, 0, 9, -1, text, NULL, NULL});
     kill_all(s);
 }
 
 static void on_straggle(struct step *s)
 {
-    emit(s, TASKLIFE_SAY_STRAGGLE);
+    emit_effect(s, TASKLIFE_SAY_STRAGGLE);
     decide_killed(s, LINK_EXITED, "all ranks were told to end after rank 0 ended well");
     end_gently(s);
 }
 
-static void strike(struct step *s)
+static void strike_processes(struct step *s)
 {
-    emit(s, TASKLIFE_STRIKE);
+    emit_effect(s, TASKLIFE_STRIKE);
 }
 
 static void on_tick(struct step *s)
 {
     static void (*const late[TASK_PHASE_COUNT])(struct step *) = {
-        [TASK_HOOKING] = on_step_silent, [TASK_RUNNING] = on_straggle, [TASK_TRACING] = kill_all,
-        [TASK_ENDING] = kill_all,        [TASK_KILLING] = strike,      [TASK_PIPES] = send_reports,
-        [TASK_LOG] = tell_exit,          [TASK_ENDED] = finish,
+        [TASK_HOOKING] = on_step_silent,
+        [TASK_RUNNING] = on_straggle,
+        [TASK_TRACING] = kill_all,
+        [TASK_ENDING] = kill_all,
+        [TASK_KILLING] = strike_processes,
+        [TASK_PIPES] = send_reports,
+        [TASK_LOG] = tell_exit,
+        [TASK_ENDED] = finish_life,
     };
     if (s->now_ms >= s->l->deadline_ms && late[s->l->phase])
         late[s->l->phase](s);
@@ -352,7 +357,7 @@ static void (*const handlers[TASKLIFE_EVENT_COUNT])(struct step *) = {
     [TASKLIFE_SAID] = on_said,
     [TASKLIFE_RANKS] = on_ranks,
     [TASKLIFE_MET] = on_met,
-    [TASKLIFE_FAILED] = fail,
+    [TASKLIFE_FAILED] = fail_task,
     [TASKLIFE_RANK_FAILED] = on_rank_failed,
     [TASKLIFE_CHILDREN] = on_children,
     [TASKLIFE_STALLED] = on_stalled,

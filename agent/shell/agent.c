@@ -56,7 +56,7 @@ struct agent {
     bool is_performing;
 };
 
-static void perform(struct agent *a);
+static void perform_effects(struct agent *a);
 
 /* ---- det-task ---- */
 
@@ -64,14 +64,14 @@ static void on_running(void *arg, const char *alloc)
 {
     struct agent *a = arg;
     host_on_running(a->host, alloc);
-    perform(a);
+    perform_effects(a);
 }
 
 static void on_marks(void *arg, const char *alloc, const json_t *marks)
 {
     struct agent *a = arg;
     host_on_marks(a->host, alloc, marks);
-    perform(a);
+    perform_effects(a);
 }
 
 static void on_silent(void *arg, const char *alloc, const struct link_silent *s)
@@ -94,7 +94,7 @@ static void on_ended(void *arg, const char *alloc, const struct link_exit *e)
     log_with(LOG_INFO, LOG_FIELDS("allocation", alloc), "%s%s%s", link_exit_reason_name(e->reason),
              *e->text ? ": " : "", e->text);
     host_on_ended(a->host, alloc, e);
-    perform(a);
+    perform_effects(a);
 }
 
 /* The last word of a det-task may be in its state file only. */
@@ -112,7 +112,7 @@ static void on_gone(void *arg, const char *alloc)
     map_del(a->conns, alloc);
     read_exit(a, alloc);
     host_on_gone(a->host, alloc);
-    perform(a);
+    perform_effects(a);
 }
 
 static int connect_task(struct agent *a, const char *alloc, struct det_err *err)
@@ -210,7 +210,7 @@ static void perform_one(struct agent *a, const struct host_effect *e)
     }
 }
 
-static void perform(struct agent *a)
+static void perform_effects(struct agent *a)
 {
     struct host_effect e;
     if (a->is_performing)
@@ -231,7 +231,7 @@ static void on_store(void *arg, const struct link_store *s)
 {
     struct agent *a = arg;
     host_on_store(a->host, s);
-    perform(a);
+    perform_effects(a);
 }
 
 static bool has_task(void *arg, int slot)
@@ -265,12 +265,12 @@ static void on_looked(void *arg)
     struct agent *a = arg;
     tell_figures(a);
     if (a->dial)
-        perform(a);
+        perform_effects(a);
 }
 
 static void on_change(void *arg)
 {
-    perform(arg);
+    perform_effects(arg);
 }
 
 /* ---- start ---- */
@@ -332,7 +332,7 @@ static void add_hidden(json_t *list, const char *path, size_t n)
 }
 
 /* What is the agent's own, and what it was told of. */
-static json_t *hidden(const struct agentopts *o, const char *identity)
+static json_t *list_hidden(const struct agentopts *o, const char *identity)
 {
     const char *home = getenv("HOME");
     json_t *list = json_array();
@@ -350,7 +350,7 @@ static json_t *hidden(const struct agentopts *o, const char *identity)
 }
 
 /* The "agent" object of every spec.json. */
-static json_t *describe(const struct agent *a, const struct agentopts *o)
+static json_t *describe_agent(const struct agent *a, const struct agentopts *o)
 {
     const struct slots *s = &a->slots;
     const struct tasklimits *l = &a->limits;
@@ -377,7 +377,7 @@ static json_t *describe(const struct agent *a, const struct agentopts *o)
     if (l->place)
         json_set(j, "cgroup", json_string(l->place));
     json_set(j, "slots", slots);
-    json_set(j, "hide", hidden(o, a->identity.path));
+    json_set(j, "hide", list_hidden(o, a->identity.path));
     return j;
 }
 
@@ -472,7 +472,7 @@ static void watch_signals(struct agent *a)
     uv_signal_start(&a->hup, on_reload, SIGHUP);
 }
 
-static void release(struct agent *a)
+static void release_agent(struct agent *a)
 {
     host_destroy(a->host);
     gpufigures_destroy(a->figures);
@@ -520,11 +520,11 @@ int agent_run(const struct agentopts *given, struct det_err *err)
     if (rc == 0)
         rc = make_http(&a, o, err);
     if (rc == 0)
-        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe(&a, o), err);
+        rc = taskdirs_open(&a.dirs, o->work_dir, true, describe_agent(&a, o), err);
     if (rc == 0)
         rc = life_open(o->work_dir, &a.life, err);
     if (rc < 0) {
-        release(&a);
+        release_agent(&a);
         return rc;
     }
     taskserver_start(&a.dirs);
@@ -541,10 +541,10 @@ int agent_run(const struct agentopts *given, struct det_err *err)
     notify_manager("READY=1");
     a.dial = dial_create(a.loop, a.http, a.host, a.life, o->id, on_change, &a);
     a.renewal = renewal_create(a.loop, a.http, &a.identity, o->id);
-    perform(&a);
+    perform_effects(&a);
     uv_run(a.loop, UV_RUN_DEFAULT);
     uv_loop_close(a.loop);
-    release(&a);
+    release_agent(&a);
     return 0;
 }
 

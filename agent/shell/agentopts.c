@@ -75,8 +75,8 @@ static const char *env_or(const char *name, const char *fallback)
     return s && *s ? s : fallback;
 }
 
-/* -1: none, for check() to name. */
-static int64_t number(const char *text)
+/* -1: none, for check_options() to name. */
+static int64_t parse_number(const char *text)
 {
     char *end;
     long long n = strtoll(text, &end, 10);
@@ -100,14 +100,14 @@ static void set_defaults(struct agentopts *o)
     o->hide = env_or("DET_AGENT_HIDE", "");
     o->ca_file = env_or("DET_MASTER_CERT_FILE", NULL);
     o->cert_name = env_or("DET_MASTER_CERT_NAME", NULL);
-    o->log_mib = number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));
-    o->slot_memory_mib = number(env_or("DET_AGENT_SLOT_MEMORY_MIB", "0"));
-    o->slot_pids = number(env_or("DET_AGENT_SLOT_PIDS", DEFAULT_PIDS));
+    o->log_mib = parse_number(env_or("DET_AGENT_LOG_MIB", DEFAULT_LOG_MIB));
+    o->slot_memory_mib = parse_number(env_or("DET_AGENT_SLOT_MEMORY_MIB", "0"));
+    o->slot_pids = parse_number(env_or("DET_AGENT_SLOT_PIDS", DEFAULT_PIDS));
     o->log_level = "info";
 }
 
 /* Host and port of the first full URL, for getaddrinfo; caller frees both. */
-static void split(const char *url, char **ret_host, char **ret_port)
+static void split_url(const char *url, char **ret_host, char **ret_port)
 {
     const char *host = strstr(url, "://") + 3;
     bool is_v6 = *host == '[';
@@ -126,7 +126,7 @@ static void find_addr(struct agentopts *o)
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
     snprintf(o->own_addr, sizeof o->own_addr, "127.0.0.1");
-    split(o->master, &host, &port);
+    split_url(o->master, &host, &port);
     if (getaddrinfo(host, port, &hints, &list) == 0) {
         det_cleanup(det_closep) int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
@@ -155,7 +155,7 @@ static int fill_in(struct agentopts *o, struct det_err *err)
     return 0;
 }
 
-static int check(struct agentopts *o, struct det_err *err)
+static int check_options(struct agentopts *o, struct det_err *err)
 {
     if (!o->master)
         return det_fail(err, DET_EINVAL,
@@ -203,7 +203,7 @@ int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err
     opt_list_free(&rest);
     if (rc < 0 || ret->help || ret->version || ret->end_tasks)
         return rc;
-    return check(ret, err);
+    return check_options(ret, err);
 }
 
 void agentopts_print_help(void)

@@ -28,12 +28,12 @@ struct dial {
     void *arg;
 };
 
-static void step(struct dial *d);
-static void post(struct dial *d);
+static void post_news(struct dial *d);
+static void post_batch(struct dial *d);
 
 static void on_timer(uv_timer_t *t)
 {
-    step(container_of(t, struct dial, timer));
+    post_news(container_of(t, struct dial, timer));
 }
 
 static uint64_t next_pause(struct dial *d)
@@ -49,7 +49,7 @@ static uint64_t next_pause(struct dial *d)
 }
 
 /* The link is down: both exchanges end; after a pause a hello goes first. */
-static void down(struct dial *d, const struct det_err *err, bool new_boot)
+static void drop_link(struct dial *d, const struct det_err *err, bool new_boot)
 {
     char boot[UUID_STR_MAX];
     client_uv_cancel(d->post);
@@ -100,7 +100,7 @@ static void on_stream_end(void *arg, int rc, const struct client_resp *resp,
     d->stream = NULL;
     if (rc == 0)
         det_fail(&err, DET_EUNAVAIL, "the master ended the stream of orders");
-    down(d, &err, false);
+    drop_link(d, &err, false);
 }
 
 static void open_stream(struct dial *d)
@@ -111,7 +111,7 @@ static void open_stream(struct dial *d)
 }
 
 /* True when it just was. */
-static bool greeted(struct dial *d)
+static bool take_greeting(struct dial *d)
 {
     if (!host_is_greeted(d->host) || d->was_greeted)
         return false;
@@ -167,18 +167,18 @@ static void on_posted(void *arg, int rc, const struct client_resp *resp, const s
     if (rc == 0)
         rc = on_answer(d, resp, &ack, &err);
     if (rc < 0) {
-        down(d, &err, wants_new_boot(rc));
+        drop_link(d, &err, wants_new_boot(rc));
         return;
     }
     host_on_ack(d->host, ack);
-    bool is_new = greeted(d);
+    bool is_new = take_greeting(d);
     d->on_change(d->arg);
-    step(d);
+    post_news(d);
     if (is_new && may_post(d))
-        post(d); /* the clock: the hello came before there was anything to compare */
+        post_batch(d); /* the clock: the hello came before there was anything to compare */
 }
 
-static void post(struct dial *d)
+static void post_batch(struct dial *d)
 {
     det_cleanup(freep) char *body = host_batch(d->host);
     struct client_req req = {
@@ -188,10 +188,10 @@ static void post(struct dial *d)
     d->post = client_uv_start(d->http, &req, on_posted, d);
 }
 
-static void step(struct dial *d)
+static void post_news(struct dial *d)
 {
     if (may_post(d) && host_has_news(d->host))
-        post(d);
+        post_batch(d);
 }
 
 static void on_beat(uv_timer_t *t)
@@ -199,7 +199,7 @@ static void on_beat(uv_timer_t *t)
     struct dial *d = container_of(t, struct dial, beat);
     life_sync(d->life);
     if (d->stream && may_post(d))
-        post(d);
+        post_batch(d);
 }
 
 struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *host,
@@ -216,7 +216,7 @@ struct dial *dial_create(uv_loop_t *loop, struct client_uv *http, struct host *h
     uv_timer_start(&d->beat, on_beat, LINK_BEAT_MS, LINK_BEAT_MS);
     host_set_seen(host, life_seen(life));
     host_hello(host, NULL);
-    step(d);
+    post_news(d);
     return d;
 }
 
@@ -245,5 +245,5 @@ void dial_close(struct dial *d)
 
 void dial_kick(struct dial *d)
 {
-    step(d);
+    post_news(d);
 }

@@ -41,8 +41,8 @@ static int find_authority(const struct agentopts *o, const char *print, char **r
     return rc;
 }
 
-static int ask(struct client *c, const struct agentopts *o, const char *secret, const char *request,
-               char **ret_cert, struct det_err *err)
+static int ask_certificate(struct client *c, const struct agentopts *o, const char *secret,
+                           const char *request, char **ret_cert, struct det_err *err)
 {
     JSON_OWN in = json_make("{s:s, s:s}", "token", secret, "request", request);
     JSON_OWN out = NULL;
@@ -55,8 +55,8 @@ static int ask(struct client *c, const struct agentopts *o, const char *secret, 
 }
 
 /* Of the key that waits, if it waits for this token's certificate. */
-static int prepare(struct identity *id, const char *digest, struct buf *request,
-                   struct det_err *err)
+static int prepare_request(struct identity *id, const char *digest, struct buf *request,
+                           struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf key = BUF_INIT;
     if (id->key && !id->cert && id->token && strcmp(id->token, digest) == 0)
@@ -69,8 +69,8 @@ static int prepare(struct identity *id, const char *digest, struct buf *request,
     return rc;
 }
 
-static int join(struct identity *id, const struct agentopts *o, const struct join_token *t,
-                const char *digest, struct det_err *err)
+static int join_cluster(struct identity *id, const struct agentopts *o, const struct join_token *t,
+                        const char *digest, struct det_err *err)
 {
     det_cleanup(freep) char *authority = NULL, *cert = NULL;
     det_cleanup(buf_finish) struct buf request = BUF_INIT;
@@ -81,12 +81,12 @@ static int join(struct identity *id, const struct agentopts *o, const struct joi
     if (rc == 0)
         rc = client_create(&want, &c, err);
     if (rc == 0)
-        rc = prepare(id, digest, &request, err);
+        rc = prepare_request(id, digest, &request, err);
     if (rc == 0 && authority)
         rc =
             fsx_write_atomic(AT_FDCWD, id->authority_path, authority, strlen(authority), 0644, err);
     if (rc == 0)
-        rc = ask(c, o, t->secret, buf_str(&request), &cert, err);
+        rc = ask_certificate(c, o, t->secret, buf_str(&request), &cert, err);
     return rc == 0 ? identity_take(id, NULL, cert, err) : rc;
 }
 
@@ -104,7 +104,7 @@ static int try_once(struct identity *id, const struct agentopts *o, struct det_e
     if (strncmp(o->master, "https:", 6) != 0)
         return det_fail(err, DET_EINVAL,
                         "--join-token is for a master at https://, and --master is %s", o->master);
-    int rc = join(id, o, &t, digest, err);
+    int rc = join_cluster(id, o, &t, digest, err);
     explicit_bzero(&t, sizeof t);
     if (rc < 0)
         return det_wrap(err, rc, "join the cluster as agent %s", o->id);
@@ -113,7 +113,7 @@ static int try_once(struct identity *id, const struct agentopts *o, struct det_e
 }
 
 /* A reason once, however often it is met. */
-static void tell(char **told, const struct det_err *err)
+static void log_new_reason(char **told, const struct det_err *err)
 {
     if (*told && strcmp(*told, err->text) == 0)
         return;
@@ -132,7 +132,7 @@ int enrol(struct identity *id, const struct agentopts *o, struct det_err *err)
         int rc = try_once(id, o, err);
         if (rc == 0 || !notify_is_asked())
             return rc;
-        tell(&told, err);
+        log_new_reason(&told, err);
         snprintf(state, sizeof state,
                  "EXTEND_TIMEOUT_USEC=%u000000\nSTATUS=not joined yet; tried again in %u s",
                  pause_s + EXTEND_S, pause_s);

@@ -15,7 +15,7 @@
 
 enum { FILE_BYTES_MAX = 64 << 10 };
 
-static void forget(char *secret)
+static void forget_secret(char *secret)
 {
     if (secret)
         explicit_bzero(secret, strlen(secret));
@@ -24,7 +24,7 @@ static void forget(char *secret)
 
 void identity_finish(struct identity *id)
 {
-    forget(id->key);
+    forget_secret(id->key);
     free(id->path);
     free(id->authority_path);
     free(id->cert);
@@ -78,15 +78,15 @@ static int write_file(const struct identity *id, const char *key, const char *ce
         json_set(j, "token", json_string(token));
     char *text = json_text(j);
     int rc = fsx_write_atomic(AT_FDCWD, id->path, text, strlen(text), 0600, err);
-    forget(text);
+    forget_secret(text);
     return rc;
 }
 
-static void replace(char **at, const char *text)
+static void replace_secret(char **at, const char *text)
 {
     char *old = *at;
     *at = det_strdup(text);
-    forget(old);
+    forget_secret(old);
 }
 
 int identity_prepare(struct identity *id, const char *key, const char *token, struct det_err *err)
@@ -94,9 +94,9 @@ int identity_prepare(struct identity *id, const char *key, const char *token, st
     int rc = write_file(id, key, NULL, token, err);
     if (rc < 0)
         return rc;
-    replace(&id->key, key);
-    replace(&id->cert, NULL);
-    replace(&id->token, token);
+    replace_secret(&id->key, key);
+    replace_secret(&id->cert, NULL);
+    replace_secret(&id->token, token);
     return 0;
 }
 
@@ -112,12 +112,13 @@ int identity_take(struct identity *id, const char *key, const char *cert, struct
         return rc;
     id->dates = dates;
     if (key != id->key)
-        replace(&id->key, key);
-    replace(&id->cert, cert);
+        replace_secret(&id->key, key);
+    replace_secret(&id->cert, cert);
     return 0;
 }
 
-static int follow(const char *path, const char *kept, const char *chain, struct det_err *err)
+static int follow_succession(const char *path, const char *kept, const char *chain,
+                             struct det_err *err)
 {
     char was[FINGERPRINT_MAX], is[FINGERPRINT_MAX];
     char *now det_cleanup(freep) = succession_find(kept, chain);
@@ -145,5 +146,5 @@ int identity_follow(const struct identity *id, const char *chain, struct det_err
     int rc = fsx_read_file(AT_FDCWD, id->authority_path, FILE_BYTES_MAX, &kept, err);
     if (rc < 0)
         return rc == DET_ENOENT ? 0 : rc;
-    return follow(id->authority_path, buf_str(&kept), chain, err);
+    return follow_succession(id->authority_path, buf_str(&kept), chain, err);
 }

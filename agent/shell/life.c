@@ -69,8 +69,8 @@ json_t *life_seen(const struct life *l)
 }
 
 /* The master has judged what we have seen of its own cluster; of others it knows nothing. */
-static int judge(const struct life *l, const struct link_ack *a, bool has_tasks,
-                 struct det_err *err)
+static int judge_life(const struct life *l, const struct link_ack *a, bool has_tasks,
+                      struct det_err *err)
 {
     if (!l->known)
         return 0;
@@ -89,7 +89,7 @@ static int judge(const struct life *l, const struct link_ack *a, bool has_tasks,
 }
 
 /* Of ids the highest: people have seen them, whatever became of that life. */
-static json_t *merged(const struct life *l, const struct link_life *now)
+static json_t *merge_lives(const struct life *l, const struct link_life *now)
 {
     struct link_life sum = *now, old;
     if (l->known && link_life_decode(l->known, &old, NULL) == 0 &&
@@ -109,11 +109,11 @@ static bool is_same_leader(const struct life *l, const struct link_life *now)
 
 int life_take(struct life *l, const struct link_ack *a, bool has_tasks, struct det_err *err)
 {
-    int rc = judge(l, a, has_tasks, err);
+    int rc = judge_life(l, a, has_tasks, err);
     if (rc < 0 || !a->has_life)
         return rc;
     bool same = is_same_leader(l, &a->life);
-    json_t *now = merged(l, &a->life);
+    json_t *now = merge_lives(l, &a->life);
     l->is_new |= !l->known || !json_equal(now, l->known);
     json_decref(l->known);
     l->known = now;

@@ -175,7 +175,7 @@ void ctl_close(struct ctl *c)
 }
 
 /* Takes the reference of j. */
-static void tell(struct ctl *c, json_t *j, enum link_state state, const json_t *marks)
+static void tell_state(struct ctl *c, json_t *j, enum link_state state, const json_t *marks)
 {
     json_set(j, "state", json_string(link_state_name(state)));
     if (json_array_size(marks) > 0)
@@ -197,12 +197,12 @@ void ctl_running(struct ctl *c, const struct link_silent *silent,
         json_set(j, "silent", link_silent_json(silent));
     if (unreached->text)
         json_set(j, "unreached", link_unreached_json(unreached));
-    tell(c, j, LINK_RUNNING, marks);
+    tell_state(c, j, LINK_RUNNING, marks);
 }
 
 void ctl_ended(struct ctl *c, const struct link_exit *e, const json_t *marks)
 {
     json_t *j = json_object();
     json_set(j, "exit", link_exit_json(e));
-    tell(c, j, LINK_ENDED, marks);
+    tell_state(c, j, LINK_ENDED, marks);
 }

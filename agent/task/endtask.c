@@ -18,7 +18,7 @@
 #define STEP_MS 5
 
 /* The path through /proc keeps it short enough for a socket's address. */
-static int dial(const struct taskspec *s)
+static int connect_task(const struct taskspec *s)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -30,11 +30,11 @@ static int dial(const struct taskspec *s)
 }
 
 /* Asks the living det-task, and waits until it is gone. */
-static void ask(const struct taskspec *s, int64_t deadline_ms)
+static void ask_to_end(const struct taskspec *s, int64_t deadline_ms)
 {
     static const char order[] = "{\"end\":true}\n";
     char skipped[512];
-    det_cleanup(det_closep) int fd = dial(s);
+    det_cleanup(det_closep) int fd = connect_task(s);
     if (fd < 0 || send(fd, order, strlen(order), MSG_NOSIGNAL) < 0)
         return;
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -52,7 +52,7 @@ int endtask(const char *dir, struct det_err *err)
         taskspec_finish(&s);
         return rc;
     }
-    ask(&s, deadline_ms - END_MS + ASK_MS);
+    ask_to_end(&s, deadline_ms - END_MS + ASK_MS);
     det_cleanup(freep) char *cgroup = cgroup_path(s.cgroup_dir, s.cgroup_name);
     struct proctree tree = {.mark = s.mark, .cgroup = cgroup, .task_dir = s.dir};
     size_t left;

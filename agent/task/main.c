@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int usage(FILE *to)
+static int print_usage(FILE *to)
 {
     fputs("usage: det-task DIR            runs the task described in DIR (started by det-agent)\n"
           "       det-task --recover DIR  ends what a killed det-task has left\n"
@@ -20,7 +20,7 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
-static int end(const char *dir)
+static int end_task(const char *dir)
 {
     struct det_err err = {0};
     if (endtask(dir, &err) == 0)
@@ -29,7 +29,7 @@ static int end(const char *dir)
     return 1;
 }
 
-static int probe(void)
+static int probe_kernel(void)
 {
     struct det_err err = {0};
     if (taskbox_probe(&err) == 0)
@@ -46,18 +46,18 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--reach") == 0)
         return reach_main();
     if (argc == 2 && strcmp(argv[1], "--probe") == 0)
-        return probe();
+        return probe_kernel();
     if (argc >= 2 && strcmp(argv[1], "--serve") == 0)
         return serve_main(argc, argv);
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return usage(stdout);
+        return print_usage(stdout);
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return puts("det-task " DET_VERSION) < 0;
     if (argc == 3 && strcmp(argv[1], "--recover") == 0)
         return task_main(argv[2], TASK_RECOVER);
     if (argc == 3 && strcmp(argv[1], "--end") == 0)
-        return end(argv[2]);
+        return end_task(argv[2]);
     if (argc != 2 || argv[1][0] == '-')
-        return usage(stderr);
+        return print_usage(stderr);
     return task_main(argv[1], TASK_RUN);
 }

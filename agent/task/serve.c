@@ -31,7 +31,7 @@ static void on_child(int signum)
 {
 }
 
-static void reap(void)
+static void reap_children(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
@@ -60,7 +60,7 @@ static int take_socket(struct msghdr *m)
 }
 
 /* 1: an order; 0: the agent is gone; -1: try again. */
-static int receive(struct order *o)
+static int receive_order(struct order *o)
 {
     char control[CMSG_SPACE(sizeof(int))];
     struct iovec v = {o->text, sizeof o->text - 1};
@@ -159,10 +159,10 @@ int serve_main(int argc, char **argv)
     take_cache();
     for (;;) {
         struct pollfd p = {.fd = ORDERS_FD, .events = POLLIN};
-        reap();
+        reap_children();
         if (ppoll(&p, 1, NULL, &before) < 0)
             continue;
-        int got = receive(&o);
+        int got = receive_order(&o);
         if (got == 0)
             return 0;
         if (got < 0)

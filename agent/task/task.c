@@ -113,7 +113,7 @@ static int open_all(struct task *t, enum task_mode mode, struct det_err *err)
 }
 
 /* By the exit that the det-task before left, if it came so far. */
-static void recover(struct task *t)
+static void recover_task(struct task *t)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     struct tasklife_event e = {.kind = TASKLIFE_RECOVER};
@@ -127,7 +127,7 @@ static void recover(struct task *t)
     task_step(t, &e);
 }
 
-static void begin(struct task *t, enum task_mode mode)
+static void begin_mode(struct task *t, enum task_mode mode)
 {
     if (mode == TASK_RUN) {
         t->owns_all = true;
@@ -136,10 +136,10 @@ static void begin(struct task *t, enum task_mode mode)
         return;
     }
     t->cgroup = cgroup_path(t->spec.cgroup_dir, t->spec.cgroup_name);
-    recover(t);
+    recover_task(t);
 }
 
-static void release(struct task *t)
+static void release_task(struct task *t)
 {
     tasklife_finish(&t->life);
     stall_destroy(t->stall);
@@ -190,15 +190,15 @@ int task_main(const char *dir, enum task_mode mode)
     }
     if (rc < 0) {
         log_error("%s", err.text);
-        release(&t);
+        release_task(&t);
         return 1;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of the ranks become children of this process */
     t.deaths = deaths_open();
     watch_signals(&t);
-    begin(&t, mode);
+    begin_mode(&t, mode);
     uv_run(t.loop, UV_RUN_DEFAULT);
     uv_loop_close(t.loop);
-    release(&t);
+    release_task(&t);
     return 0;
 }

@@ -25,7 +25,7 @@ static void ask_to_end(struct task *t)
         rank_signal(t->ranks.v[i], SIGTERM);
 }
 
-static void stop(struct task *t)
+static void stop_watchers(struct task *t)
 {
     task_look_stop(t);
     task_reach_stop(t);
@@ -52,7 +52,7 @@ static size_t kill_rest(const struct task *t)
     return left == 0 && !is_undying ? proctree_has_child() : left;
 }
 
-static void strike(struct task *t)
+static void strike_processes(struct task *t)
 {
     bool is_gone = kill_rest(t) == 0 && task_has_exited(t);
     task_step(t, &(struct tasklife_event){.kind = TASKLIFE_STRUCK, .is_gone = is_gone});
@@ -73,7 +73,7 @@ static void save_exit(struct task *t, const struct link_exit *e)
         log_error("%s/state.json: %s", t->spec.dir, fd < 0 ? strerror(errno) : err.text);
 }
 
-static void finish(struct task *t)
+static void close_handles(struct task *t)
 {
     uv_close((uv_handle_t *)&t->timer, NULL);
     uv_close((uv_handle_t *)&t->watch, NULL);
@@ -118,7 +118,7 @@ static void tell_exit(struct task *t)
     ctl_ended(t->ctl, &e, marks_all(&t->marks));
 }
 
-static void quit(struct task *t)
+static void exit_process(struct task *t)
 {
     exit(0);
 }
@@ -156,16 +156,16 @@ static void (*const performers[TASKLIFE_EFFECT_COUNT])(struct task *t) = {
     [TASKLIFE_SAY_UNDYING] = say_undying,
     [TASKLIFE_LOOK] = task_look_at_stall,
     [TASKLIFE_ASK_TO_END] = ask_to_end,
-    [TASKLIFE_STOP] = stop,
-    [TASKLIFE_STRIKE] = strike,
+    [TASKLIFE_STOP] = stop_watchers,
+    [TASKLIFE_STRIKE] = strike_processes,
     [TASKLIFE_READ_PIPES] = task_read_pipes,
     [TASKLIFE_SEND_REPORTS] = task_send_reports,
     [TASKLIFE_HURRY_REPORTS] = task_hurry_reports,
     [TASKLIFE_SEND_LOG] = task_send_log,
     [TASKLIFE_TELL_EXIT] = tell_exit,
     [TASKLIFE_SEND_REST] = task_send_rest,
-    [TASKLIFE_FINISH] = finish,
-    [TASKLIFE_QUIT] = quit,
+    [TASKLIFE_FINISH] = close_handles,
+    [TASKLIFE_QUIT] = exit_process,
 };
 
 static void on_deadline(uv_timer_t *timer)
@@ -174,7 +174,7 @@ static void on_deadline(uv_timer_t *timer)
 }
 
 /* The loop's clock may lag behind: a tick that comes early is followed by another. */
-static void arm(struct task *t)
+static void arm_deadline(struct task *t)
 {
     int64_t left_ms = t->life.deadline_ms - clk_mono_ms();
     if (t->life.phase == TASK_FINISHED)
@@ -196,7 +196,7 @@ void task_step(struct task *t, const struct tasklife_event *e)
     while (tasklife_take(&t->life, &effect))
         performers[effect](t);
     t->is_performing = false;
-    arm(t);
+    arm_deadline(t);
 }
 
 void task_happens(struct task *t, enum tasklife_event_kind kind)

@@ -75,7 +75,7 @@ struct wish {
     const char *wanted;
 };
 
-static int look(const struct wish *w, struct pychoice *ret, struct det_err *err)
+static int choose_python(const struct wish *w, struct pychoice *ret, struct det_err *err)
 {
     const struct task *t = w->t;
     det_cleanup(freep) char *work = det_asprintf("%s/work", t->spec.dir);
@@ -96,7 +96,7 @@ static void on_look(void *arg, struct buf *out)
     const struct wish *w = arg;
     struct det_err err = {0};
     struct pychoice c = PYCHOICE_NONE;
-    int rc = look(w, &c, &err);
+    int rc = choose_python(w, &c, &err);
     JSON_OWN said = json_make("{s:i,s:s,s:O}", "code", rc, "error", err.text, "env", w->t->env);
     if (rc == 0)
         json_set(said, "exe", json_lossy(c.exe, strlen(c.exe)));
@@ -184,7 +184,7 @@ static int find_for_task(struct task *t, const char *name, struct det_err *err)
 }
 
 /* Who names one gets it, be it without torch. */
-static void choose(struct task *t)
+static void start_choice(struct task *t)
 {
     const char *given = json_str(t->env, "DET_PYTHON_EXECUTABLE", "");
     struct det_err err = {0};
@@ -252,7 +252,7 @@ static void heed_hook(struct task *t, json_t *env)
     struct det_err err;
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
     if (task_peek(t, on_change, &(struct change){t->env, env}, &out, &err) < 0)
-        return; /* choose() says it */
+        return; /* start_choice() says it */
     const char *chosen = buf_str(&out);
     if (!*chosen)
         return;
@@ -279,7 +279,7 @@ static void on_hook(struct task *t, int status)
     if (t->spec.task.interpreter && !t->has_python && take_configured(t, &err) < 0)
         fail_configured(t, &err);
     else
-        choose(t);
+        start_choice(t);
 }
 
 static void on_managed(void *arg, struct buf *out)
@@ -335,14 +335,14 @@ static void hook_or_ranks(struct task *t)
     if (prepare_has_hook(&t->spec))
         start_hook(t);
     else
-        choose(t);
+        start_choice(t);
 }
 
 /* ---- the environment of a list of requirements ---- */
 
 /* As long as it is held nobody removes what the environment needs; the paths are the process's
  * word. DET_EUNAVAIL: somebody has, after it had ended. */
-static int hold(struct task *t, const json_t *answer, struct det_err *err)
+static int hold_environment(struct task *t, const json_t *answer, struct det_err *err)
 {
     struct stat st;
     const char *path = json_str(answer, "lock", ""), *made = json_str(answer, "made", "");
@@ -363,7 +363,7 @@ static int take_environment(struct task *t, const json_t *answer, struct det_err
 {
     det_cleanup(freep) char *folder = det_asprintf("%s/" ENVIRONMENT, t->spec.dir);
     det_cleanup(freep) char *exe = NULL;
-    int rc = hold(t, answer, err);
+    int rc = hold_environment(t, answer, err);
     if (rc == 0)
         rc = look_for(t, folder, &exe, err);
     t->has_python = rc == 0;

@@ -12,7 +12,7 @@
 /* Most tasks that end at once are never looked at. */
 enum { FIRST_MS = 3000, TELL_MS = 4000 };
 
-static void told(struct task *t, const char *text, int64_t for_ms)
+static void note_unreached(struct task *t, const char *text, int64_t for_ms)
 {
     free((char *)t->unreached.text);
     t->unreached = (struct link_unreached){det_strdup(text), for_ms};
@@ -26,7 +26,7 @@ static void on_line(void *arg, const struct rank *r, const char *stdtype, const 
     det_cleanup(freep) char *text = det_strndup(l->text, l->len);
     text[strcspn(text, "\n")] = 0;
     if (t->life.phase <= TASK_RUNNING && for_ms >= t->unreached.for_ms + TELL_MS)
-        told(t, text, for_ms);
+        note_unreached(t, text, for_ms);
 }
 
 static void when_done(struct task *t)
@@ -36,7 +36,7 @@ static void when_done(struct task *t)
     rank_close(t->reacher);
     t->reacher = NULL;
     if (t->unreached.text && t->life.phase <= TASK_RUNNING)
-        told(t, NULL, 0);
+        note_unreached(t, NULL, 0);
 }
 
 static void on_silent(void *arg, struct rank *r)
@@ -51,7 +51,7 @@ void task_on_reacher_exit(struct task *t, int status)
 }
 
 /* It has the user's environment, and so may run his code: within the task's limits. */
-static int start(struct task *t, struct det_err *err)
+static int start_probe(struct task *t, struct det_err *err)
 {
     det_cleanup(freep) char *exe = find_beside("det-task", X_OK);
     if (!exe)
@@ -86,7 +86,7 @@ static void on_time(uv_timer_t *timer)
     if (t->life.phase > TASK_RUNNING || t->reacher)
         return;
     t->reach_ms = clk_mono_ms();
-    if (start(t, &err) < 0)
+    if (start_probe(t, &err) < 0)
         log_warning("whether the task reaches the master cannot be tried: %s", err.text);
 }
 

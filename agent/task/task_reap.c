@@ -29,7 +29,7 @@ bool task_has_exited(const struct task *t)
     return all_exited(t) && !step_runs && !tracer_runs && !reacher_runs;
 }
 
-static bool failed(const struct rank *r)
+static bool has_failed(const struct rank *r)
 {
     return !WIFEXITED(rank_status(r)) || WEXITSTATUS(rank_status(r)) != 0;
 }
@@ -61,7 +61,7 @@ static void name_deserter(const struct task *t, struct buf *out)
 {
     for (size_t i = 0; i < t->ranks.n; i++) {
         const struct rank *r = t->ranks.v[i];
-        if (rank_number(r) >= 0 && rank_has_exited(r) && !failed(r)) {
+        if (rank_number(r) >= 0 && rank_has_exited(r) && !has_failed(r)) {
             buf_addf(out, "; rank %d had ended before, with code 0", rank_number(r));
             return;
         }
@@ -135,7 +135,7 @@ static bool step_exited(struct task *t, pid_t pid, int status)
     return false;
 }
 
-static void exited(struct task *t, pid_t pid, int status)
+static void take_exit(struct task *t, pid_t pid, int status)
 {
     if (step_exited(t, pid, status))
         return;
@@ -152,7 +152,7 @@ static void exited(struct task *t, pid_t pid, int status)
         if (rank_pid(r) != pid || rank_has_exited(r))
             continue;
         rank_on_exit(r, status);
-        if (failed(r) && t->life.phase == TASK_RUNNING)
+        if (has_failed(r) && t->life.phase == TASK_RUNNING)
             name_failure(t, TASKLIFE_RANK_FAILED, r, NULL);
         return;
     }
@@ -165,7 +165,7 @@ void task_on_child(struct task *t)
     pid_t pid;
     int status;
     while ((pid = deaths_wait(t->deaths, &status)) > 0)
-        exited(t, pid, status);
+        take_exit(t, pid, status);
     task_step(t, &(struct tasklife_event){.kind = TASKLIFE_CHILDREN,
                                           .all_ended = all_exited(t),
                                           .first_ended =

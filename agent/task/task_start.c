@@ -58,7 +58,7 @@ struct search {
     const char *name;
 };
 
-static void search(void *arg, struct buf *out)
+static void search_path(void *arg, struct buf *out)
 {
     const struct search *s = arg;
     det_cleanup(freep) char *file = find_on_path(json_str(s->env, "PATH", NULL), s->name);
@@ -69,7 +69,7 @@ int task_find(struct task *t, const json_t *env, const char *name, char **ret, s
 {
     det_cleanup(buf_finish) struct buf found = BUF_INIT;
     *ret = NULL;
-    int rc = task_peek(t, search, &(struct search){env, name}, &found, err);
+    int rc = task_peek(t, search_path, &(struct search){env, name}, &found, err);
     if (rc == 0 && found.len > 0)
         *ret = det_strdup(buf_str(&found));
     return rc;
@@ -181,7 +181,7 @@ static bool may_retry(int rc)
     return rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
 }
 
-static void retry(struct task *t, void (*again)(uv_timer_t *timer))
+static void retry_later(struct task *t, void (*again)(uv_timer_t *timer))
 {
     t->retry_ms = t->retry_ms ? t->retry_ms * 2 : RETRY_FIRST_MS;
     t->retry_ms = t->retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : t->retry_ms;
@@ -201,7 +201,7 @@ static void take_ports(struct task *t)
 }
 
 /* All is known: the info files, then the steps before the ranks, or these. */
-static void go(struct task *t, const struct taskenv_nodes *n)
+static void start_steps(struct task *t, const struct taskenv_nodes *n)
 {
     struct det_err err = {0};
     const char *chief = json_string_value(json_array_get(n->addrs, 0));
@@ -243,7 +243,7 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
     struct taskenv_nodes n = {json_arr(info, "addresses"), (int)json_int(info, "rank", 0),
                               json_arr(info, "slots")};
     if (rc < 0 && may_retry(rc)) {
-        retry(t, on_rendezvous_timer);
+        retry_later(t, on_rendezvous_timer);
     } else if (rc < 0 || !n.addrs || !n.slots ||
                json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
         if (rc == 0)
@@ -253,7 +253,7 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
     } else {
         task_happens(t, TASKLIFE_MET);
         if (t->spec.task.nodes > 1)
-            go(t, &n);
+            start_steps(t, &n);
     }
 }
 
@@ -279,7 +279,7 @@ static void with_context(struct task *t)
     JSON_OWN slots = json_array();
     json_array_append_new(addrs, json_string(t->spec.addr));
     json_array_append_new(slots, json_integer(t->spec.task.slot_counts[0]));
-    go(t, &(struct taskenv_nodes){addrs, 0, slots});
+    start_steps(t, &(struct taskenv_nodes){addrs, 0, slots});
     if (t->life.phase <= TASK_RUNNING && !t->spec.task.gc_uuids)
         uv_timer_start(&t->ask, on_rendezvous_timer, ARRIVE_MS, 0);
 }
@@ -299,7 +299,7 @@ static void on_context(void *arg, int rc, const struct client_resp *resp, const 
     if (t->life.phase != TASK_PREPARING)
         return;
     if (rc < 0 && may_retry(rc)) {
-        retry(t, on_context_timer);
+        retry_later(t, on_context_timer);
         return;
     }
     JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, &err) : NULL;

@@ -70,7 +70,7 @@ static json_t *tracer_env(const struct task *t)
     return env;
 }
 
-static void next(struct task *t);
+static void trace_next_rank(struct task *t);
 
 static void on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
 {
@@ -79,7 +79,7 @@ static void on_line(void *arg, const struct rank *r, const char *stdtype, const 
         stackfold_add(t->fold, l->text);
 }
 
-static void say(void *arg, const char *line)
+static void log_stack_line(void *arg, const char *line)
 {
     struct task *t = arg;
     logspool_add(t->spool, NULL, rank_number(t->tracer),
@@ -92,13 +92,13 @@ static void when_done(struct task *t)
     if (!task_may_look(t) || !rank_has_exited(t->tracer) || !rank_is_silent(t->tracer))
         return;
     if (t->looked)
-        stackfold_end(t->fold, say, t);
+        stackfold_end(t->fold, log_stack_line, t);
     rank_close(t->tracer);
     t->tracer = NULL;
     if (t->stall) /* a process that a debugger holds gives no sign of life */
         stall_forgive(t->stall, clk_mono_ms() - t->tracer_ms);
     if (t->looked)
-        next(t);
+        trace_next_rank(t);
 }
 
 static void on_silent(void *arg, struct rank *r)
@@ -204,7 +204,7 @@ static void on_deadline(uv_timer_t *timer)
 }
 
 /* The next rank that lives; then the look is over. */
-static void next(struct task *t)
+static void trace_next_rank(struct task *t)
 {
     struct det_err err = {0};
     for (; !t->tracer && t->traced < t->ranks.n && t->traced < RANKS_MAX; t->traced++) {
@@ -226,12 +226,12 @@ static void next(struct task *t)
     end_look(t);
 }
 
-static void look(struct task *t, void (*looked)(struct task *t))
+static void trace_ranks(struct task *t, void (*looked)(struct task *t))
 {
     t->looked = looked;
     t->traced = 0;
     uv_timer_start(&t->look_by, on_deadline, TRACE_MS, 0);
-    task_stacks(t, next);
+    task_stacks(t, trace_next_rank);
 }
 
 /* Whoever asks gets an end in any case, and knows by it that nothing follows. */
@@ -241,7 +241,7 @@ void task_look(struct task *t)
     if (t->looked || t->tracer) {
         logspool_say(t->spool, LOGLINE_INFO, "the stacks are being read already");
     } else if (task_may_look(t) && t->ranks.n > 0) {
-        look(t, say_end);
+        trace_ranks(t, say_end);
         return;
     } else {
         logspool_say(t->spool, LOGLINE_INFO, "no rank runs whose stacks could be read");
@@ -284,5 +284,5 @@ void task_look_at_stall(struct task *t)
     if (t->looked) /* by somebody who asked: the same stacks */
         t->looked = end_and_go_on;
     else
-        look(t, go_on);
+        trace_ranks(t, go_on);
 }

@@ -63,7 +63,7 @@ static void read_all(int fd, struct buf *out)
             buf_add(out, some, (size_t)n);
 }
 
-static int told(const struct buf *all, struct buf *ret, struct det_err *err)
+static int read_answer(const struct buf *all, struct buf *ret, struct det_err *err)
 {
     if (all->len == 0)
         return det_fail(err, DET_EIO, "who looks at the task's files ended");
@@ -94,5 +94,5 @@ int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn,
     close(fds[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return pid < 0 ? det_fail_errno(err, DET_ENOMEM, error, "fork") : told(&all, ret, err);
+    return pid < 0 ? det_fail_errno(err, DET_ENOMEM, error, "fork") : read_answer(&all, ret, err);
 }

@@ -30,7 +30,7 @@ enum { FILES_MIN = 4096, TOKEN_BYTES_MAX = 4096 };
 /* ---- the master ---- */
 
 /* The token's text; NULL when it cannot be used. Caller frees. */
-static char *token(struct findings *f, const struct agentopts *o)
+static char *read_token(struct findings *f, const struct agentopts *o)
 {
     struct stat st;
     struct det_err err;
@@ -88,7 +88,7 @@ static void master_clock(struct findings *f, const json_t *answer, int64_t sent_
 }
 
 /* Those that work of now needs; a master of before there were stores names none. */
-static void stores(struct findings *f, const json_t *answer)
+static void check_stores(struct findings *f, const json_t *answer)
 {
     size_t i;
     json_t *s;
@@ -113,7 +113,7 @@ static void stores_and_clock(struct findings *f, struct client *c)
     if (client_json(c, "GET", "/agent/v1/stores", NULL, &answer, NULL) < 0)
         return;
     master_clock(f, answer, sent_us);
-    stores(f, answer);
+    check_stores(f, answer);
 }
 
 static void own_certificate(struct findings *f, const struct identity *id)
@@ -135,9 +135,9 @@ static void master_certificate(struct findings *f, struct client *c)
                  good ? "the master knows it" : err.text);
 }
 
-static void master(struct findings *f, const struct agentopts *o, const struct identity *id)
+static void check_master(struct findings *f, const struct agentopts *o, const struct identity *id)
 {
-    det_cleanup(freep) char *secret = id->cert ? NULL : token(f, o);
+    det_cleanup(freep) char *secret = id->cert ? NULL : read_token(f, o);
     if (id->cert)
         own_certificate(f, id);
     struct client_options want = {.url = o->master,
@@ -184,7 +184,7 @@ static void own_programs(struct findings *f)
     }
 }
 
-static void compiler(struct findings *f)
+static void check_compiler(struct findings *f)
 {
     const char *wish = getenv("DET_CC");
     det_cleanup(freep) char *cc = find_on_path(getenv("PATH"), wish && *wish ? wish : "cc");
@@ -193,7 +193,7 @@ static void compiler(struct findings *f)
                  there ? NULL : "for trials in C: apt-get install gcc", "%s", there ? cc : "none");
 }
 
-static void debugger(struct findings *f)
+static void check_debugger(struct findings *f)
 {
     det_cleanup(freep) char *gdb = find_on_path(getenv("PATH"), "gdb");
     det_cleanup(freep) char *eu = find_on_path(getenv("PATH"), "eu-stack");
@@ -203,7 +203,7 @@ static void debugger(struct findings *f)
                  any ? any : "neither gdb nor eu-stack");
 }
 
-static void python(struct findings *f)
+static void check_python(struct findings *f)
 {
     det_cleanup(freep) char *exe = find_python(getenv("PATH"), getenv("DET_PYTHON_EXECUTABLE"));
     bool torch = exe && find_has_torch(exe);
@@ -216,7 +216,7 @@ static void python(struct findings *f)
 
 /* ---- the host ---- */
 
-static void slots(struct findings *f, const struct agentopts *o)
+static void check_slots(struct findings *f, const struct agentopts *o)
 {
     struct slots s = {0};
     struct det_err err;
@@ -252,7 +252,7 @@ static bool ended_well(pid_t pid)
 
 /* Whether that account may use the path, past all folders above it: the kernel knows, asked as it.
  */
-static bool may(const struct account *who, const char *path, int mode)
+static bool may_access(const struct account *who, const char *path, int mode)
 {
     pid_t pid = fork();
     if (pid == 0) {
@@ -270,7 +270,7 @@ static void task_certificate(struct findings *f, const struct agentopts *o,
 {
     if (!o->ca_file || strcmp(o->ca_file, "noverify") == 0)
         return;
-    bool good = may(who, o->ca_file, R_OK);
+    bool good = may_access(who, o->ca_file, R_OK);
     findings_add(f, good ? FINDING_OK : FINDING_FAIL, "certificate",
                  good ? NULL : "chmod o+r it and o+x the folders above it, or keep it elsewhere",
                  "%s %s read %s%s", name, good ? "can" : "cannot", o->ca_file,
@@ -281,7 +281,7 @@ static void task_certificate(struct findings *f, const struct agentopts *o,
 static void task_paths(struct findings *f, const struct agentopts *o, const struct account *who,
                        const char *name)
 {
-    bool passes = access(o->work_dir, X_OK) != 0 || may(who, o->work_dir, X_OK);
+    bool passes = access(o->work_dir, X_OK) != 0 || may_access(who, o->work_dir, X_OK);
     findings_add(f, passes ? FINDING_OK : FINDING_FAIL, "task user",
                  passes ? NULL
                         : "chmod o+x the work directory and those above it, or name another "
@@ -342,7 +342,7 @@ static void task_user(struct findings *f, const struct agentopts *o)
         own_uids(f, o);
 }
 
-static void limits(struct findings *f, const struct agentopts *o)
+static void check_limits(struct findings *f, const struct agentopts *o)
 {
     struct tasklimits l;
     struct det_err err;
@@ -383,16 +383,16 @@ int agentdoctor_run(const struct agentopts *given)
     struct agentopts own = *given, *o = &own;
     det_cleanup(identity_finish) struct identity id = {0};
     own_identity(&f, o, &id);
-    master(&f, o, &id);
+    check_master(&f, o, &id);
     findings_dir(&f, "work directory", o->work_dir);
     own_programs(&f);
-    slots(&f, o);
+    check_slots(&f, o);
     task_user(&f, o);
     kept_apart(&f, o);
-    limits(&f, o);
-    compiler(&f);
-    python(&f);
-    debugger(&f);
+    check_limits(&f, o);
+    check_compiler(&f);
+    check_python(&f);
+    check_debugger(&f);
     findings_clock(&f);
     findings_files(&f, FILES_MIN);
     printf("%s%s\n", buf_str(&f.text),

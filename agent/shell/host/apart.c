@@ -20,7 +20,7 @@ static char *find_det_task(void)
 }
 
 /* What it says, cut off at its line's end; its exit status, -1: it cannot be run. */
-static int ask(const char *det_task, char *said, size_t room)
+static int run_probe(const char *det_task, char *said, size_t room)
 {
     char *const argv[] = {"det-task", "--probe", NULL};
     posix_spawn_file_actions_t fa;
@@ -49,7 +49,7 @@ int apart_probe(struct det_err *err)
     det_cleanup(freep) char *det_task = find_det_task();
     if (!det_task)
         return det_fail(err, DET_ENOENT, "det-task is not beside det-agent");
-    if (ask(det_task, said, sizeof said) == 0)
+    if (run_probe(det_task, said, sizeof said) == 0)
         return 0;
     return det_fail(err, DET_EPERM, "%s", *said ? said : "det-task --probe gave no answer");
 }

@@ -59,7 +59,7 @@ void gpuerrors_close(struct gpuerrors *e)
     free(e);
 }
 
-static void save(const struct gpuerrors *e)
+static void save_errors(const struct gpuerrors *e)
 {
     struct det_err err;
     JSON_OWN j = json_make("{s:s, s:O}", "boot", e->boot, "gpus", e->gpus);
@@ -72,7 +72,7 @@ void gpuerrors_put(struct gpuerrors *e, const char *uuid, unsigned xid, uint64_t
 {
     json_set(e->gpus, uuid,
              json_make("{s:I, s:I}", "xid", (json_int_t)xid, "energy_mj", (json_int_t)energy_mj));
-    save(e);
+    save_errors(e);
 }
 
 unsigned gpuerrors_get(struct gpuerrors *e, const char *uuid, uint64_t energy_mj)
@@ -86,6 +86,6 @@ unsigned gpuerrors_get(struct gpuerrors *e, const char *uuid, uint64_t energy_mj
         return (unsigned)xid;
     log_info("GPU %s was reset since its XID %u", uuid, (unsigned)xid);
     json_object_del(e->gpus, uuid);
-    save(e);
+    save_errors(e);
     return 0;
 }

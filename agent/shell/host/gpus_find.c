@@ -25,8 +25,8 @@ extern char **environ;
 #define MIG_ENABLED    1
 
 /* number: of its GPU. whole_uuid: NULL for a GPU itself. */
-static void add(struct gpus *g, int number, const char *name, const char *uuid,
-                const char *whole_uuid)
+static void add_gpu(struct gpus *g, int number, const char *name, const char *uuid,
+                    const char *whole_uuid)
 {
     struct gpu gpu = {g->next_id++, number, det_strdup(name), det_strdup(uuid),
                       det_strdup(whole_uuid ? whole_uuid : uuid)};
@@ -39,7 +39,7 @@ struct texts {
     char name[NAME_MAX_BYTES], uuid[NAME_MAX_BYTES];
 };
 
-static bool describe(const struct nvml *n, nvml_device d, struct texts *ret)
+static bool read_texts(const struct nvml *n, nvml_device d, struct texts *ret)
 {
     return n->name(d, ret->name, sizeof ret->name) == 0 &&
            n->uuid(d, ret->uuid, sizeof ret->uuid) == 0;
@@ -61,8 +61,8 @@ static void add_instances(struct gpus *g, const struct nvml *n, nvml_device whol
     if (n->mig_most(whole, &most) != 0)
         return;
     for (unsigned i = 0; i < most; i++) /* places without an instance say "not found" */
-        if (n->mig_handle(whole, i, &d) == 0 && describe(n, d, &t))
-            add(g, (int)number, t.name, t.uuid, whole_uuid);
+        if (n->mig_handle(whole, i, &d) == 0 && read_texts(n, d, &t))
+            add_gpu(g, (int)number, t.name, t.uuid, whole_uuid);
 }
 
 static void add_by_nvml(struct gpus *g)
@@ -75,12 +75,12 @@ static void add_by_nvml(struct gpus *g)
         for (unsigned i = 0; i < count; i++) {
             nvml_device d;
             struct texts t;
-            if (n.handle(i, &d) != 0 || !describe(&n, d, &t))
+            if (n.handle(i, &d) != 0 || !read_texts(&n, d, &t))
                 g->next_id++; /* fell off the bus, say: those after it keep their numbers */
             else if (is_divided(&n, d))
                 add_instances(g, &n, d, i, t.uuid);
             else
-                add(g, (int)i, t.name, t.uuid, NULL);
+                add_gpu(g, (int)i, t.name, t.uuid, NULL);
         }
         n.shutdown();
     }
@@ -119,7 +119,7 @@ static void add_instance(struct gpus *g, const char *profile, const char *uuid)
         char *end = strstr(last->name, " MIG ");
         det_cleanup(freep) char *name =
             det_asprintf("%.*s %s", end ? (int)(end - last->name) : 0, last->name, profile);
-        add(g, last->number, name, uuid, last->whole_uuid);
+        add_gpu(g, last->number, name, uuid, last->whole_uuid);
         return;
     }
     char *name = det_asprintf("%s %s", last->name, profile);
@@ -144,7 +144,7 @@ static void add_line(struct gpus *g, char *line)
     } else if (strncmp(line, "GPU ", 4) == 0) {
         long number = strtol(line + 4, &end, 10);
         if (end != line + 4 && strncmp(end, ": ", 2) == 0 && number >= 0 && number < LIST_BYTES_MAX)
-            add(g, (int)number, end + 2, uuid, NULL);
+            add_gpu(g, (int)number, end + 2, uuid, NULL);
     }
 }
 
@@ -191,7 +191,7 @@ static void search_free(struct search *s)
     free(s);
 }
 
-static void *search(void *arg)
+static void *search_gpus(void *arg)
 {
     struct search *s = arg;
     struct gpus found = {0};
@@ -209,7 +209,7 @@ static void *search(void *arg)
     return NULL;
 }
 
-static struct search *begin(struct det_err *err)
+static struct search *begin_search(struct det_err *err)
 {
     struct search *s = det_zalloc(sizeof *s);
     pthread_condattr_t clock;
@@ -218,7 +218,7 @@ static struct search *begin(struct det_err *err)
     pthread_cond_init(&s->end, &clock);
     pthread_condattr_destroy(&clock);
     pthread_mutex_init(&s->lock, NULL);
-    int rc = thread_start_detached(search, s);
+    int rc = thread_start_detached(search_gpus, s);
     if (rc == 0)
         return s;
     search_free(s);
@@ -252,7 +252,7 @@ static bool wait_for(struct search *s, unsigned timeout_ms, struct gpus *ret)
 int gpus_find(struct gpus *ret, unsigned timeout_ms, struct det_err *err)
 {
     *ret = (struct gpus){0};
-    struct search *s = begin(err);
+    struct search *s = begin_search(err);
     if (!s)
         return DET_ENOMEM;
     if (wait_for(s, timeout_ms, ret))

@@ -34,7 +34,7 @@ static bool is_named(const struct gpu *g, const char *word, size_t n)
 }
 
 /* Whether it names any. */
-static bool mark(const struct gpus *g, const char *word, size_t n, bool *kept)
+static bool mark_named(const struct gpus *g, const char *word, size_t n, bool *kept)
 {
     bool any = false;
     for (size_t i = 0; i < g->v.n; i++)
@@ -52,7 +52,7 @@ void gpus_keep(struct gpus *g, const char *visible)
     for (const char *p = visible, *end;; p = end + 1) {
         p += strspn(p, " \t");
         end = p + strcspn(p, ",");
-        if (!mark(g, p, strcspn(p, ", \t"), kept) || !*end)
+        if (!mark_named(g, p, strcspn(p, ", \t"), kept) || !*end)
             break;
     }
     for (size_t i = 0; i < g->v.n; i++)

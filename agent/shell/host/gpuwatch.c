@@ -122,7 +122,7 @@ static void register_events(struct looker *l)
             n->events_add(l->v[i].whole, NVML_EVENT_XID, l->events);
 }
 
-static bool begin(struct looker *l)
+static bool begin_nvml(struct looker *l)
 {
     if (l->nvml.init() != NVML_OK)
         return false;
@@ -131,7 +131,7 @@ static bool begin(struct looker *l)
     return true;
 }
 
-static void end(struct looker *l)
+static void end_nvml(struct looker *l)
 {
     if (l->events)
         l->nvml.events_free(l->events);
@@ -218,7 +218,7 @@ static bool look_at(const struct looker *l, const struct watched *w, struct gpu_
     return true;
 }
 
-static uint64_t asked(struct looker *l)
+static uint64_t count_asked(struct looker *l)
 {
     pthread_mutex_lock(&l->lock);
     uint64_t n = l->asked;
@@ -226,7 +226,7 @@ static uint64_t asked(struct looker *l)
     return n;
 }
 
-static void publish(struct looker *l, const struct gpu_sight *seen, uint64_t answered)
+static void publish_sights(struct looker *l, const struct gpu_sight *seen, uint64_t answered)
 {
     pthread_mutex_lock(&l->lock);
     l->answered = answered;
@@ -237,7 +237,7 @@ static void publish(struct looker *l, const struct gpu_sight *seen, uint64_t ans
     pthread_mutex_unlock(&l->lock);
 }
 
-static bool look(struct looker *l, struct gpu_sight *seen)
+static bool look_at_all(struct looker *l, struct gpu_sight *seen)
 {
     bool good = true;
     for (size_t i = 0; i < l->n; i++)
@@ -325,38 +325,38 @@ static bool is_due(struct retry *r, bool good)
 }
 
 /* One turn; true while NVML is begun. Without it there is nothing to miss: each turn tries. */
-static bool turn(struct looker *l, struct gpu_sight *seen, bool begun, struct retry *retry)
+static bool take_turn(struct looker *l, struct gpu_sight *seen, bool begun, struct retry *retry)
 {
     bool good = false;
-    uint64_t answers = asked(l);
+    uint64_t answers = count_asked(l);
     if (begun)
         take_events(l);
     if (begun)
-        good = look(l, seen);
+        good = look_at_all(l, seen);
     else
         say_lost(l, seen);
-    publish(l, seen, answers);
+    publish_sights(l, seen, answers);
     wait_by_clock(l, GPUWATCH_EVERY_MS, answers);
     if (!begun)
-        return begin(l);
+        return begin_nvml(l);
     if (!is_due(retry, good))
         return true;
     take_events(l);
-    end(l);
-    return begin(l);
+    end_nvml(l);
+    return begin_nvml(l);
 }
 
-static void *run(void *arg)
+static void *watch_gpus(void *arg)
 {
     struct looker *l = arg;
     struct gpu_sight *seen = det_zalloc(l->n * sizeof *seen);
     struct retry retry = {0};
     l->errors = gpuerrors_open(l->work_dir);
-    bool begun = begin(l);
+    bool begun = begin_nvml(l);
     while (!is_closed(l))
-        begun = turn(l, seen, begun, &retry);
+        begun = take_turn(l, seen, begun, &retry);
     if (begun)
-        end(l);
+        end_nvml(l);
     gpuerrors_close(l->errors);
     free(seen);
     looker_free(l); /* closed: nobody else has it */
@@ -381,7 +381,7 @@ static void log_news(struct judged *j)
              v->text);
 }
 
-static void judge(struct gpuwatch *w, size_t i)
+static void judge_slot(struct gpuwatch *w, size_t i)
 {
     struct judged *j = &w->v[i];
     struct gpu_verdict before = j->verdict;
@@ -404,7 +404,7 @@ static void judge_all(struct gpuwatch *w, uint64_t answered)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->v[i].asked <= answered)
-            judge(w, i);
+            judge_slot(w, i);
     w->h.on_looked(w->h.arg);
     if (is_settling(w))
         uv_timer_start(&w->timer, on_tick, SETTLE_TICK_MS, TICK_MS);
@@ -491,7 +491,7 @@ struct gpuwatch *gpuwatch_create(uv_loop_t *loop, const struct slots *slots, con
         h->on_slot(h->arg, w->v[i].slot, &w->v[i].verdict, &w->seen[i]);
     }
     uv_timer_start(&w->timer, on_tick, TICK_MS, TICK_MS);
-    if (thread_start_detached(run, l) != 0) /* told as a driver that does not answer */
+    if (thread_start_detached(watch_gpus, l) != 0) /* told as a driver that does not answer */
         log_error("no thread to look at the GPUs: %s", "the system has no more");
     return w;
 }
@@ -513,7 +513,7 @@ void gpuwatch_settle(struct gpuwatch *w, int slot)
         if (j->slot != slot)
             continue;
         gpuwatch_kick(w);
-        j->asked = asked(w->looker);
+        j->asked = count_asked(w->looker);
         j->verdict = gpu_settle(&j->past, uv_now(w->timer.loop));
         w->h.on_slot(w->h.arg, slot, &j->verdict, &w->seen[i]);
         w->is_silent = false; /* a driver that does not answer is told anew */

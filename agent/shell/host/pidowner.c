@@ -22,7 +22,7 @@ static bool sees_all(void)
 
 /* A task's processes have DET_WORKDIR, beneath the agent's directory; its det-task has the
  * directory itself as an argument. */
-static bool names(int pid, const char *file, const char *before, const char *work_dir)
+static bool names_work_dir(int pid, const char *file, const char *before, const char *work_dir)
 {
     char path[64];
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
@@ -68,7 +68,8 @@ enum pidowner pidowner_of(int pid, const char *work_dir, char *name, size_t size
         return sees_all() ? PID_GONE : PID_HIDDEN;
     read_name(pid, name, size);
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++, pid = parent_of(pid))
-        if (names(pid, "environ", "DET_WORKDIR=", work_dir) || names(pid, "cmdline", "", work_dir))
+        if (names_work_dir(pid, "environ", "DET_WORKDIR=", work_dir) ||
+            names_work_dir(pid, "cmdline", "", work_dir))
             return PID_OURS;
     return PID_FOREIGN;
 }

@@ -23,7 +23,7 @@ struct span {
     int64_t first, last;
 };
 
-static bool overlap(struct span a, struct span b)
+static bool spans_overlap(struct span a, struct span b)
 {
     return a.first <= b.last && b.first <= a.last;
 }
@@ -68,7 +68,7 @@ static int check_file(const char *path, bool (*parse)(const char *line, struct s
     char *at = b.p, *line;
     while ((line = next_line(&at)) != NULL) {
         struct span s;
-        if (parse(line, &s) && overlap(s, range))
+        if (parse(line, &s) && spans_overlap(s, range))
             return det_fail(err, DET_EINVAL,
                             "%" PRId64 "-%" PRId64 " are not free on this host: %s has \"%.80s\"",
                             range.first, range.last, path, line);

@@ -58,7 +58,7 @@ static const enum link_store_state states[STORAGE_SIGHT_COUNT] = {
 /* ---- in the thread ---- */
 
 /* The C library would change all threads; the kernel changes the one that asks, which ends soon. */
-static int become(const struct watch *w, struct det_err *err)
+static int become_user(const struct watch *w, struct det_err *err)
 {
     if (syscall(SYS_setgroups, (size_t)w->groups_n, w->groups) < 0 ||
         syscall(SYS_setresgid, -1, w->gid, -1) < 0 || syscall(SYS_setresuid, -1, w->uid, -1) < 0)
@@ -85,7 +85,7 @@ static bool is_of(int fd, uid_t uid, mode_t type)
  * of what is in it may take that away, and nobody's is the place and the marker. Nothing is given
  * away but what this uid owned, wherever the path leads by now. A file server that does not take
  * root's word leaves them with their maker. */
-static void share(const struct watch *w)
+static void share_store(const struct watch *w)
 {
     det_cleanup(det_closep) int fd = open(w->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     det_cleanup(det_closep) int marker =
@@ -98,26 +98,26 @@ static void share(const struct watch *w)
 }
 
 /* The store is made as the account of those who will write there. */
-static void make(struct watch *w)
+static void make_store(struct watch *w)
 {
     struct det_err err = w->refusal;
     bool is_other = w->has_user && w->uid != 0 && geteuid() == 0;
-    int rc = err.code < 0 ? err.code : is_other ? become(w, &err) : 0;
+    int rc = err.code < 0 ? err.code : is_other ? become_user(w, &err) : 0;
     if (rc == 0)
         rc = storage_make(w->place, w->known, w->seen.id, &err);
     if (is_other)
         come_back();
     if (rc == 0 && w->is_own)
-        share(w);
+        share_store(w);
     w->now.state = rc < 0 ? LINK_STORE_FAILED : LINK_STORE_PRESENT;
     snprintf(w->seen.text, sizeof w->seen.text, "%.500s", rc < 0 ? err.text : "");
 }
 
-static void *look(void *arg)
+static void *look_at_store(void *arg)
 {
     struct watch *w = arg;
     if (w->make) {
-        make(w);
+        make_store(w);
     } else {
         storage_look(w->place, w->id, w->known, &w->seen);
         w->now.state = states[w->seen.sight];
@@ -137,13 +137,13 @@ static void on_closed(uv_handle_t *h)
     free(w);
 }
 
-static void begin(struct watch *w)
+static void begin_look(struct watch *w)
 {
     if (w->is_looking) {
         w->again = w->again || w->owed;
         return;
     }
-    w->is_looking = thread_start_detached(look, w) == 0;
+    w->is_looking = thread_start_detached(look_at_store, w) == 0;
 }
 
 static bool is_news(const struct watch *w)
@@ -152,7 +152,7 @@ static bool is_news(const struct watch *w)
            strcmp(w->told_id, w->seen.id) != 0 || strcmp(w->told_text, w->seen.text) != 0;
 }
 
-static void tell(struct watch *w)
+static void tell_news(struct watch *w)
 {
     if (!is_news(w))
         return;
@@ -179,13 +179,13 @@ static void on_done(uv_async_t *a)
     }
     w->make = false; /* once */
     if (!w->again)
-        tell(w);
+        tell_news(w);
     else
-        begin(w);
+        begin_look(w);
     w->again = false;
 }
 
-static void drop(struct watch *w)
+static void drop_watch(struct watch *w)
 {
     w->all = NULL;
     if (!w->is_looking)
@@ -230,7 +230,7 @@ static void remove_place(struct watches *all, const char *place)
 {
     for (size_t i = 0; i < all->v.n; i++)
         if (strcmp(all->v.v[i]->place, place) == 0) {
-            drop(all->v.v[i]);
+            drop_watch(all->v.v[i]);
             vec_remove(&all->v, i);
             return;
         }
@@ -251,13 +251,13 @@ void watches_add(struct watches *all, const json_t *order)
     uv_unref((uv_handle_t *)&w->done); /* a look that hangs holds nobody up at the end */
     w->done.data = w;
     vec_push(&all->v, w);
-    begin(w);
+    begin_look(w);
 }
 
 void watches_clear(struct watches *all)
 {
     for (size_t i = 0; i < all->v.n; i++)
-        drop(all->v.v[i]);
+        drop_watch(all->v.v[i]);
     all->v.n = 0;
 }
 
@@ -265,7 +265,7 @@ static void on_timer(uv_timer_t *t)
 {
     struct watches *all = t->data;
     for (size_t i = 0; i < all->v.n; i++)
-        begin(all->v.v[i]);
+        begin_look(all->v.v[i]);
 }
 
 struct watches *watches_create(uv_loop_t *loop, const struct account_rule *accounts,

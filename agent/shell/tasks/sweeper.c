@@ -3,13 +3,13 @@
 #include "clk.h"
 #include "taskdir.h"
 
-static void work(uv_work_t *w)
+static void sweep_tasks(uv_work_t *w)
 {
     struct sweeper *s = w->data;
     taskdir_sweep(s->root_fd);
 }
 
-static void done(uv_work_t *w, int status)
+static void on_swept(uv_work_t *w, int status)
 {
     struct sweeper *s = w->data;
     s->is_sweeping = false;
@@ -23,7 +23,7 @@ static void on_timer(uv_timer_t *t)
     s->latest_ms = 0;
     s->again = s->is_sweeping;
     if (!s->is_sweeping)
-        s->is_sweeping = uv_queue_work(t->loop, &s->work, work, done) == 0;
+        s->is_sweeping = uv_queue_work(t->loop, &s->work, sweep_tasks, on_swept) == 0;
 }
 
 void sweeper_init(struct sweeper *s, uv_loop_t *loop, int root_fd)

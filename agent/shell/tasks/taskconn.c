@@ -36,7 +36,7 @@ static void on_closed(uv_handle_t *h)
     free(c);
 }
 
-static void shut(struct taskconn *c)
+static void shut_pipe(struct taskconn *c)
 {
     if (!uv_is_closing((uv_handle_t *)&c->pipe))
         uv_close((uv_handle_t *)&c->pipe, on_closed);
@@ -80,7 +80,7 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *buf)
 {
     struct taskconn *c = st->data;
     if (n < 0 || (n > 0 && c->in.len + (size_t)n > LINE_MAX_BYTES)) {
-        shut(c);
+        shut_pipe(c);
         return;
     }
     buf_add(&c->in, buf->base, (size_t)n);
@@ -103,7 +103,7 @@ static void on_written(uv_write_t *req, int status)
     free(w);
 }
 
-static void flush(struct taskconn *c)
+static void flush_waiting(struct taskconn *c)
 {
     if (!c->is_connected || c->waiting.len == 0 || uv_is_closing((uv_handle_t *)&c->pipe))
         return;
@@ -119,12 +119,12 @@ static void on_connect(uv_connect_t *req, int status)
     struct taskconn *c = req->data;
     det_closep(&c->dir_fd);
     if (status < 0) {
-        shut(c);
+        shut_pipe(c);
         return;
     }
     c->is_connected = true;
     uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
-    flush(c);
+    flush_waiting(c);
 }
 
 struct taskconn *taskconn_open(uv_loop_t *loop, const char *alloc, const char *path, int dir_fd,
@@ -145,7 +145,7 @@ void taskconn_close(struct taskconn *c)
     if (!c)
         return;
     c->is_quiet = true;
-    shut(c);
+    shut_pipe(c);
 }
 
 void taskconn_signal(struct taskconn *c, int signal)
@@ -153,7 +153,7 @@ void taskconn_signal(struct taskconn *c, int signal)
     if (signal == SIGKILL && c->killed_ms == 0)
         c->killed_ms = uv_now(c->pipe.loop);
     buf_addf(&c->waiting, "{\"signal\":%d}\n", signal);
-    flush(c);
+    flush_waiting(c);
 }
 
 uint64_t taskconn_killed_ms(const struct taskconn *c)
@@ -169,11 +169,11 @@ void taskconn_forget_kill(struct taskconn *c)
 void taskconn_stacks(struct taskconn *c)
 {
     buf_add_str(&c->waiting, "{\"stacks\":true}\n");
-    flush(c);
+    flush_waiting(c);
 }
 
 void taskconn_acked(struct taskconn *c)
 {
     buf_add_str(&c->waiting, "{\"acked\":true}\n");
-    flush(c);
+    flush_waiting(c);
 }

@@ -46,7 +46,7 @@ static int take_lock(const char *work_dir, struct det_err *err)
  * them all over the disk instead of side by side, where one without a journal looks at each inode
  * that was deleted lately before it makes a new one: after some hundred tasks 6 ms for the next.
  * Other filesystems may refuse. */
-static void spread(int fd)
+static void spread_directories(int fd)
 {
     int flags;
     if (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && !(flags & FS_TOPDIR_FL)) {
@@ -75,7 +75,7 @@ int taskdirs_open(struct taskdirs *d, const char *work_dir, bool lock, json_t *a
     if (rc == 0)
         rc = d->fd = fsx_open_dir(AT_FDCWD, d->root, err);
     if (rc >= 0)
-        spread(d->fd);
+        spread_directories(d->fd);
     d->det_task = find_beside("det-task", X_OK);
     if (!d->det_task)
         d->det_task = find_beside("task/det-task", X_OK); /* in the build tree */

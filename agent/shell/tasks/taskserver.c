@@ -49,7 +49,7 @@ static char **make_environ(void)
     return env;
 }
 
-static int spawn(const struct taskdirs *d, int orders)
+static int spawn_server(const struct taskdirs *d, int orders)
 {
     char **env = make_environ();
     det_cleanup(freep) char *room = make_room(d);
@@ -77,7 +77,7 @@ void taskserver_start(struct taskdirs *d)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) < 0)
         return;
     setsockopt(sv[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    int rc = spawn(d, sv[1]);
+    int rc = spawn_server(d, sv[1]);
     close(sv[1]);
     if (rc != 0) {
         log_warning("%s --serve: %s", d->det_task, strerror(rc));

@@ -63,7 +63,7 @@ struct logline logline_parse(const char *text, size_t len)
     return l;
 }
 
-static void emit(struct logline_split *s, logline_fn *fn, void *arg)
+static void emit_line(struct logline_split *s, logline_fn *fn, void *arg)
 {
     s->buf[s->n++] = '\n';
     struct logline l = logline_parse(s->buf, s->n);
@@ -79,18 +79,18 @@ void logline_feed(struct logline_split *s, const char *p, size_t n, logline_fn *
         if (joined)
             continue;
         if (p[i] == '\n' || p[i] == '\r') {
-            emit(s, fn, arg);
+            emit_line(s, fn, arg);
             continue;
         }
         s->buf[s->n++] = p[i];
         if (s->n == LOGLINE_MAX - 1)
-            emit(s, fn, arg);
+            emit_line(s, fn, arg);
     }
 }
 
 void logline_flush(struct logline_split *s, logline_fn *fn, void *arg)
 {
     if (s->n > 0)
-        emit(s, fn, arg);
+        emit_line(s, fn, arg);
     s->after_cr = false;
 }

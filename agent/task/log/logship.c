@@ -27,7 +27,7 @@ static void on_timer(uv_timer_t *t)
     send_batch(container_of(t, struct logship, timer));
 }
 
-static void arm(struct logship *s, uint64_t ms)
+static void arm_timer(struct logship *s, uint64_t ms)
 {
     uv_timer_start(&s->timer, on_timer, ms, 0);
 }
@@ -55,7 +55,7 @@ static void on_sent(void *arg, int rc, const struct client_resp *resp, const str
     if (rc < 0 && !is_refused(rc)) {
         s->retry_ms = s->retry_ms ? s->retry_ms * 2 : RETRY_FIRST_MS;
         s->retry_ms = s->retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : s->retry_ms;
-        arm(s, s->retry_ms);
+        arm_timer(s, s->retry_ms);
         return;
     }
     if (rc < 0)
@@ -108,7 +108,7 @@ void logship_close(struct logship *s)
 void logship_kick(struct logship *s)
 {
     if (!s->call && !uv_is_active((uv_handle_t *)&s->timer))
-        arm(s, GATHER_MS);
+        arm_timer(s, GATHER_MS);
 }
 
 void logship_when_empty(struct logship *s, void (*on_empty)(void *arg), void *arg)
@@ -116,7 +116,7 @@ void logship_when_empty(struct logship *s, void (*on_empty)(void *arg), void *ar
     s->on_empty = on_empty;
     s->empty_arg = arg;
     if (on_empty && !s->call && s->retry_ms == 0)
-        arm(s, 0);
+        arm_timer(s, 0);
 }
 
 void logship_on_room(struct logship *s, void (*on_room)(void *arg), void *arg)

@@ -130,7 +130,7 @@ static json_t *line_json(struct logspool *s, const char *stdtype, int rank, cons
     return j;
 }
 
-static bool append(struct logspool *s, const struct buf *b)
+static bool append_bytes(struct logspool *s, const struct buf *b)
 {
     size_t done = 0;
     while (done < b->len) {
@@ -151,7 +151,7 @@ static bool append(struct logspool *s, const struct buf *b)
 
 /* Said where it is seen at once, on this host; who reads the log is told when there is room
  * again. */
-static void lose(struct logspool *s)
+static void count_lost(struct logspool *s)
 {
     if (s->lost++ == 0)
         log_error("the log spool cannot be written: %s; lines are lost until it can",
@@ -169,7 +169,7 @@ static void tell_lost(struct logspool *s)
     s->lost = s->lost > 0 ? n : 0;
 }
 
-static void put(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
+static void put_line(struct logspool *s, const char *stdtype, int rank, const struct logline *l)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     JSON_OWN j = line_json(s, stdtype, l->rank >= 0 ? l->rank : rank, l);
@@ -177,8 +177,8 @@ static void put(struct logspool *s, const char *stdtype, int rank, const struct 
     buf_add_ch(&b, '\n');
     FAILPOINT("logspool.before_write");
     s->next++;
-    if (!append(s, &b)) {
-        lose(s);
+    if (!append_bytes(s, &b)) {
+        count_lost(s);
         return;
     }
     s->kept += stdtype ? b.len : 0;
@@ -204,7 +204,7 @@ void logspool_add(struct logspool *s, const char *stdtype, int rank, const struc
     if (stdtype && is_over_limit(s))
         logtail_add(&s->tail, stdtype, rank, l);
     else
-        put(s, stdtype, rank, l);
+        put_line(s, stdtype, rank, l);
 }
 
 void logspool_limit(struct logspool *s, uint64_t bytes)
@@ -222,7 +222,7 @@ void logspool_end(struct logspool *s)
     for (size_t i = 0; i < n; i++) {
         const struct logtail_line *k = logtail_at(&s->tail, i);
         struct logline l = {k->text.p, k->text.len, -1, k->level};
-        put(s, k->stdtype, k->rank, &l);
+        put_line(s, k->stdtype, k->rank, &l);
     }
     logtail_finish(&s->tail);
 }

@@ -22,7 +22,7 @@ struct pystacks *pystacks_create(void)
     return det_zalloc(sizeof(struct pystacks));
 }
 
-static void clear(struct pystacks *p)
+static void clear_stacks(struct pystacks *p)
 {
     for (size_t i = 0; i < p->lines.n; i++)
         free((void *)p->lines.v[i].text);
@@ -37,7 +37,7 @@ void pystacks_destroy(struct pystacks *p)
 {
     if (!p)
         return;
-    clear(p);
+    clear_stacks(p);
     free(p);
 }
 
@@ -84,5 +84,5 @@ void pystacks_end(struct pystacks *p, void (*at)(void *arg, const char *where),
         at(arg, p->places.v[i]);
     for (size_t i = 0; i < p->lines.n; i++)
         line(arg, &p->lines.v[i]);
-    clear(p);
+    clear_stacks(p);
 }

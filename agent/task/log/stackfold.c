@@ -43,7 +43,7 @@ void stackfold_destroy(struct stackfold *f)
 }
 
 /* The thread in hand is over. */
-static void fold(struct stackfold *f)
+static void fold_thread(struct stackfold *f)
 {
     if (f->frames_n == 0)
         return;
@@ -89,7 +89,7 @@ static void add_frame(struct stackfold *f, const char *p)
 
 static void on_thread(struct stackfold *f, bool is_gdb)
 {
-    fold(f);
+    fold_thread(f);
     f->is_backwards = is_gdb;
 }
 
@@ -106,7 +106,7 @@ void stackfold_add(struct stackfold *f, const char *line)
         vec_push(&f->others, det_strndup(line, strcspn(line, "\n")));
 }
 
-static void give(void (*fn)(void *arg, const char *line), void *arg, char *line)
+static void give_line(void (*fn)(void *arg, const char *line), void *arg, char *line)
 {
     fn(arg, line);
     free(line);
@@ -114,14 +114,15 @@ static void give(void (*fn)(void *arg, const char *line), void *arg, char *line)
 
 void stackfold_end(struct stackfold *f, void (*fn)(void *arg, const char *line), void *arg)
 {
-    fold(f);
+    fold_thread(f);
     for (size_t i = 0; f->stacks.n == 0 && i < f->others.n; i++)
-        give(fn, arg, det_asprintf("%s\n", f->others.v[i]));
+        give_line(fn, arg, det_asprintf("%s\n", f->others.v[i]));
     for (size_t i = 0; i < f->stacks.n; i++) {
         const struct stack *s = &f->stacks.v[f->is_backwards ? f->stacks.n - 1 - i : i];
-        give(fn, arg,
-             det_asprintf("%zu thread%s: %s\n", s->threads, s->threads == 1 ? "" : "s", s->text));
+        give_line(
+            fn, arg,
+            det_asprintf("%zu thread%s: %s\n", s->threads, s->threads == 1 ? "" : "s", s->text));
     }
     if (f->left_out)
-        give(fn, arg, det_asprintf("%zu threads with further stacks\n", f->left_out));
+        give_line(fn, arg, det_asprintf("%zu threads with further stacks\n", f->left_out));
 }

@@ -114,7 +114,7 @@ static bool is_on(const char *path, const char *folder)
     return false;
 }
 
-static void set(json_t *env, const char *name, const char *value)
+static void set_variable(json_t *env, const char *name, const char *value)
 {
     json_set(env, name, json_lossy(value, strlen(value)));
 }
@@ -122,7 +122,7 @@ static void set(json_t *env, const char *name, const char *value)
 void pychoice_put_first(json_t *env, const char *folder)
 {
     det_cleanup(freep) char *path = det_asprintf("%s:%s", folder, path_of(env));
-    set(env, "PATH", path);
+    set_variable(env, "PATH", path);
 }
 
 /* A folder of the system's, that is on PATH already, would come before others of the user's. */
@@ -132,9 +132,9 @@ void pychoice_apply(const struct pychoice *c, json_t *env)
     if (c->folder || !is_on(path_of(env), bin))
         pychoice_put_first(env, bin);
     if (c->folder)
-        set(env, "VIRTUAL_ENV", c->folder);
+        set_variable(env, "VIRTUAL_ENV", c->folder);
     json_object_del(env, "PYTHONHOME");
-    set(env, "DET_PYTHON_EXECUTABLE", c->exe);
+    set_variable(env, "DET_PYTHON_EXECUTABLE", c->exe);
 }
 
 /* Side by side: links from elsewhere, as a virtual environment's, make another Python of a file. */
@@ -235,7 +235,7 @@ int pychoice_write_layer(const char *exe, int dirfd, const char *name, const cha
 
 /* ---- the hook's ---- */
 
-static bool differ(const char *a, const char *b)
+static bool texts_differ(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") != 0;
 }
@@ -243,9 +243,9 @@ static bool differ(const char *a, const char *b)
 char *pychoice_of_hook(const json_t *before, const json_t *after)
 {
     const char *name = json_str(after, "DET_PYTHON_EXECUTABLE", NULL);
-    if (differ(json_str(before, "DET_PYTHON_EXECUTABLE", NULL), name))
+    if (texts_differ(json_str(before, "DET_PYTHON_EXECUTABLE", NULL), name))
         return name && *name ? det_strdup(name) : NULL;
     det_cleanup(freep) char *was = find_on_path(path_of(before), names[0]);
     det_cleanup(freep) char *is = find_on_path(path_of(after), names[0]);
-    return is && differ(was, is) ? det_take(is) : NULL;
+    return is && texts_differ(was, is) ? det_take(is) : NULL;
 }

@@ -63,7 +63,7 @@ static int make_client(struct client **ret, struct det_err *err)
 }
 
 /* What is left of these checkpoints. Takes and renews *list. */
-static int tell(struct client *c, json_t **list, struct det_err *err)
+static int tell_done(struct client *c, json_t **list, struct det_err *err)
 {
     if (json_array_size(*list) == 0)
         return 0;
@@ -79,7 +79,8 @@ struct work {
     const json_t *uuids, *globs;
 };
 
-static int cut(struct storage *st, const char *uuid, const json_t *globs, struct det_err *err)
+static int delete_globs(struct storage *st, const char *uuid, const json_t *globs,
+                        struct det_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < json_array_size(globs) && rc == 0; i++)
@@ -88,14 +89,15 @@ static int cut(struct storage *st, const char *uuid, const json_t *globs, struct
 }
 
 /* Every action may be repeated: a task that died half way is simply run again. */
-static int act(struct storage *st, const char *uuid, const struct work *w, struct det_err *err)
+static int act_on_checkpoint(struct storage *st, const char *uuid, const struct work *w,
+                             struct det_err *err)
 {
     if (strcmp(w->action, link_gc_names[LINK_GC_QUARANTINE]) == 0)
         return storage_quarantine(st, uuid, err);
     if (strcmp(w->action, link_gc_names[LINK_GC_RESTORE]) == 0)
         return storage_restore(st, uuid, err);
     if (strcmp(w->action, link_gc_names[LINK_GC_CUT]) == 0)
-        return cut(st, uuid, w->globs, err);
+        return delete_globs(st, uuid, w->globs, err);
     return storage_purge(st, uuid, err);
 }
 
@@ -119,10 +121,10 @@ static json_t *files_left(struct storage *st, const char *uuid, struct det_err *
     return all;
 }
 
-static int one(struct storage *st, const char *uuid, const struct work *w, json_t *done,
-               struct det_err *err)
+static int collect_one(struct storage *st, const char *uuid, const struct work *w, json_t *done,
+                       struct det_err *err)
 {
-    int rc = act(st, uuid, w, err);
+    int rc = act_on_checkpoint(st, uuid, w, err);
     if (rc == DET_ENOENT && strcmp(w->action, link_gc_names[LINK_GC_RESTORE]) == 0) {
         log_error("checkpoint %s cannot be restored: its files are gone", uuid);
         rc = 0; /* the master is told that nothing is left */
@@ -142,7 +144,8 @@ static size_t bytes_of(const json_t *entry)
     return strlen(text);
 }
 
-static int collect(struct client *c, struct storage *st, const struct work *w, struct det_err *err)
+static int collect_all(struct client *c, struct storage *st, const struct work *w,
+                       struct det_err *err)
 {
     JSON_OWN done = json_array();
     int failed = 0, rc = 0;
@@ -150,7 +153,7 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
     for (size_t i = 0; i < json_array_size(w->uuids) && rc == 0; i++) {
         const char *uuid = json_string_value(json_array_get(w->uuids, i));
         FAILPOINT("gc.before_delete");
-        int did = one(st, uuid, w, done, err);
+        int did = collect_one(st, uuid, w, done, err);
         if (did == DET_EUNAVAIL)
             return did; /* the store went away: nothing more can be known of any of them */
         if (did < 0) {
@@ -161,12 +164,12 @@ static int collect(struct client *c, struct storage *st, const struct work *w, s
         size_t n = json_array_size(done);
         bytes += bytes_of(json_array_get(done, n - 1));
         if (n >= TOLD_AT_ONCE || bytes >= TOLD_BYTES) {
-            rc = tell(c, &done, err);
+            rc = tell_done(c, &done, err);
             bytes = 0;
         }
     }
     if (rc == 0)
-        rc = tell(c, &done, err);
+        rc = tell_done(c, &done, err);
     if (rc == 0 && failed > 0)
         rc = det_fail(err, DET_EIO, "%s failed for %d of %zu checkpoints", w->action, failed,
                       json_array_size(w->uuids));
@@ -180,7 +183,7 @@ static int carry_out(struct client *c, struct storage *st, const json_t *order, 
                      .globs = json_arr(order, "globs")};
     if (strcmp(w.action, link_gc_names[LINK_GC_LIST]) == 0)
         return gclist_run(c, st, err);
-    return collect(c, st, &w, err);
+    return collect_all(c, st, &w, err);
 }
 
 static int remove_trees(struct storage *st, const json_t *trees, struct det_err *err)

@@ -30,7 +30,7 @@ static bool is_sane(const struct marks *m, int64_t at_ms)
     return at_ms >= m->ranks_ms && at_ms <= clk_mono_ms();
 }
 
-static void look(struct marks *m)
+static void read_marks(struct marks *m)
 {
     struct progress p;
     if (m->fd < 0 || pread(m->fd, &p, sizeof p, 0) != (ssize_t)sizeof p ||
@@ -50,7 +50,7 @@ static void look(struct marks *m)
 static void on_tick(uv_timer_t *timer)
 {
     struct marks *m = timer->data;
-    look(m);
+    read_marks(m);
     if (m->told < json_array_size(m->all)) {
         m->told = json_array_size(m->all);
         m->on_news(m->arg);
@@ -99,7 +99,7 @@ void marks_ranks(struct marks *m, const struct taskspec *s)
 
 const json_t *marks_all(struct marks *m)
 {
-    look(m);
+    read_marks(m);
     m->told = json_array_size(m->all);
     return m->all;
 }

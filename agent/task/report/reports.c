@@ -45,7 +45,7 @@ static void open_next(struct reports *r)
         log_warning("reports of rank %d: %s", r->local - 1, err.text);
 }
 
-static void finish(struct reports *r)
+static void finish_spools(struct reports *r)
 {
     for (;;) {
         r->n.left += r->spool && spool_pending(r->spool) > 0;
@@ -71,7 +71,7 @@ static void on_timer(uv_timer_t *t)
     send_next(container_of(t, struct reports, timer));
 }
 
-static void count(struct reports *r, int rc, const struct det_err *err)
+static void count_result(struct reports *r, int rc, const struct det_err *err)
 {
     if (rc == 0) {
         r->n.sent++;
@@ -92,13 +92,13 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
         return;
     }
     if (again) {
-        finish(r);
+        finish_spools(r);
         return;
     }
-    count(r, rc, err);
+    count_result(r, rc, err);
     r->retry_until_ms = clk_mono_ms() + r->retry_ms;
     if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
-        finish(r);
+        finish_spools(r);
     else
         send_next(r);
 }
@@ -121,7 +121,7 @@ static void send_next(struct reports *r)
         spool_close(r->spool);
         r->spool = NULL;
         if (r->local >= taskspec_local_size(r->spec)) {
-            finish(r);
+            finish_spools(r);
             return;
         }
         open_next(r);
@@ -159,7 +159,7 @@ static void on_hurry(uv_timer_t *t)
 {
     struct reports *r = container_of(t, struct reports, timer);
     client_uv_cancel(r->call);
-    finish(r);
+    finish_spools(r);
 }
 
 void reports_hurry(struct reports *r, int64_t all_ms)

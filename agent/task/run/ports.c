@@ -46,7 +46,7 @@ static int bind_everywhere(int port)
 
 /* An abstract name is bound once in a network namespace, which is where ports are taken, and free
  * again when its holder is gone. -1: another run has it. */
-static int lease(int port)
+static int lease_port(int port)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "det-port/%d", port);
@@ -61,12 +61,12 @@ static int lease(int port)
 
 /* port 0: any. The port; 0 where it cannot be had; -1 where nobody can tell. One that another run
  * has leased is not even bound, since that could be in the way of its rank 0. */
-static int take(int port, int *ret_lease)
+static int take_port(int port, int *ret_lease)
 {
     int found = port ? port : bind_everywhere(0);
     if (found <= 0)
         return found;
-    det_cleanup(det_closep) int fd = lease(found);
+    det_cleanup(det_closep) int fd = lease_port(found);
     if (fd < 0)
         return 0;
     int free_one = port ? bind_everywhere(port) : found;
@@ -82,9 +82,9 @@ void ports_take(struct ports *ret, json_t *env, struct buf *said)
     *ret = (struct ports)PORTS_NONE;
     for (size_t i = 0; i < PORTS_N; i++) {
         long port = strtol(json_str(env, names[i], ""), NULL, 10);
-        if (port <= 0 || port > UINT16_MAX || take((int)port, &ret->lease[i]))
+        if (port <= 0 || port > UINT16_MAX || take_port((int)port, &ret->lease[i]))
             continue;
-        int other = take(0, &ret->lease[i]);
+        int other = take_port(0, &ret->lease[i]);
         if (other <= 0)
             continue; /* who needs the port will say so */
         json_set(env, names[i], json_sprintf("%d", other));

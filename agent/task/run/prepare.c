@@ -54,8 +54,8 @@ int prepare_dirs(const struct taskspec *s, struct det_err *err)
     return rc;
 }
 
-static int extract(const struct taskspec *s, const char *name, const struct buf *tgz,
-                   struct det_err *err)
+static int extract_archive(const struct taskspec *s, const char *name, const struct buf *tgz,
+                           struct det_err *err)
 {
     det_cleanup(det_closep) int fd =
         fsx_open_beneath(s->dirfd, name, O_RDONLY | O_DIRECTORY, 0, err);
@@ -73,9 +73,9 @@ int prepare_context(const struct taskspec *s, const char *b64, size_t len, struc
     rc = taskspec_user_enter(s, err);
     if (rc < 0)
         return rc;
-    rc = extract(s, "work", &tgz, err);
+    rc = extract_archive(s, "work", &tgz, err);
     if (rc == 0)
-        rc = extract(s, "model", &tgz, err);
+        rc = extract_archive(s, "model", &tgz, err);
     taskspec_user_leave(s);
     return rc < 0 ? det_wrap(err, rc, "model definition") : 0;
 }

@@ -43,7 +43,7 @@ static bool read_stat(struct proc *p)
     return end && sscanf(end + 1, " %c %d %d", &p->state, &p->ppid, &p->group) == 3;
 }
 
-static void list(procs *v)
+static void list_processes(procs *v)
 {
     DIR *d = opendir("/proc");
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
@@ -122,9 +122,9 @@ static void mark_cgroup(struct proc *v, size_t n, const char *cgroup)
     }
 }
 
-static void find(const struct proctree *t, procs *v)
+static void find_tree(const struct proctree *t, procs *v)
 {
-    list(v);
+    list_processes(v);
     if (t->cgroup)
         mark_cgroup(v->v, v->n, t->cgroup);
     mark_descendants(v->v, v->n);
@@ -139,7 +139,7 @@ size_t proctree_count(const struct proctree *t)
 {
     procs v = {0};
     size_t n = 0;
-    find(t, &v);
+    find_tree(t, &v);
     for (size_t i = 0; i < v.n; i++)
         n += v.v[i].is_ours && v.v[i].state != 'Z';
     vec_free(&v);
@@ -164,7 +164,7 @@ size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_
 {
     procs v = {0};
     size_t n = 0;
-    find(t, &v);
+    find_tree(t, &v);
     for (size_t i = 0; i < v.n && n < max; i++)
         if (v.v[i].is_ours && v.v[i].state != 'Z' && proctree_catches(v.v[i].pid, signal))
             ret[n++] = v.v[i].pid;
@@ -185,7 +185,7 @@ static size_t kill_found(const struct proctree *t)
 {
     procs v = {0};
     size_t left = 0;
-    find(t, &v);
+    find_tree(t, &v);
     for (size_t i = 0; i < v.n; i++) {
         if (!v.v[i].is_ours)
             continue;

@@ -109,7 +109,7 @@ static int fork_child(struct rank *r, struct rank_child *c, int status_read, str
     return await_exec(r, status_read, err);
 }
 
-static int run(struct rank *r, int out_read[2], struct det_err *err)
+static int start_process(struct rank *r, int out_read[2], struct det_err *err)
 {
     det_cleanup(det_closep) int work =
         openat(r->o.spec->dirfd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,7 +218,7 @@ int rank_start(const struct rank_options *o, struct rank **ret, struct det_err *
     int fds[2] = {-1, -1};
     struct rank *r = det_zalloc(sizeof *r);
     r->o = *o;
-    int rc = run(r, fds, err);
+    int rc = start_process(r, fds, err);
     if (rc < 0) {
         det_closep(&fds[0]);
         det_closep(&fds[1]);

@@ -57,7 +57,7 @@ static bool read_progress(int fd, struct watched *ret)
     return true;
 }
 
-static void look(struct watched *w, int64_t now_ms)
+static void note_progress(struct watched *w, int64_t now_ms)
 {
     struct watched now = {0};
     if (!read_progress(w->fd, &now) || (w->changed_ms != 0 && now.batches == w->batches &&
@@ -74,7 +74,7 @@ bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret)
     struct stall_found longest = {.local = -1};
     for (int i = 0; i < s->n; i++) {
         struct watched *w = &s->v[i];
-        look(w, now_ms);
+        note_progress(w, now_ms);
         int64_t silent_ms = w->changed_ms ? now_ms - w->changed_ms : 0;
         if (silent_ms > longest.silent_ms)
             longest = (struct stall_found){i, w->batches, progress_phase_name(w->phase), silent_ms};

@@ -19,7 +19,7 @@
 #define READY      "+"
 #define INIT_TITLE "det-init" /* as long as "det-task" */
 
-static int refused(const char *what, struct det_err *err)
+static int report_refusal(const char *what, struct det_err *err)
 {
     return det_fail_errno(err, DET_EPERM, errno, "%s", what);
 }
@@ -43,7 +43,7 @@ static int write_text(const char *path, struct det_err *err, const char *fmt, un
     char text[64];
     int n = snprintf(text, sizeof text, fmt, id, id);
     det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd < 0 || write(fd, text, (size_t)n) < 0 ? refused(path, err) : 0;
+    return fd < 0 || write(fd, text, (size_t)n) < 0 ? report_refusal(path, err) : 0;
 }
 
 /* Who is not root may make the other namespaces only in one of users, where it is who it was. */
@@ -77,9 +77,9 @@ static void set_title(void)
 static int try_mounts(struct det_err *err)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return refused("mount --make-rslave /", err);
+        return report_refusal("mount --make-rslave /", err);
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        return refused("mount /proc", err);
+        return report_refusal("mount /proc", err);
     return 0;
 }
 
@@ -111,7 +111,7 @@ int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err 
     int status[2];
     *ret = TASKBOX_NONE;
     if (pipe2(status, O_CLOEXEC) < 0)
-        return refused("pipe", err);
+        return report_refusal("pipe", err);
     b.pid = (pid_t)syscall(SYS_clone, (unsigned long)(b.spaces | CLONE_PIDFD | SIGCHLD), NULL,
                            &b.pidfd, NULL, NULL);
     if (b.pid == 0)
@@ -122,7 +122,7 @@ int taskbox_begin(const struct taskspec *s, struct taskbox *ret, struct det_err 
     errno = e;
     if (b.pid < 0) {
         close(b.status_fd);
-        return refused("namespaces of its own", err);
+        return report_refusal("namespaces of its own", err);
     }
     *ret = b;
     return 0;
@@ -148,14 +148,14 @@ static int try_to_join(const struct taskbox *b, struct det_err *err)
 {
     int status = 0;
     if (!(b->spaces & CLONE_NEWUSER))
-        return setns(b->pidfd, CLONE_NEWIPC) < 0 ? refused("setns", err) : 0;
+        return setns(b->pidfd, CLONE_NEWIPC) < 0 ? report_refusal("setns", err) : 0;
     pid_t pid = vfork(); /* whoever joins that of users cannot come back */
     if (pid == 0)
         _exit(taskbox_join(b) < 0 ? errno : 0);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     errno = pid < 0 ? errno : WEXITSTATUS(status);
-    return errno == 0 ? 0 : refused("setns", err);
+    return errno == 0 ? 0 : report_refusal("setns", err);
 }
 
 int taskbox_finish(struct taskbox *b, struct det_err *err)

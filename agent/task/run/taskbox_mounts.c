@@ -39,23 +39,25 @@ struct view {
     size_t kept_n;
 };
 
-static int refused(const char *what, struct det_err *err)
+static int report_refusal(const char *what, struct det_err *err)
 {
     return det_fail_errno(err, DET_EPERM, errno, "mount %s", what);
 }
 
 /* By descriptor: its path may be covered by now. */
-static int bind(int fd, const char *target, struct det_err *err)
+static int bind_folder(int fd, const char *target, struct det_err *err)
 {
     char source[64];
     snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
-    return mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0 ? refused(target, err) : 0;
+    return mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0 ? report_refusal(target, err)
+                                                                   : 0;
 }
 
-static int tmpfs(const char *target, unsigned long flags, const char *options, struct det_err *err)
+static int mount_tmpfs(const char *target, unsigned long flags, const char *options,
+                       struct det_err *err)
 {
     int rc = mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | flags, options);
-    return rc < 0 ? refused(target, err) : 0;
+    return rc < 0 ? report_refusal(target, err) : 0;
 }
 
 /* ---- what stays ---- */
@@ -66,7 +68,7 @@ static bool is_beneath(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && path[n] == '/';
 }
 
-static void keep(struct view *v, const char *path)
+static void keep_path(struct view *v, const char *path)
 {
     struct kept *k = &v->kept[v->kept_n];
     if (!path || v->kept_n == KEPT_MAX || !realpath(path, k->path))
@@ -80,12 +82,12 @@ static void keep_all(struct view *v)
 {
     const json_t *storage = v->s->task.checkpoint_storage;
     det_cleanup(freep) char *programs = find_beside("..", X_OK);
-    keep(v, v->s->dir);
-    keep(v, v->s->cache);
-    keep(v, json_str(storage, "host_path", NULL));
-    keep(v, v->s->ca_file);
-    keep(v, programs);
-    keep(v, getenv("DET_HARNESS"));
+    keep_path(v, v->s->dir);
+    keep_path(v, v->s->cache);
+    keep_path(v, json_str(storage, "host_path", NULL));
+    keep_path(v, v->s->ca_file);
+    keep_path(v, programs);
+    keep_path(v, getenv("DET_HARNESS"));
 }
 
 /* Where the task's account is det-task's own, what is for det-task alone is not shown: the order,
@@ -97,8 +99,8 @@ static int show_own(const struct kept *k, struct det_err *err)
     for (size_t i = 0; i < DET_ARRAY_LEN(parts) && rc == 0; i++) {
         det_cleanup(freep) char *path = det_asprintf("%s/%s", k->path, parts[i]);
         det_cleanup(det_closep) int fd = openat(k->fd, parts[i], O_PATH | O_CLOEXEC);
-        rc = fd < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? refused(path, err)
-                                                                  : bind(fd, path, err);
+        rc = fd < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? report_refusal(path, err)
+                                                                  : bind_folder(fd, path, err);
     }
     return rc;
 }
@@ -112,7 +114,7 @@ static int show_again(const struct kept *k, struct det_err *err)
     int rc = fsx_mkdirs(AT_FDCWD, is_dir ? k->path : above, 0755, err);
     det_cleanup(det_closep) int file =
         rc < 0 || is_dir ? -1 : open(k->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    return rc < 0 ? rc : bind(k->fd, k->path, err);
+    return rc < 0 ? rc : bind_folder(k->fd, k->path, err);
 }
 
 static int show_what_is_covered(const struct view *v, const char *dir, struct det_err *err)
@@ -134,7 +136,7 @@ static int own_tmp(const struct view *v, const char *dir, struct det_err *err)
         return 0;
     det_cleanup(det_closep) int fd =
         openat(v->kept[OWN].fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? refused(dir, err) : bind(fd, real, err);
+    int rc = fd < 0 ? report_refusal(dir, err) : bind_folder(fd, real, err);
     return rc < 0 ? rc : show_what_is_covered(v, real, err);
 }
 
@@ -144,10 +146,10 @@ static int hide_beside(const struct view *v, const char *path, struct det_err *e
     det_cleanup(freep) char *dir = det_strndup(path, (size_t)(strrchr(path, '/') - path));
     if (is_beneath(dir, "/tmp") || is_beneath(dir, "/var/tmp"))
         return 0; /* covered already */
-    int rc = tmpfs(dir, 0, "size=64k,mode=0711", err);
+    int rc = mount_tmpfs(dir, 0, "size=64k,mode=0711", err);
     if (rc == 0)
         rc = show_what_is_covered(v, dir, err);
-    return rc < 0 ? rc : tmpfs(dir, MS_REMOUNT | MS_RDONLY, "size=64k,mode=0711", err);
+    return rc < 0 ? rc : mount_tmpfs(dir, MS_REMOUNT | MS_RDONLY, "size=64k,mode=0711", err);
 }
 
 static int hide_others(const struct view *v, struct det_err *err)
@@ -159,35 +161,36 @@ static int hide_others(const struct view *v, struct det_err *err)
 }
 
 /* What is not there, or cannot be reached, cannot be seen either. */
-static int hide(const char *path, struct det_err *err)
+static int hide_path(const char *path, struct det_err *err)
 {
     struct stat st;
     if (!path || stat(path, &st) < 0)
         return 0;
     if (S_ISDIR(st.st_mode))
-        return tmpfs(path, MS_RDONLY, "size=4k,mode=0555", err);
-    return mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 ? refused(path, err) : 0;
+        return mount_tmpfs(path, MS_RDONLY, "size=4k,mode=0555", err);
+    return mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 ? report_refusal(path, err) : 0;
 }
 
 static int hide_secrets(const struct view *v, struct det_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < json_array_size(v->s->hide) && rc == 0; i++)
-        rc = hide(json_string_value(json_array_get(v->s->hide, i)), err);
+        rc = hide_path(json_string_value(json_array_get(v->s->hide, i)), err);
     return rc;
 }
 
 static int own_shm(struct det_err *err)
 {
-    return access("/dev/shm", F_OK) < 0 ? 0 : tmpfs("/dev/shm", 0, "mode=1777", err);
+    return access("/dev/shm", F_OK) < 0 ? 0 : mount_tmpfs("/dev/shm", 0, "mode=1777", err);
 }
 
 /* DIR/from as PLACE/to. */
-static int show(const struct taskspec *s, const char *from, const char *to, struct det_err *err)
+static int show_folder(const struct taskspec *s, const char *from, const char *to,
+                       struct det_err *err)
 {
     det_cleanup(freep) char *source = det_asprintf("%s/%s", s->dir, from);
     if (mkdir(to, 0700) < 0 || mount(source, to, NULL, MS_BIND, NULL) < 0)
-        return refused(to, err);
+        return report_refusal(to, err);
     return 0;
 }
 
@@ -197,14 +200,14 @@ static int own_place(const struct taskspec *s, struct det_err *err)
         det_asprintf("size=16m,mode=0700,uid=%u,gid=%u", (unsigned)s->uid, (unsigned)s->gid);
     const char *users = PLACE "/pythonuserbase";
     if (mkdir(PLACE, 0755) < 0 && errno != EEXIST)
-        return geteuid() == 0 ? refused(PLACE, err) : 0; /* DET_INFO_DIR names its files */
-    int rc = tmpfs(PLACE, 0, options, err);
+        return geteuid() == 0 ? report_refusal(PLACE, err) : 0; /* DET_INFO_DIR names its files */
+    int rc = mount_tmpfs(PLACE, 0, options, err);
     if (rc == 0)
-        rc = show(s, "info", PLACE "/info", err);
+        rc = show_folder(s, "info", PLACE "/info", err);
     if (rc == 0)
-        rc = show(s, "work", PLACE "/workdir", err);
+        rc = show_folder(s, "work", PLACE "/workdir", err);
     if (rc == 0 && (mkdir(users, 0700) < 0 || chown(users, s->uid, s->gid) < 0))
-        rc = refused(users, err);
+        rc = report_refusal(users, err);
     return rc;
 }
 
@@ -215,10 +218,10 @@ int taskbox_mounts(const struct taskspec *s, struct det_err *err)
     int rc = 0;
     keep_all(&v);
     if (v.kept_n <= OWN)
-        return refused(s->dir, err);
+        return report_refusal(s->dir, err);
     /* What the host mounts later is seen here too; what is mounted here is seen nowhere else. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-        return refused("--make-rslave /", err);
+        return report_refusal("--make-rslave /", err);
     if (taskspec_is_kept_apart(s)) {
         rc = hide_others(&v, err);
         if (rc == 0)
@@ -233,6 +236,6 @@ int taskbox_mounts(const struct taskspec *s, struct det_err *err)
     if (rc == 0)
         rc = own_place(s, err);
     if (rc == 0 && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        rc = refused("/proc", err);
+        rc = report_refusal("/proc", err);
     return rc;
 }

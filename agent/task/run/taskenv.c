@@ -62,26 +62,26 @@ static bool is_passed_on(const char *name, size_t len)
     return false;
 }
 
-static void set(json_t *env, const char *name, const char *value)
+static void set_variable(json_t *env, const char *name, const char *value)
 {
     json_set(env, name, json_string(value ? value : ""));
 }
 
 static void __attribute__((format(printf, 3, 4)))
-setf(json_t *env, const char *name, const char *fmt, ...)
+format_variable(json_t *env, const char *name, const char *fmt, ...)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     va_list ap;
     va_start(ap, fmt);
     buf_vaddf(&b, fmt, ap);
     va_end(ap);
-    set(env, name, buf_str(&b));
+    set_variable(env, name, buf_str(&b));
 }
 
 static void set_missing(json_t *env, const char *name, const char *value)
 {
     if (!json_object_get(env, name))
-        set(env, name, value);
+        set_variable(env, name, value);
 }
 
 static void add_own(json_t *env)
@@ -121,17 +121,17 @@ static void add_master(json_t *env, const struct taskspec *s)
     det_cleanup(freep) char *name =
         det_strndup(host, colon ? (size_t)(colon - host) : strlen(host));
     bool tls = strncmp(url, "https", 5) == 0;
-    set(env, "DET_MASTER", url);
+    set_variable(env, "DET_MASTER", url);
     if (strchr(s->master, ','))
-        set(env, "DET_MASTERS", s->master);
-    set(env, "DET_MASTER_ADDR", name);
-    set(env, "DET_MASTER_HOST", name);
-    set(env, "DET_MASTER_PORT", colon ? colon + 1 : tls ? "443" : "80");
-    set(env, "DET_USE_TLS", tls ? "true" : "false");
+        set_variable(env, "DET_MASTERS", s->master);
+    set_variable(env, "DET_MASTER_ADDR", name);
+    set_variable(env, "DET_MASTER_HOST", name);
+    set_variable(env, "DET_MASTER_PORT", colon ? colon + 1 : tls ? "443" : "80");
+    set_variable(env, "DET_USE_TLS", tls ? "true" : "false");
     if (s->ca_file)
-        set(env, "DET_MASTER_CERT_FILE", s->ca_file);
+        set_variable(env, "DET_MASTER_CERT_FILE", s->ca_file);
     if (s->cert_name)
-        set(env, "DET_MASTER_CERT_NAME", s->cert_name);
+        set_variable(env, "DET_MASTER_CERT_NAME", s->cert_name);
 }
 
 /* A task sees its own GPUs and no other. */
@@ -144,9 +144,9 @@ static void add_devices(json_t *env, const struct taskspec *s)
         if (slot && strcmp(json_str(slot, "type", "cpu"), "cuda") == 0)
             buf_addf(&uuids, "%s%s", uuids.len ? "," : "", json_str(slot, "uuid", ""));
     }
-    setf(env, "DET_SLOT_IDS", "[%s]", buf_str(&ids));
-    set(env, "CUDA_VISIBLE_DEVICES", buf_str(&uuids));
-    set(env, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
+    format_variable(env, "DET_SLOT_IDS", "[%s]", buf_str(&ids));
+    set_variable(env, "CUDA_VISIBLE_DEVICES", buf_str(&uuids));
+    set_variable(env, "NVIDIA_VISIBLE_DEVICES", uuids.len ? buf_str(&uuids) : "void");
 }
 
 char *taskenv_package_dir(void)
@@ -164,26 +164,26 @@ static void add_package(json_t *env)
     det_cleanup(freep) char *dir = taskenv_package_dir();
     const char *own = json_str(env, "PYTHONPATH", "");
     if (dir)
-        setf(env, "PYTHONPATH", "%s%s%s", own, *own ? ":" : "", dir);
+        format_variable(env, "PYTHONPATH", "%s%s%s", own, *own ? ":" : "", dir);
 }
 
 static void add_host(json_t *env, const struct taskspec *s, const char *chief_addr)
 {
-    set(env, "DET_ALLOCATION_ID", s->alloc);
-    set(env, "DET_CONTAINER_ID", s->container);
-    set(env, "DET_RESOURCES_ID", s->container);
-    set(env, "DET_AGENT_ID", s->agent_id);
-    set(env, "DET_SESSION_TOKEN", s->task.token);
-    set(env, "DET_TASK_TYPE", s->task.kind);
-    set(env, "DET_TASK_ID", s->task.task_id);
-    setf(env, "DET_WORKDIR", "%s/work", s->dir);
-    setf(env, "DET_MODEL_DIR", "%s/model", s->dir);
-    setf(env, "DET_INFO_DIR", "%s/info", s->dir);
-    setf(env, "DET_RUN_DIR", "%s/run", s->dir);
-    setf(env, "PWD", "%s/work", s->dir);
-    set(env, "DET_CHIEF_IP", chief_addr);
-    set(env, "USER", s->user_name);
-    set(env, "LOGNAME", s->user_name);
+    set_variable(env, "DET_ALLOCATION_ID", s->alloc);
+    set_variable(env, "DET_CONTAINER_ID", s->container);
+    set_variable(env, "DET_RESOURCES_ID", s->container);
+    set_variable(env, "DET_AGENT_ID", s->agent_id);
+    set_variable(env, "DET_SESSION_TOKEN", s->task.token);
+    set_variable(env, "DET_TASK_TYPE", s->task.kind);
+    set_variable(env, "DET_TASK_ID", s->task.task_id);
+    format_variable(env, "DET_WORKDIR", "%s/work", s->dir);
+    format_variable(env, "DET_MODEL_DIR", "%s/model", s->dir);
+    format_variable(env, "DET_INFO_DIR", "%s/info", s->dir);
+    format_variable(env, "DET_RUN_DIR", "%s/run", s->dir);
+    format_variable(env, "PWD", "%s/work", s->dir);
+    set_variable(env, "DET_CHIEF_IP", chief_addr);
+    set_variable(env, "USER", s->user_name);
+    set_variable(env, "LOGNAME", s->user_name);
     set_missing(env, "HOME", s->home);
     set_missing(env, "PYTHONUNBUFFERED", "1");
     add_package(env);
@@ -204,7 +204,7 @@ json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
     add_own(env);
     leave_out_covered_tmp(env, s);
     if (s->cache)
-        set(env, "DET_CACHE_DIR", s->cache);
+        set_variable(env, "DET_CACHE_DIR", s->cache);
     json_object_update(env, (json_t *)s->task.env);
     json_object_del(env, "DET_USER_TOKEN");
     add_master(env, s);
@@ -215,22 +215,22 @@ json_t *taskenv_common(const struct taskspec *s, const char *chief_addr)
 
 void taskenv_add_rank(json_t *env, const struct taskspec *s, int local)
 {
-    setf(env, "RANK", "%d", taskspec_first_rank(s) + local);
-    setf(env, "WORLD_SIZE", "%d", taskspec_world_size(s));
-    setf(env, "LOCAL_RANK", "%d", local);
-    setf(env, "LOCAL_WORLD_SIZE", "%d", taskspec_local_size(s));
-    setf(env, "LOCAL_SIZE", "%d", taskspec_local_size(s));
-    setf(env, "GROUP_RANK", "%d", s->task.node);
-    setf(env, "GROUP_WORLD_SIZE", "%d", s->task.nodes);
-    setf(env, "CROSS_RANK", "%d", s->task.node);
-    setf(env, "CROSS_SIZE", "%d", s->task.nodes);
+    format_variable(env, "RANK", "%d", taskspec_first_rank(s) + local);
+    format_variable(env, "WORLD_SIZE", "%d", taskspec_world_size(s));
+    format_variable(env, "LOCAL_RANK", "%d", local);
+    format_variable(env, "LOCAL_WORLD_SIZE", "%d", taskspec_local_size(s));
+    format_variable(env, "LOCAL_SIZE", "%d", taskspec_local_size(s));
+    format_variable(env, "GROUP_RANK", "%d", s->task.node);
+    format_variable(env, "GROUP_WORLD_SIZE", "%d", s->task.nodes);
+    format_variable(env, "CROSS_RANK", "%d", s->task.node);
+    format_variable(env, "CROSS_SIZE", "%d", s->task.nodes);
     set_missing(env, "C10D_PORT", "29400");
 }
 
 void taskenv_add_files(json_t *env, const struct taskspec *s, int local)
 {
-    setf(env, PROGRESS_ENV, "%s/run/progress.%d", s->dir, local);
-    setf(env, SPOOL_ENV, "%s/run/reports.%d", s->dir, local);
+    format_variable(env, PROGRESS_ENV, "%s/run/progress.%d", s->dir, local);
+    format_variable(env, SPOOL_ENV, "%s/run/reports.%d", s->dir, local);
 }
 
 char **taskenv_vector(const json_t *env)
@@ -256,7 +256,7 @@ void taskenv_free(char **v)
 /* ---- info files ---- */
 
 /* A variable as the JSON it holds; null when absent or broken. */
-static json_t *parsed(const json_t *env, const char *name)
+static json_t *parse_variable(const json_t *env, const char *name)
 {
     const char *s = json_str(env, name, NULL);
     json_t *j = s ? json_parse(s, strlen(s), NULL) : NULL;
@@ -269,7 +269,7 @@ static json_t *or_null(const json_t *env, const char *name)
     return s ? json_string(s) : json_null();
 }
 
-static json_t *number(const json_t *env, const char *name)
+static json_t *read_number(const json_t *env, const char *name)
 {
     return json_integer(json_int(env, name, 0));
 }
@@ -281,7 +281,7 @@ static json_t *cluster_json(const struct taskspec *s, const json_t *env)
     json_set(j, "master_url", json_string(url));
     json_set(j, "cluster_id", or_null(env, "DET_CLUSTER_ID"));
     json_set(j, "agent_id", json_string(s->agent_id));
-    json_set(j, "slot_ids", parsed(env, "DET_SLOT_IDS"));
+    json_set(j, "slot_ids", parse_variable(env, "DET_SLOT_IDS"));
     json_set(j, "task_id", json_string(s->task.task_id));
     json_set(j, "allocation_id", json_string(s->alloc));
     json_set(j, "session_token", json_string(s->task.token));
@@ -294,15 +294,15 @@ static json_t *cluster_json(const struct taskspec *s, const json_t *env)
 
 static json_t *trial_json(const json_t *env)
 {
-    JSON_OWN config = parsed(env, "DET_EXPERIMENT_CONFIG");
+    JSON_OWN config = parse_variable(env, "DET_EXPERIMENT_CONFIG");
     json_t *j = json_object();
-    json_set(j, "trial_id", number(env, "DET_TRIAL_ID"));
-    json_set(j, "experiment_id", number(env, "DET_EXPERIMENT_ID"));
-    json_set(j, "trial_seed", number(env, "DET_TRIAL_SEED"));
-    json_set(j, "hparams", parsed(env, "DET_HPARAMS"));
+    json_set(j, "trial_id", read_number(env, "DET_TRIAL_ID"));
+    json_set(j, "experiment_id", read_number(env, "DET_EXPERIMENT_ID"));
+    json_set(j, "trial_seed", read_number(env, "DET_TRIAL_SEED"));
+    json_set(j, "hparams", parse_variable(env, "DET_HPARAMS"));
     json_set(j, "config", json_incref(config));
-    json_set(j, "steps_completed", number(env, "DET_STEPS_COMPLETED"));
-    json_set(j, "trial_run_id", number(env, "DET_TRIAL_RUN_ID"));
+    json_set(j, "steps_completed", read_number(env, "DET_STEPS_COMPLETED"));
+    json_set(j, "trial_run_id", read_number(env, "DET_TRIAL_RUN_ID"));
     json_set(j, "debug", json_boolean(json_is_true(json_path(config, "debug"))));
     json_set(j, "inter_node_network_interface", or_null(env, "DET_INTER_NODE_NETWORK_INTERFACE"));
     return j;
