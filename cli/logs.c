@@ -65,7 +65,7 @@ static void add_list(struct buf *b, const char *key, const char *prefix, const s
         add_query(b, key, prefix, l->v[i]);
 }
 
-static void query(struct buf *b)
+static void add_filters(struct buf *b)
 {
     if (o.tail > 0)
         buf_addf(b, "&orderBy=ORDER_BY_DESC&limit=%" PRId64, o.tail);
@@ -87,12 +87,12 @@ static void query(struct buf *b)
         add_query(b, "enableRegex", "", "true");
 }
 
-static int stream(struct cli *c, const char *path, bool follow, struct det_err *err)
+static int stream_lines(struct cli *c, const char *path, bool follow, struct det_err *err)
 {
     struct buf url = BUF_INIT;
     struct tail t = {0};
     buf_addf(&url, "%s?follow=%s", path, follow ? "true" : "false");
-    query(&url);
+    add_filters(&url);
     bool backwards = o.tail > 0;
     int rc = cli_stream(c, buf_str(&url), backwards ? keep_line : print_line, &t, err);
     for (size_t i = t.n; i-- > 0;) {
@@ -108,7 +108,7 @@ static int stream(struct cli *c, const char *path, bool follow, struct det_err *
 int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err)
 {
     det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
-    return stream(c, path, true, err);
+    return stream_lines(c, path, true, err);
 }
 
 int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err)
@@ -136,7 +136,7 @@ int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *
 {
     det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
     o.tail = n;
-    return stream(c, path, false, err);
+    return stream_lines(c, path, false, err);
 }
 
 int logs_print(struct cli *c, const char *path, struct det_err *err)
@@ -145,7 +145,7 @@ int logs_print(struct cli *c, const char *path, struct det_err *err)
         det_fail(err, DET_EINVAL, "--follow does not go with --tail or --head");
         return CLI_USAGE;
     }
-    return stream(c, path, o.follow, err);
+    return stream_lines(c, path, o.follow, err);
 }
 
 int experiment_logs(struct cli *c, struct det_err *err)

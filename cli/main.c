@@ -186,8 +186,8 @@ static int leading_options(int argc, char **argv, struct det_err *err)
 }
 
 /* where: "det" of a noun, "det NOUN" of a verb. */
-static int unknown(const char *what, const char *where, const char *word, const char *near,
-                   struct det_err *err)
+static int report_unknown(const char *what, const char *where, const char *word, const char *near,
+                          struct det_err *err)
 {
     if (near)
         det_fail(err, DET_EINVAL, "'%s' is no %s of %s; did you mean '%s'?", word, what, where,
@@ -229,7 +229,7 @@ static int unknown_noun(const char *noun, const char *verb, struct det_err *err)
 {
     const struct absent *a = absent_find(noun, verb);
     if (!a)
-        return unknown("noun", "det", noun, nearest_noun(noun), err);
+        return report_unknown("noun", "det", noun, nearest_noun(noun), err);
     fail_absent(a, noun, verb && strcmp(a->verb, "*") != 0 ? verb : "", err);
     return CLI_USAGE;
 }
@@ -239,7 +239,7 @@ static int unknown_verb(const struct noun *n, const char *verb, struct det_err *
     const struct absent *a = absent_find(n->name, verb);
     char *where det_cleanup(freep) = det_asprintf("det %s", n->name);
     if (!a)
-        return unknown("verb", where, verb, nearest_verb(n, verb), err);
+        return report_unknown("verb", where, verb, nearest_verb(n, verb), err);
     fail_absent(a, n->name, verb, err);
     return CLI_USAGE;
 }
@@ -249,7 +249,7 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
-static int dispatch(int argc, char **argv, struct cli *c, struct det_err *err)
+static int dispatch_verb(int argc, char **argv, struct cli *c, struct det_err *err)
 {
     int at = check_text(argc, argv, err);
     if (at == 0)
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
     struct cli c = {0};
     struct det_err err = {0};
     signal(SIGPIPE, SIG_DFL); /* `det ... | head` ends quietly */
-    int status = dispatch(argc, argv, &c, &err);
+    int status = dispatch_verb(argc, argv, &c, &err);
     if (status != 0 && err.text[0])
         print_error(err.text);
     return status;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The length of a colour's sequence at s, 0: it is none. */
-static size_t colour(const char *s)
+static size_t colour_length(const char *s)
 {
     if (s[0] != '\033' || s[1] != '[')
         return 0;
@@ -12,7 +12,7 @@ static size_t colour(const char *s)
 }
 
 /* The length of the control character at s, 0: it is none. C1 is U+0080 to U+009F. */
-static size_t control(const char *s)
+static size_t control_length(const char *s)
 {
     unsigned char c = (unsigned char)s[0], next = c ? (unsigned char)s[1] : 0;
     if (c == 0xc2 && next >= 0x80 && next < 0xa0)
@@ -23,7 +23,7 @@ static size_t control(const char *s)
 static bool is_plain(const char *s)
 {
     for (size_t n; *s; s += n ? n : 1)
-        if ((n = colour(s)) == 0 && control(s))
+        if ((n = colour_length(s)) == 0 && control_length(s))
             return false;
     return true;
 }
@@ -34,7 +34,7 @@ char *plain_text(const char *s)
     if (is_plain(s))
         return NULL;
     while (*s) {
-        size_t keep = colour(s), drop = keep ? 0 : control(s);
+        size_t keep = colour_length(s), drop = keep ? 0 : control_length(s);
         if (drop)
             buf_add_str(&out, "\xef\xbf\xbd"); /* U+FFFD */
         else

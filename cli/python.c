@@ -78,7 +78,7 @@ int python_become(char **argv, struct det_err *err)
 }
 
 /* Only for its help: what follows `det python` is not det's to read. */
-static int nothing(struct cli *c, struct det_err *err)
+static int show_usage(struct cli *c, struct det_err *err)
 {
     (void)c, (void)err;
     return CLI_USAGE;
@@ -86,7 +86,7 @@ static int nothing(struct cli *c, struct det_err *err)
 
 static const struct verb verbs[] = {
     {"", NULL, "[ARGUMENT...]", "python3 with the determined package: a script, -m, -c, or nothing",
-     NULL, nothing},
+     NULL, show_usage},
     {0},
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Results live until the eighth call after: enough for one printf. */
-static char *slot(void)
+static char *next_slot(void)
 {
     static char ring[8][64];
     static unsigned next;
@@ -20,7 +20,7 @@ const char *show_state(const char *state)
 
 const char *show_time(const char *t)
 {
-    char *s = slot();
+    char *s = next_slot();
     if (!t || strlen(t) < 19)
         return "";
     snprintf(s, 64, "%.10s %.8s", t, t + 11);
@@ -33,7 +33,7 @@ const char *show_duration(const char *from, const char *to)
     if (!from || clk_parse(from, &a, NULL) < 0 || (to && clk_parse(to, &b, NULL) < 0))
         return "";
     double sec = (double)(b - a) / 1e6;
-    char *s = slot();
+    char *s = next_slot();
     if (sec < 60)
         snprintf(s, 64, "%.1f s", sec);
     else if (sec < 3600)
@@ -47,7 +47,7 @@ const char *show_progress(const json_t *value)
 {
     if (!json_is_number(value))
         return "";
-    char *s = slot();
+    char *s = next_slot();
     snprintf(s, 64, "%.0f%%", json_number_value(value) * 100);
     return s;
 }
@@ -119,7 +119,7 @@ char *show_metrics(const json_t *metrics)
 }
 
 /* What both have the same, a new reference; NULL: nothing. */
-static json_t *intersect(json_t *a, const json_t *b)
+static json_t *intersect_json(json_t *a, const json_t *b)
 {
     if (!json_is_object(a) || !json_is_object(b))
         return json_equal(a, b) ? json_incref(a) : NULL;
@@ -127,7 +127,7 @@ static json_t *intersect(json_t *a, const json_t *b)
     const char *key;
     json_object_foreach(a, key, v)
     {
-        json_t *same = intersect(v, json_object_get(b, key));
+        json_t *same = intersect_json(v, json_object_get(b, key));
         if (same)
             json_object_set_new(both, key, same);
     }
@@ -139,7 +139,8 @@ json_t *show_common_hparams(const json_t *trials)
     json_t *first = json_object_get(json_array_get(trials, 0), "hparams");
     json_t *common = json_incref(first);
     for (size_t i = 1; common && i < json_array_size(trials); i++) {
-        json_t *less = intersect(common, json_object_get(json_array_get(trials, i), "hparams"));
+        json_t *less =
+            intersect_json(common, json_object_get(json_array_get(trials, i), "hparams"));
         json_decref(common);
         common = less;
     }
@@ -155,7 +156,7 @@ const char *show_bytes(double bytes)
     size_t u = 0;
     for (; bytes >= 1000 && u + 1 < DET_ARRAY_LEN(unit); u++)
         bytes /= 1000;
-    char *s = slot();
+    char *s = next_slot();
     snprintf(s, 64, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
     return s;
 }
@@ -170,7 +171,7 @@ char *show_value(const json_t *value)
 
 const char *show_number(double value)
 {
-    char *s = slot();
+    char *s = next_slot();
     struct buf b = BUF_INIT;
     add_short(&b, value);
     snprintf(s, 64, "%s", buf_str(&b));

@@ -41,7 +41,7 @@ static void print_versions(const json_t *versions)
     }
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_checkpoint(struct cli *c, struct det_err *err)
 {
     JSON_OWN cp = NULL;
     if (checkpoint_get(c, &cp, err) < 0)
@@ -74,7 +74,7 @@ static int describe(struct cli *c, struct det_err *err)
 }
 
 static const struct verb verbs[] = {
-    {"describe", "d", "UUID", "one checkpoint, its metrics and files", NULL, describe},
+    {"describe", "d", "UUID", "one checkpoint, its metrics and files", NULL, describe_checkpoint},
     {"download", NULL, "UUID", "copy its files here", checkpoint_download_opts,
      checkpoint_download},
     {"delete", NULL, "UUID...", "delete whole checkpoints", checkpoint_delete_opts,

@@ -76,7 +76,7 @@ static int open_store(const json_t *cp, struct det_err *err)
     return fd;
 }
 
-static int fetch(struct cli *c, const json_t *cp, int to, struct det_err *err)
+static int fetch_checkpoint(struct cli *c, const json_t *cp, int to, struct det_err *err)
 {
     const char *uuid = json_str(cp, "uuid", "");
     if (strcmp(checkpoint_mode, "master") == 0)
@@ -117,7 +117,7 @@ int checkpoint_copy(struct cli *c, const json_t *cp, const char *to, struct det_
     int dest det_cleanup(det_closep) = rc < 0 ? rc : fsx_open_dir(AT_FDCWD, to, err);
     if (dest < 0)
         return dest;
-    if ((rc = fetch(c, cp, dest, err)) < 0)
+    if ((rc = fetch_checkpoint(c, cp, dest, err)) < 0)
         return rc;
     printf("%s\n", to);
     return 0;

@@ -83,8 +83,8 @@ static int check_choice(struct det_err *err)
 }
 
 /* *ret: the checkpoint meant, a new reference. */
-static int pick(struct cli *c, int64_t trial, const struct order *by, json_t **ret,
-                struct det_err *err)
+static int pick_checkpoint(struct cli *c, int64_t trial, const struct order *by, json_t **ret,
+                           struct det_err *err)
 {
     JSON_OWN answer = NULL;
     char *query det_cleanup(freep) =
@@ -157,7 +157,7 @@ int trial_download(struct cli *c, struct det_err *err)
         return CLI_FAILED;
     if (order_of(e, &by, err) < 0)
         return CLI_USAGE;
-    if ((o.uuid ? by_uuid(c, id, &cp, err) : pick(c, id, &by, &cp, err)) < 0)
+    if ((o.uuid ? by_uuid(c, id, &cp, err) : pick_checkpoint(c, id, &by, &cp, err)) < 0)
         return CLI_FAILED;
     tell_of_better(json_obj(answer, "trial"), cp, &by);
     char *to det_cleanup(freep) =

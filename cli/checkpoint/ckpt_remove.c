@@ -33,7 +33,7 @@ const struct opt checkpoint_gc_opts[] = {
 };
 
 /* The arguments, which may each be several uuids with commas between. New reference. */
-static json_t *uuids(const struct cli *c)
+static json_t *list_uuids(const struct cli *c)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < c->args.n; i++)
@@ -42,7 +42,7 @@ static json_t *uuids(const struct cli *c)
     return list;
 }
 
-static bool confirmed(const char *what, size_t n, struct det_err *err)
+static bool confirm_removal(const char *what, size_t n, struct det_err *err)
 {
     char *question det_cleanup(freep) =
         det_asprintf("%s %zu checkpoint%s?", what, n, n == 1 ? "" : "s");
@@ -52,9 +52,9 @@ static bool confirmed(const char *what, size_t n, struct det_err *err)
 static int delete_whole(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_object();
-    json_t *list = uuids(c);
+    json_t *list = list_uuids(c);
     json_set(body, "checkpointUuids", list);
-    if (!confirmed("Delete", json_array_size(list), err) ||
+    if (!confirm_removal("Delete", json_array_size(list), err) ||
         cli_call(c, "DELETE", "/checkpoints", body, NULL, err) < 0)
         return CLI_FAILED;
     fprintf(stderr, "%zu deleted; det checkpoint undelete takes them back for a while\n",
@@ -72,12 +72,12 @@ int checkpoint_rm(struct cli *c, struct det_err *err)
     if (o.globs.n == 0)
         return delete_whole(c, err);
     JSON_OWN body = json_object();
-    json_t *list = uuids(c), *globs = json_array();
+    json_t *list = list_uuids(c), *globs = json_array();
     for (size_t i = 0; i < o.globs.n; i++)
         json_array_append_new(globs, json_string(o.globs.v[i]));
     json_set(body, "checkpointUuids", list);
     json_set(body, "checkpointGlobs", globs);
-    if (!confirmed("For good: remove matching files of", json_array_size(list), err) ||
+    if (!confirm_removal("For good: remove matching files of", json_array_size(list), err) ||
         cli_call(c, "POST", "/checkpoints/rm", body, NULL, err) < 0)
         return CLI_FAILED;
     fprintf(stderr, "the matching files of %zu are being removed\n", json_array_size(list));
@@ -107,7 +107,7 @@ static int wait_for_return(struct cli *c, const char *uuid, struct det_err *err)
 int checkpoint_undelete(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_object();
-    json_t *list = uuids(c);
+    json_t *list = list_uuids(c);
     json_set(body, "checkpointUuids", list);
     if (cli_call(c, "POST", "/checkpoints/undelete", body, NULL, err) < 0)
         return CLI_FAILED;

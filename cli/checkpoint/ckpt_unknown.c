@@ -23,7 +23,7 @@ const struct opt checkpoint_discard_opts[] = {
     {0},
 };
 
-static int get(struct cli *c, json_t **ret, struct det_err *err)
+static int get_unknown(struct cli *c, json_t **ret, struct det_err *err)
 {
     char *place det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
     return cli_get(c, ret, err, "/checkpoint-stores/unknown?place=%s", place);
@@ -35,7 +35,7 @@ static int wait_for_look(struct cli *c, json_t **ret, struct det_err *err)
     const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
     for (int waited = 0; waited < LOOK_WAIT_MS; waited += POLL_MS) {
         JSON_OWN answer = NULL;
-        int rc = get(c, &answer, err);
+        int rc = get_unknown(c, &answer, err);
         if (rc < 0)
             return rc;
         if (json_str(answer, "doneAt", NULL)) {
@@ -51,7 +51,7 @@ static int wait_for_look(struct cli *c, json_t **ret, struct det_err *err)
         cli_arg(c, 0), cli_arg(c, 0));
 }
 
-static void print(const json_t *list)
+static void print_unknown(const json_t *list)
 {
     static const char *const heads[] = {"CHECKPOINT", "WRITTEN", ">BATCHES", ">SIZE",
                                         ">ACCOUNT",   "IN TASK", ">TRIAL",   ""};
@@ -79,16 +79,16 @@ int checkpoint_unknown(struct cli *c, struct det_err *err)
     JSON_OWN answer = NULL;
     int rc = o.last ? 0 : cli_call(c, "POST", "/checkpoint-stores/look", body, NULL, err);
     if (rc == 0)
-        rc = o.last ? get(c, &answer, err) : wait_for_look(c, &answer, err);
+        rc = o.last ? get_unknown(c, &answer, err) : wait_for_look(c, &answer, err);
     if (rc < 0)
         return CLI_FAILED;
     if (cli_print_json(c, answer))
         return 0;
-    print(json_arr(answer, "checkpoints"));
+    print_unknown(json_arr(answer, "checkpoints"));
     return 0;
 }
 
-static int adopt(struct cli *c, bool remove, struct det_err *err)
+static int adopt_unknown(struct cli *c, bool remove, struct det_err *err)
 {
     int64_t trial = 0;
     if (cli_arg(c, 1) && cli_arg_id(c, 1, "trial", &trial, err) < 0)
@@ -101,7 +101,7 @@ static int adopt(struct cli *c, bool remove, struct det_err *err)
 
 int checkpoint_adopt(struct cli *c, struct det_err *err)
 {
-    int status = adopt(c, false, err);
+    int status = adopt_unknown(c, false, err);
     if (status == 0)
         fprintf(stderr, "adopted; det checkpoint describe %s\n", cli_arg(c, 0));
     return status;
@@ -111,7 +111,7 @@ int checkpoint_discard(struct cli *c, struct det_err *err)
 {
     if (!o.yes && !cli_confirmed("Discard 1 checkpoint?", "discarded", err))
         return CLI_FAILED;
-    int status = adopt(c, true, err);
+    int status = adopt_unknown(c, true, err);
     if (status == 0)
         fprintf(stderr, "discarded; det checkpoint undelete takes it back for a while\n");
     return status;

@@ -21,7 +21,7 @@ static const char *slot_type(const json_t *slot)
     return strncmp(t, "TYPE_", 5) == 0 ? t + 5 : t;
 }
 
-static const char *switched(const json_t *agent_or_slot)
+static const char *describe_switch(const json_t *agent_or_slot)
 {
     if (json_flag(agent_or_slot, "enabled", false))
         return "yes";
@@ -113,7 +113,7 @@ static void agent_row(struct table *t, const json_t *a)
     table_cell(t, "%zu", used);
     table_cell(t, "%zu", json_object_size(json_obj(a, "containers")));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "resourcePools"), 0)));
-    table_cell(t, "%s", switched(a));
+    table_cell(t, "%s", describe_switch(a));
     table_cell(t, "%s", json_string_value(json_array_get(json_arr(a, "addresses"), 0)));
     stores_cell(t, a);
     certificate_cell(t, json_obj(a, "certificate"));
@@ -240,12 +240,12 @@ static int switch_agent(struct cli *c, bool on, struct det_err *err)
     return o.all ? switch_all(c, on, err) : switch_place(c, cli_arg(c, 0), NULL, on, err);
 }
 
-static int enable(struct cli *c, struct det_err *err)
+static int enable_agent(struct cli *c, struct det_err *err)
 {
     return switch_agent(c, true, err);
 }
 
-static int disable(struct cli *c, struct det_err *err)
+static int disable_agent(struct cli *c, struct det_err *err)
 {
     return switch_agent(c, false, err);
 }
@@ -285,7 +285,7 @@ static int join_token(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int revoke(struct cli *c, struct det_err *err)
+static int revoke_agent(struct cli *c, struct det_err *err)
 {
     char *a det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
     char *path det_cleanup(freep) = det_asprintf("/agents/%s/revoke", a);
@@ -344,7 +344,7 @@ static int list_slots(struct cli *c, struct det_err *err)
         table_cell(t, "%s", json_str(slot, "id", ""));
         table_cell(t, "%s", slot_type(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "device"), "brand", ""));
-        table_cell(t, "%s", switched(slot));
+        table_cell(t, "%s", describe_switch(slot));
         table_cell(t, "%s", json_str(json_obj(slot, "container"), "id", "free"));
         use_cell(t, slot);
         state_cell(t, slot);
@@ -370,12 +370,13 @@ static const struct opt join_token_opts[] = {
 };
 static const struct verb agent_verbs[] = {
     {"list", "ls", "", "agents with their slots", NULL, list_agents},
-    {"enable", NULL, "[AGENT]", "use it again", enable_opts, enable},
+    {"enable", NULL, "[AGENT]", "use it again", enable_opts, enable_agent},
     {"disable", NULL, "[AGENT]", "give it no more work and end what runs there", disable_opts,
-     disable},
+     disable_agent},
     {"join-token", NULL, "[AGENT]", "let one agent join, with a certificate of its own",
      join_token_opts, join_token},
-    {"revoke", NULL, "AGENT", "end its link now, and refuse it until it joins anew", NULL, revoke},
+    {"revoke", NULL, "AGENT", "end its link now, and refuse it until it joins anew", NULL,
+     revoke_agent},
     {0},
 };
 static const struct verb slot_verbs[] = {

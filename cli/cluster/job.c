@@ -144,7 +144,7 @@ static int put_change(struct cli *c, json_t *update, const char *key, const char
     return 0;
 }
 
-static int send(struct cli *c, json_t *updates, struct det_err *err)
+static int send_updates(struct cli *c, json_t *updates, struct det_err *err)
 {
     JSON_OWN body = json_object();
     json_object_set(body, "updates", updates);
@@ -177,7 +177,7 @@ static int job_update(struct cli *c, struct det_err *err)
                  "--behind-of");
         return CLI_USAGE;
     }
-    return send(c, updates, err);
+    return send_updates(c, updates, err);
 }
 
 /* "JOB.key=value" */
@@ -199,7 +199,7 @@ static int job_update_batch(struct cli *c, struct det_err *err)
             return CLI_FAILED;
         json_set(u, "jobId", json_string(id));
     }
-    return send(c, updates, err);
+    return send_updates(c, updates, err);
 }
 
 static const struct opt list_opts[] = {

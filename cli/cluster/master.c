@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int info(struct cli *c, struct det_err *err)
+static int show_info(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     if (cli_get_open(c, "/api/v1/master", &answer, err) < 0)
@@ -21,7 +21,7 @@ static int info(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int config(struct cli *c, struct det_err *err)
+static int show_config(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/master/config") < 0)
@@ -46,8 +46,8 @@ static int rotate_authority(struct cli *c, struct det_err *err)
 }
 
 static const struct verb master_verbs[] = {
-    {"info", NULL, "", "version and cluster", NULL, info},
-    {"config", NULL, "[show]", "the master's settings as JSON", NULL, config},
+    {"info", NULL, "", "version and cluster", NULL, show_info},
+    {"config", NULL, "[show]", "the master's settings as JSON", NULL, show_config},
     {"logs", NULL, "", "the master's own log", master_logs_opts, master_logs},
     {"rotate-authority", NULL, "",
      "a new certificate authority of the cluster's; who trusted the "

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* SCHEDULER_TYPE_FAIR_SHARE -> FAIR_SHARE */
-static const char *after(const char *prefix, const char *word)
+static const char *skip_prefix(const char *prefix, const char *word)
 {
     size_t n = strlen(prefix);
     return strncmp(word, prefix, n) == 0 ? word + n : word;
@@ -18,15 +18,15 @@ static void pool_row(struct table *t, const json_t *p)
     table_cell(t, "%s", json_str(p, "name", ""));
     table_cell(t, "%s", json_str(p, "description", ""));
     table_cell(t, "%s", json_flag(p, "defaultComputePool", false) ? "yes" : "");
-    table_cell(t, "%s", after("SCHEDULER_TYPE_", json_str(p, "schedulerType", "")));
-    table_cell(t, "%s", after("FITTING_POLICY_", json_str(p, "schedulerFittingPolicy", "")));
+    table_cell(t, "%s", skip_prefix("SCHEDULER_TYPE_", json_str(p, "schedulerType", "")));
+    table_cell(t, "%s", skip_prefix("FITTING_POLICY_", json_str(p, "schedulerFittingPolicy", "")));
     table_cell(t, "%" PRId64, json_int(p, "numAgents", 0));
     table_cell(t, "%" PRId64, json_int(p, "slotsAvailable", 0));
     table_cell(t, "%" PRId64, json_int(p, "slotsUsed", 0));
     table_cell(t, "%" PRId64, json_int(json_obj(p, "stats"), "queuedCount", 0));
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_pools(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"POOL",    "DESCRIPTION", "DEFAULT", "SCHEDULER", "FIT",
                                         ">AGENTS", ">SLOTS",      ">USED",   ">QUEUED"};
@@ -39,7 +39,7 @@ static int list(struct cli *c, struct det_err *err)
 }
 
 static const struct verb verbs[] = {
-    {"list", "ls", "", "the pools, how they are run and what they hold", NULL, list},
+    {"list", "ls", "", "the pools, how they are run and what they hold", NULL, list_pools},
     {0},
 };
 

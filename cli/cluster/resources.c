@@ -14,7 +14,7 @@ static const struct opt aggregated_opts[] = {
 };
 
 /* CSV as it comes, or the API's own answer. */
-static int report(struct cli *c, const char *path, struct det_err *err)
+static int print_report(struct cli *c, const char *path, struct det_err *err)
 {
     if (c->json) {
         JSON_OWN answer = NULL;
@@ -30,16 +30,16 @@ static int report(struct cli *c, const char *path, struct det_err *err)
     return 0;
 }
 
-static int raw(struct cli *c, struct det_err *err)
+static int report_raw(struct cli *c, struct det_err *err)
 {
     det_cleanup(freep) char *after = cli_escaped(cli_arg(c, 0));
     det_cleanup(freep) char *before = cli_escaped(cli_arg(c, 1));
     det_cleanup(freep) char *path = det_asprintf(
         "/resources/allocation/raw?timestamp_after=%s&timestamp_before=%s", after, before);
-    return report(c, path, err);
+    return print_report(c, path, err);
 }
 
-static int aggregated(struct cli *c, struct det_err *err)
+static int report_aggregated(struct cli *c, struct det_err *err)
 {
     det_cleanup(freep) char *start = cli_escaped(cli_arg(c, 0));
     det_cleanup(freep) char *end = cli_escaped(cli_arg(c, 1));
@@ -47,16 +47,16 @@ static int aggregated(struct cli *c, struct det_err *err)
         det_asprintf("/resources/allocation/aggregated?start_date=%s&end_date=%s"
                      "&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_%s",
                      start, end, by_month ? "MONTHLY" : "DAILY");
-    return report(c, path, err);
+    return print_report(c, path, err);
 }
 
 static const struct verb verbs[] = {
     {"raw", NULL, "AFTER BEFORE",
-     "each run that had slots between two times (2026-01-31T08:00:00Z), as CSV", NULL, raw},
+     "each run that had slots between two times (2026-01-31T08:00:00Z), as CSV", NULL, report_raw},
     {"aggregated", "agg", "START END",
      "slot seconds of each day from START to END (2026-01-31), by user, label, pool and workspace, "
      "as CSV",
-     aggregated_opts, aggregated},
+     aggregated_opts, report_aggregated},
     {0},
 };
 

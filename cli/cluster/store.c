@@ -11,7 +11,7 @@ static struct {
 } o;
 
 /* "agent-0; not on agent-1 (ABSENT: /ckpt has no .det-store)" */
-static char *sights(const json_t *store)
+static char *describe_sights(const json_t *store)
 {
     struct buf on = BUF_INIT, off = BUF_INIT;
     size_t i;
@@ -31,7 +31,7 @@ static char *sights(const json_t *store)
     return buf_steal(&on);
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_stores(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"PLACE", "ID", "FIRST USED", "MADE ON", "AGENTS"};
     JSON_OWN answer = NULL;
@@ -44,7 +44,7 @@ static int list(struct cli *c, struct det_err *err)
     json_t *s;
     json_array_foreach(json_arr(answer, "stores"), i, s)
     {
-        det_cleanup(freep) char *seen = sights(s);
+        det_cleanup(freep) char *seen = describe_sights(s);
         table_cell(t, "%s", json_str(s, "place", ""));
         table_cell(t, "%s", json_str(s, "id", "none yet"));
         table_cell(t, "%s", show_time(json_str(s, "firstUsed", NULL)));
@@ -55,7 +55,7 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int adopt(struct cli *c, struct det_err *err)
+static int adopt_store(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_make("{s:s,s:b}", "place", cli_arg(c, 0), "empty", o.empty);
     if (cli_call(c, "POST", "/checkpoint-stores/adopt", body, NULL, err) < 0)
@@ -68,9 +68,9 @@ static int adopt(struct cli *c, struct det_err *err)
 static const struct opt adopt_opts[] = {
     {"empty", 0, OPT_FLAG, &o.empty, NULL, "also if none of its checkpoints is there"}, {0}};
 static const struct verb verbs[] = {
-    {"list", "ls", "", "the stores, and which agents have them", NULL, list},
+    {"list", "ls", "", "the stores, and which agents have them", NULL, list_stores},
     {"adopt", NULL, "PLACE", "what lies there now is the store: it was moved, or made anew",
-     adopt_opts, adopt},
+     adopt_opts, adopt_store},
     {0},
 };
 

@@ -18,7 +18,7 @@ static void task_row(struct table *t, const json_t *task)
     table_cell(t, "%s", json_array_size(json_arr(task, "resources")) ? "yes" : "no");
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_tasks(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"TASK",       "ALLOCATION", "NAME",  ">SLOTS",
                                         "REGISTERED", "POOL",       "PLACED"};
@@ -36,7 +36,7 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int logs(struct cli *c, struct det_err *err)
+static int print_logs(struct cli *c, struct det_err *err)
 {
     char *task det_cleanup(freep) = cli_escaped(cli_arg(c, 0));
     char *path det_cleanup(freep) = det_asprintf("/tasks/%s/logs", task);
@@ -44,8 +44,8 @@ static int logs(struct cli *c, struct det_err *err)
 }
 
 static const struct verb verbs[] = {
-    {"list", "ls", "", "what runs and what waits", NULL, list},
-    {"logs", NULL, "TASK", "its log", experiment_logs_opts, logs},
+    {"list", "ls", "", "what runs and what waits", NULL, list_tasks},
+    {"logs", NULL, "TASK", "its log", experiment_logs_opts, print_logs},
     {0},
 };
 

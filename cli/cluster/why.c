@@ -131,7 +131,7 @@ static void print_why(const json_t *j)
     print_suggestions(json_arr(j, "suggestions"));
 }
 
-static int why(struct cli *c, struct det_err *err)
+static int explain_waiting(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     det_cleanup(freep) char *path = path_of(cli_arg(c, 0), err);
@@ -146,7 +146,7 @@ static int why(struct cli *c, struct det_err *err)
 
 static const struct verb verbs[] = {
     {"", NULL, "ID", "what a trial (12), an experiment (exp:3) or a job (its UUID) waits for", NULL,
-     why},
+     explain_waiting},
     {0},
 };
 

@@ -56,7 +56,7 @@ int experiment_override(json_t *config, const struct opt_list *changes, struct d
 }
 
 /* A run of one batch: everything is exercised once and nothing is retried. */
-static void shrink(json_t *config)
+static void shrink_to_test(json_t *config)
 {
     json_t *searcher = json_obj(config, "searcher");
     const char *metric = json_str(searcher, "metric", "loss");
@@ -84,7 +84,7 @@ static int edit_config(struct buf *text, struct det_err *err)
     if ((rc = experiment_override(config, &o.config, err)) < 0)
         return rc;
     if (o.test)
-        shrink(config);
+        shrink_to_test(config);
     buf_clear(text);
     json_write(text, config);
     return 0;
@@ -175,7 +175,8 @@ void experiment_warn(const json_t *answer)
     }
 }
 
-static int submit(struct cli *c, const struct buf *text, json_t *files, struct det_err *err)
+static int submit_experiment(struct cli *c, const struct buf *text, json_t *files,
+                             struct det_err *err)
 {
     JSON_OWN body = request_body(text, files, false);
     JSON_OWN answer = NULL;
@@ -227,7 +228,7 @@ int experiment_create(struct cli *c, struct det_err *err)
     else if (dir)
         rc = pack_dir(dir, &packed, err);
     JSON_OWN files = packed ? packed : json_array();
-    int status = rc < 0 ? CLI_FAILED : submit(c, &text, files, err);
+    int status = rc < 0 ? CLI_FAILED : submit_experiment(c, &text, files, err);
     buf_finish(&text);
     return status;
 }

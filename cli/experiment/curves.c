@@ -131,7 +131,7 @@ static int write_pictures(const struct curves *k, const char *metric, struct det
     return rc == 0 && o.png ? write_png(k, metric, err) : rc;
 }
 
-static int show(const struct curves *k, const char *metric, struct det_err *err)
+static int show_curves(const struct curves *k, const char *metric, struct det_err *err)
 {
     struct buf out = BUF_INIT;
     if (k->n == 0)
@@ -165,7 +165,7 @@ int trial_plot(struct cli *c, struct det_err *err)
         o.metric ? det_strdup(o.metric) : curves_metric(c, ids[0], err);
     int rc = metric ? curves_get(c, ids, c->args.n, metric, o.group, 1000, &k, err) : -1;
     if (rc == 0)
-        rc = show(&k, metric, err);
+        rc = show_curves(&k, metric, err);
     curves_finish(&k);
     return rc < 0 ? CLI_FAILED : 0;
 }

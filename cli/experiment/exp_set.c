@@ -22,7 +22,8 @@ const struct opt experiment_set_opts[] = {
     {0},
 };
 
-static int patch(struct cli *c, int64_t id, const char *part, json_t *value, struct det_err *err)
+static int patch_part(struct cli *c, int64_t id, const char *part, json_t *value,
+                      struct det_err *err)
 {
     char path[64];
     snprintf(path, sizeof path, "/experiments/%" PRId64, id);
@@ -35,7 +36,7 @@ static int patch(struct cli *c, int64_t id, const char *part, json_t *value, str
 }
 
 /* Shows what the policy would delete, and asks. */
-static int preview(struct cli *c, int64_t id, struct det_err *err)
+static int preview_deletion(struct cli *c, int64_t id, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body =
@@ -56,13 +57,14 @@ static int set_gc_policy(struct cli *c, int64_t id, struct det_err *err)
                  "--save-trial-latest, none of them negative");
         return CLI_USAGE;
     }
-    if (!o.yes && preview(c, id, err) != 0)
+    if (!o.yes && preview_deletion(c, id, err) != 0)
         return CLI_FAILED;
-    return patch(c, id, "checkpointStorage",
-                 json_make("{s:I,s:I,s:I}", "saveExperimentBest", (json_int_t)o.experiment_best,
-                           "saveTrialBest", (json_int_t)o.trial_best, "saveTrialLatest",
-                           (json_int_t)o.trial_latest),
-                 err);
+    return patch_part(c, id, "checkpointStorage",
+                      json_make("{s:I,s:I,s:I}", "saveExperimentBest",
+                                (json_int_t)o.experiment_best, "saveTrialBest",
+                                (json_int_t)o.trial_best, "saveTrialLatest",
+                                (json_int_t)o.trial_latest),
+                      err);
 }
 
 static int set_resource(struct cli *c, int64_t id, const char *key, struct det_err *err)
@@ -78,13 +80,13 @@ static int set_resource(struct cli *c, int64_t id, const char *key, struct det_e
     }
     JSON_OWN part = json_object();
     json_set(part, key, value);
-    return patch(c, id, "resources", json_incref(part), err);
+    return patch_part(c, id, "resources", json_incref(part), err);
 }
 
 static int set_text(struct cli *c, int64_t id, const char *what, struct det_err *err)
 {
     if (cli_arg(c, 2))
-        return patch(c, id, what, json_string(cli_arg(c, 2)), err);
+        return patch_part(c, id, what, json_string(cli_arg(c, 2)), err);
     det_fail(err, DET_EINVAL, "%s needs a text, as in  det experiment set %s %" PRId64 " \"a %s\"",
              what, what, id, what);
     return CLI_USAGE;

@@ -265,7 +265,7 @@ void experiment_print_trials(json_t *trials, const json_t *experiment)
     trials_print(trials, NULL, &by);
 }
 
-static void cut(json_t *trials)
+static void cut_page(json_t *trials)
 {
     size_t n = json_array_size(trials), from = o.offset > 0 ? (size_t)o.offset : 0;
     size_t most = o.limit > 0 ? (size_t)o.limit : n;
@@ -321,7 +321,7 @@ int experiment_trials(struct cli *c, struct det_err *err)
     if (check_names(trials, &by, err) < 0)
         return CLI_USAGE;
     trials_sort(trials, o.sort, &by);
-    cut(trials);
+    cut_page(trials);
     if (!cli_print_json(c, trials))
         trials_print(trials, o.columns, &by);
     return 0;

@@ -21,7 +21,7 @@ static struct {
     const char *output, *dir;
 } o = {.limit = 200};
 
-static int list(struct cli *c, struct det_err *err)
+static int list_experiments(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     bool mine = !o.all && c->user;
@@ -55,7 +55,7 @@ static void print_experiment(const json_t *e)
                json_str(e, "resourcePool", ""));
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_experiment(struct cli *c, struct det_err *err)
 {
     int64_t id;
     JSON_OWN trials = NULL;
@@ -129,7 +129,7 @@ static int list_checkpoints(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int config(struct cli *c, struct det_err *err)
+static int show_config(struct cli *c, struct det_err *err)
 {
     int64_t id;
     JSON_OWN e = NULL;
@@ -157,8 +157,8 @@ static bool had_ended(struct cli *c, int64_t id)
 }
 
 /* POST /experiments/ID/<verb> for every ID given; says each, goes on after a failure. */
-static int act(struct cli *c, const char *method, const char *verb, const char *done,
-               struct det_err *err)
+static int post_each(struct cli *c, const char *method, const char *verb, const char *done,
+                     struct det_err *err)
 {
     bool ends = strcmp(verb, "/cancel") == 0 || strcmp(verb, "/kill") == 0;
     int status = 0;
@@ -182,45 +182,45 @@ static int act(struct cli *c, const char *method, const char *verb, const char *
     return status;
 }
 
-static int activate(struct cli *c, struct det_err *err)
+static int activate_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/activate", "activated", err);
+    return post_each(c, "POST", "/activate", "activated", err);
 }
 
-static int pause_(struct cli *c, struct det_err *err)
+static int pause_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/pause", "paused", err);
+    return post_each(c, "POST", "/pause", "paused", err);
 }
 
-static int cancel(struct cli *c, struct det_err *err)
+static int cancel_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/cancel", "is being canceled", err);
+    return post_each(c, "POST", "/cancel", "is being canceled", err);
 }
 
-static int kill_(struct cli *c, struct det_err *err)
+static int kill_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/kill", "is being killed", err);
+    return post_each(c, "POST", "/kill", "is being killed", err);
 }
 
-static int archive(struct cli *c, struct det_err *err)
+static int archive_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/archive", "archived", err);
+    return post_each(c, "POST", "/archive", "archived", err);
 }
 
-static int unarchive(struct cli *c, struct det_err *err)
+static int unarchive_experiments(struct cli *c, struct det_err *err)
 {
-    return act(c, "POST", "/unarchive", "unarchived", err);
+    return post_each(c, "POST", "/unarchive", "unarchived", err);
 }
 
 /* Deleting cannot be undone, so a person is asked. */
-static int delete_(struct cli *c, struct det_err *err)
+static int delete_experiments(struct cli *c, struct det_err *err)
 {
     char *question det_cleanup(freep) =
         det_asprintf("Delete %zu experiment%s with all metrics, logs and checkpoints?", c->args.n,
                      c->args.n == 1 ? "" : "s");
     if (!o.yes && !cli_confirmed(question, "deleted", err))
         return CLI_FAILED;
-    return act(c, "DELETE", "", "is being deleted", err);
+    return post_each(c, "DELETE", "", "is being deleted", err);
 }
 
 static int download_model_def(struct cli *c, struct det_err *err)
@@ -247,7 +247,7 @@ static int download_model_def(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int move(struct cli *c, struct det_err *err)
+static int move_experiment(struct cli *c, struct det_err *err)
 {
     int64_t id;
     JSON_OWN p = NULL;
@@ -263,7 +263,7 @@ static int move(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int patch(struct cli *c, const char *key, struct det_err *err)
+static int patch_key(struct cli *c, const char *key, struct det_err *err)
 {
     int64_t id;
     if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
@@ -277,12 +277,12 @@ static int patch(struct cli *c, const char *key, struct det_err *err)
 
 static int set_name(struct cli *c, struct det_err *err)
 {
-    return patch(c, "name", err);
+    return patch_key(c, "name", err);
 }
 
 static int set_description(struct cli *c, struct det_err *err)
 {
-    return patch(c, "description", err);
+    return patch_key(c, "description", err);
 }
 
 static const struct opt list_opts[] = {
@@ -312,26 +312,26 @@ static const struct opt download_opts[] = {
 static const struct verb verbs[] = {
     {"create", "c", "CONFIG [DIR]", "submit an experiment", experiment_create_opts,
      experiment_create},
-    {"list", "ls", "", "list experiments", list_opts, list},
-    {"describe", "d", "ID", "one experiment and its trials", describe_opts, describe},
+    {"list", "ls", "", "list experiments", list_opts, list_experiments},
+    {"describe", "d", "ID", "one experiment and its trials", describe_opts, describe_experiment},
     {"watch", NULL, "ID", "progress, metrics and curves of its trials on a screen, as they come",
      NULL, experiment_watch},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
      experiment_wait},
     {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},
-    {"pause", NULL, "ID...", "checkpoint and leave the slots", NULL, pause_},
-    {"activate", "unpause", "ID...", "go on after a pause", NULL, activate},
-    {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel},
-    {"kill", NULL, "ID...", "end at once", NULL, kill_},
+    {"pause", NULL, "ID...", "checkpoint and leave the slots", NULL, pause_experiments},
+    {"activate", "unpause", "ID...", "go on after a pause", NULL, activate_experiments},
+    {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel_experiments},
+    {"kill", NULL, "ID...", "end at once", NULL, kill_experiments},
     {"continue", NULL, "ID", "go on after the end", experiment_continue_opts, experiment_continue},
-    {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive},
-    {"unarchive", NULL, "ID...", "show it again", NULL, unarchive},
-    {"move", NULL, "ID WORKSPACE PROJECT", "into another project", NULL, move},
-    {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_},
+    {"archive", NULL, "ID...", "hide a finished one from lists", NULL, archive_experiments},
+    {"unarchive", NULL, "ID...", "show it again", NULL, unarchive_experiments},
+    {"move", NULL, "ID WORKSPACE PROJECT", "into another project", NULL, move_experiment},
+    {"delete", NULL, "ID...", "remove it with all its data", delete_opts, delete_experiments},
     {"list-trials", "lt", "ID", "its trials, the best first", experiment_trials_opts,
      experiment_trials},
     {"list-checkpoints", "lc", "ID", "its checkpoints", best_opts, list_checkpoints},
-    {"config", NULL, "ID", "its whole configuration as JSON", NULL, config},
+    {"config", NULL, "ID", "its whole configuration as JSON", NULL, show_config},
     {"download", NULL, "ID", "copy the files of its best checkpoints here",
      experiment_download_opts, experiment_download},
     {"download-model-def", NULL, "ID", "its model definition as tar.gz", download_opts,

@@ -22,7 +22,7 @@ struct pack {
 };
 
 /* Without the spaces at its end, but for one after a backslash. */
-static void trim(char *line)
+static void trim_spaces(char *line)
 {
     size_t kept = 0;
     for (size_t i = 0; line[i]; i++) {
@@ -51,7 +51,7 @@ static int read_ignore(struct pack *p, struct det_err *err)
             end[-1] = '\0';
         if (*end)
             *end++ = '\0';
-        trim(line);
+        trim_spaces(line);
         if (*line && *line != '#')
             vec_push(&p->ignore, det_strdup(line));
     }
@@ -119,7 +119,7 @@ static bool pattern_hits(const char *pattern, const char *path, bool is_dir)
     return name_hit(pat, base ? base + 1 : bare);
 }
 
-static bool named(const struct pack *p, const char *path, bool is_dir)
+static bool is_named(const struct pack *p, const char *path, bool is_dir)
 {
     static const char *const always[] = {".git/", "__pycache__/", ".detignore"};
     bool hit = false;
@@ -136,21 +136,21 @@ static bool named(const struct pack *p, const char *path, bool is_dir)
 }
 
 /* A path is left out when it, or a directory above it, is named. */
-static bool ignored(const struct pack *p, const char *path, bool is_dir)
+static bool is_ignored(const struct pack *p, const char *path, bool is_dir)
 {
     char *head det_cleanup(freep) = det_strdup(path);
     for (char *slash = strchr(head, '/'); slash && slash[1]; slash = strchr(slash + 1, '/')) {
         char next = slash[1];
         slash[1] = '\0';
-        bool hit = named(p, head, true);
+        bool hit = is_named(p, head, true);
         slash[1] = next;
         if (hit)
             return true;
     }
-    return named(p, path, is_dir);
+    return is_named(p, path, is_dir);
 }
 
-static json_t *entry(const char *path, const struct stat *st, const char *content)
+static json_t *make_entry(const char *path, const struct stat *st, const char *content)
 {
     json_t *e = json_object();
     size_t n = strlen(path);
@@ -179,14 +179,15 @@ static int add_file(struct pack *p, const char *path, const struct stat *st, str
     int rc = fsx_read_rest(fd, path, PACK_BYTES_MAX, &raw, err);
     if (rc == 0) {
         b64_encode(&b64, raw.p, raw.len);
-        json_array_append_new(p->files, entry(path, st, buf_str(&b64)));
+        json_array_append_new(p->files, make_entry(path, st, buf_str(&b64)));
     }
     buf_finish(&raw);
     buf_finish(&b64);
     return rc;
 }
 
-static int strange(const struct pack *p, const char *path, const char *what, struct det_err *err)
+static int refuse_entry(const struct pack *p, const char *path, const char *what,
+                        struct det_err *err)
 {
     return det_fail(err, DET_EINVAL, "%s/%s is %s: remove it or name it in .detignore", p->dir,
                     path, what);
@@ -198,21 +199,21 @@ static int on_path(void *arg, const char *path, bool is_dir, uint64_t bytes, str
     struct pack *p = arg;
     struct stat st = {0};
     bool there = fstatat(p->dirfd, path, &st, 0) == 0;
-    if (ignored(p, path, S_ISDIR(st.st_mode)))
+    if (is_ignored(p, path, S_ISDIR(st.st_mode)))
         return 0;
     if (!json_is_text(path))
         return det_fail(err, DET_EINVAL,
                         "%s/%s: a name that is not UTF-8: rename it or name it in .detignore",
                         p->dir, path);
     if (!there)
-        return strange(p, path, "a link that leads nowhere", err);
+        return refuse_entry(p, path, "a link that leads nowhere", err);
     if (S_ISDIR(st.st_mode) && !is_dir)
-        return strange(p, path, "a link to a directory, and these are not sent", err);
+        return refuse_entry(p, path, "a link to a directory, and these are not sent", err);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return strange(p, path, "neither a file nor a directory", err);
+        return refuse_entry(p, path, "neither a file nor a directory", err);
     if (!is_dir)
         return add_file(p, path, &st, err);
-    json_array_append_new(p->files, entry(path, &st, ""));
+    json_array_append_new(p->files, make_entry(path, &st, ""));
     return 0;
 }
 

@@ -99,7 +99,7 @@ static void print_preview(const json_t *simulation)
            json_int(simulation, "seed", 0));
 }
 
-static int preview(struct cli *c, struct det_err *err)
+static int preview_search(struct cli *c, struct det_err *err)
 {
     json_t *config = read_config(cli_arg(c, 0), err);
     if (!config)
@@ -116,7 +116,7 @@ static int preview(struct cli *c, struct det_err *err)
 }
 
 static const struct verb verbs[] = {
-    {"", NULL, "CONFIG", "what a configuration would train", preview_opts, preview},
+    {"", NULL, "CONFIG", "what a configuration would train", preview_opts, preview_search},
     {0},
 };
 const struct noun noun_preview_search = {"preview-search", "preview", NULL,

@@ -25,7 +25,8 @@ struct shown {
     size_t n;
 };
 
-static int add(struct cli *c, struct shown *s, int64_t exp_id, int64_t trial, struct det_err *err)
+static int add_experiment(struct cli *c, struct shown *s, int64_t exp_id, int64_t trial,
+                          struct det_err *err)
 {
     JSON_OWN e = NULL;
     JSON_OWN info = NULL;
@@ -65,7 +66,7 @@ static int add_trial(struct cli *c, struct shown *s, const char *text, struct de
     int rc = cli_get(c, &answer, err, "/trials/%" PRId64, trial);
     if (rc < 0)
         return rc;
-    return add(c, s, json_int(json_obj(answer, "trial"), "experimentId", 0), trial, err);
+    return add_experiment(c, s, json_int(json_obj(answer, "trial"), "experimentId", 0), trial, err);
 }
 
 static int add_all(struct cli *c, struct shown *s, struct det_err *err)
@@ -76,14 +77,14 @@ static int add_all(struct cli *c, struct shown *s, struct det_err *err)
         int64_t id;
         rc = cli_arg_id(c, i, "experiment", &id, err);
         if (rc == 0)
-            rc = add(c, s, id, 0, err);
+            rc = add_experiment(c, s, id, 0, err);
     }
     for (char *p = strtok_r(list, ",", &save); rc == 0 && p; p = strtok_r(NULL, ",", &save))
         rc = add_trial(c, s, p, err);
     return rc;
 }
 
-static int start(struct cli *c, struct det_err *err)
+static int start_tensorboard(struct cli *c, struct det_err *err)
 {
     struct shown s = {.spec = BUF_INIT};
     if (c->args.n == 0 && !o.trials) {
@@ -102,7 +103,7 @@ static int start(struct cli *c, struct det_err *err)
 
 static const struct verb verbs[] = {
     {"start", NULL, "[EXPERIMENT...]", "where their event files are, and how to show them",
-     start_opts, start},
+     start_opts, start_tensorboard},
     {0},
 };
 

@@ -55,7 +55,7 @@ static void print_bar(const json_t *trial, const json_t *experiment, const json_
 }
 
 /* Draws all bars, over the ones drawn before; returns how many lines there are now. */
-static int draw(const json_t *experiment, const json_t *trials, int lines_before)
+static int draw_bars(const json_t *experiment, const json_t *trials, int lines_before)
 {
     struct winsize w = {0};
     int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col - 1 : 79;
@@ -73,7 +73,7 @@ static int draw(const json_t *experiment, const json_t *trials, int lines_before
 }
 
 /* Without a terminal: one line whenever the state or a tenth of the progress changes. */
-static void tell(const json_t *experiment, char *last, size_t cap)
+static void tell_progress(const json_t *experiment, char *last, size_t cap)
 {
     char line[128];
     const json_t *p = json_object_get(experiment, "progress");
@@ -121,9 +121,9 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
             return CLI_FAILED;
         const char *state = json_str(e, "state", "");
         if (bars)
-            lines = draw(e, json_arr(trials, "trials"), lines);
+            lines = draw_bars(e, json_arr(trials, "trials"), lines);
         else
-            tell(e, last, sizeof last);
+            tell_progress(e, last, sizeof last);
         if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
             return experiment_verdict(c, e, err);
         nanosleep(&pause, NULL);

@@ -119,7 +119,7 @@ static void note_first(struct watch *w)
     }
 }
 
-static int look(struct watch *w, bool *ret_news, struct det_err *err)
+static int fetch_trials(struct watch *w, bool *ret_news, struct det_err *err)
 {
     JSON_OWN e = NULL;
     JSON_OWN trials = NULL;
@@ -142,7 +142,7 @@ static int look_closer(struct watch *w, bool news, struct det_err *err)
     return 0;
 }
 
-static void draw(struct watch *w)
+static void draw_view(struct watch *w)
 {
     struct winsize size = {0};
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
@@ -173,7 +173,7 @@ static void draw(struct watch *w)
 }
 
 /* Without a screen: a line about each trial whose line is another than before. */
-static void tell(struct watch *w)
+static void tell_trials(struct watch *w)
 {
     size_t i;
     json_t *t;
@@ -208,14 +208,14 @@ bool watch_has_screen(void)
 }
 
 /* Until a period after the last look began, so that slow answers make reports no later. */
-static void rest(int64_t begun_ms)
+static void wait_out_period(int64_t begun_ms)
 {
     int64_t left = begun_ms + PERIOD_MS - clk_mono_ms();
     const struct timespec pause = {.tv_nsec = (left > REST_MS ? left : REST_MS) * 1000000L};
     nanosleep(&pause, NULL);
 }
 
-static int watch(struct watch *w, struct det_err *err)
+static int watch_to_end(struct watch *w, struct det_err *err)
 {
     w->screen = watch_has_screen();
     w->first = json_object();
@@ -223,27 +223,27 @@ static int watch(struct watch *w, struct det_err *err)
     w->began_ms = clk_mono_ms();
     if (w->screen)
         fputs("\033[H\033[J", stdout);
-    for (int64_t begun_ms = w->began_ms;; rest(begun_ms)) {
+    for (int64_t begun_ms = w->began_ms;; wait_out_period(begun_ms)) {
         bool news;
         begun_ms = clk_mono_ms();
-        if (look(w, &news, err) < 0)
+        if (fetch_trials(w, &news, err) < 0)
             return CLI_FAILED;
         if (w->screen && news) /* at once: the rest takes more questions */
-            draw(w);
+            draw_view(w);
         if (look_closer(w, news, err) < 0)
             return CLI_FAILED;
         if (w->screen)
-            draw(w);
+            draw_view(w);
         else if (news)
-            tell(w);
+            tell_trials(w);
         if (is_over(w))
             return 0;
     }
 }
 
-static int run(struct watch *w, struct det_err *err)
+static int run_watch(struct watch *w, struct det_err *err)
 {
-    int status = watch(w, err);
+    int status = watch_to_end(w, err);
     if (status == 0)
         printf("%s %" PRId64 " ended %s\n", w->trial_id ? "trial" : "experiment",
                w->trial_id ? w->trial_id : w->exp_id,
@@ -256,7 +256,7 @@ static int run(struct watch *w, struct det_err *err)
 int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err)
 {
     struct watch w = {.c = c, .exp_id = id};
-    return run(&w, err);
+    return run_watch(&w, err);
 }
 
 int experiment_watch(struct cli *c, struct det_err *err)
@@ -276,5 +276,5 @@ int trial_watch(struct cli *c, struct det_err *err)
     if (cli_get(c, &answer, err, "/trials/%" PRId64, w.trial_id) < 0)
         return CLI_FAILED;
     w.exp_id = json_int(json_obj(answer, "trial"), "experimentId", 0);
-    return run(&w, err);
+    return run_watch(&w, err);
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static int link_(struct cli *c, struct det_err *err)
+static int link_account(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     if (cli_call(c, "POST", "/auth/link", NULL, &answer, err) < 0)
@@ -18,7 +18,8 @@ static int link_(struct cli *c, struct det_err *err)
 }
 
 static const struct verb verbs[] = {
-    {"link", NULL, "", "an address that signs a browser in once, within ten minutes", NULL, link_},
+    {"link", NULL, "", "an address that signs a browser in once, within ten minutes", NULL,
+     link_account},
     {0},
 };
 

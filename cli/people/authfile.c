@@ -13,7 +13,7 @@ char *authfile_directory(void)
     return home && home[0] == '/' ? det_asprintf("%s/.config/determined", home) : NULL;
 }
 
-static json_t *load(void)
+static json_t *load_file(void)
 {
     char *dir det_cleanup(freep) = authfile_directory();
     struct buf text = BUF_INIT;
@@ -37,18 +37,18 @@ static json_t *master_of(json_t *all, const char *master)
 
 char *authfile_active_user(const char *master)
 {
-    JSON_OWN all = load();
+    JSON_OWN all = load_file();
     return det_strdup(json_str(master_of(all, master), "active_user", NULL));
 }
 
 char *authfile_get(const char *master, const char *user)
 {
-    JSON_OWN all = load();
+    JSON_OWN all = load_file();
     return det_strdup(json_str(json_obj(master_of(all, master), "tokens"), user, NULL));
 }
 
 /* The object of that name, made where there is none; borrowed. */
-static json_t *member(json_t *in, const char *name)
+static json_t *ensure_member(json_t *in, const char *name)
 {
     if (!json_obj(in, name))
         json_set(in, name, json_object());
@@ -60,9 +60,9 @@ int authfile_put(const char *master, const char *user, const char *token, struct
     char *dir det_cleanup(freep) = authfile_directory();
     if (!dir)
         return 0; /* nowhere to keep it: every command logs in */
-    JSON_OWN all = load();
-    json_t *m = member(json_obj(all, "masters"), master);
-    json_t *tokens = member(m, "tokens");
+    JSON_OWN all = load_file();
+    json_t *m = ensure_member(json_obj(all, "masters"), master);
+    json_t *tokens = ensure_member(m, "tokens");
     if (token) {
         json_set(m, "active_user", json_string(user));
         json_set(tokens, user, json_string(token));

@@ -18,7 +18,7 @@ static int64_t id_of(const json_t *group)
     return json_int(group, "groupId", 0);
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_groups(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID", "GROUP", ">MEMBERS"};
     JSON_OWN filter = json_object();
@@ -44,7 +44,7 @@ static int list(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int create(struct cli *c, struct det_err *err)
+static int create_group(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN ids = json_array();
@@ -62,7 +62,7 @@ static int create(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_group(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID", "USER", "NAME", "ADMIN", "ACTIVE"};
     JSON_OWN found = NULL;
@@ -89,7 +89,7 @@ static int describe(struct cli *c, struct det_err *err)
 }
 
 /* Takes the change; the body's groupId comes along. */
-static int put(struct cli *c, const json_t *group, json_t *change, struct det_err *err)
+static int put_group(struct cli *c, const json_t *group, json_t *change, struct det_err *err)
 {
     JSON_OWN body = change;
     char *path det_cleanup(freep) = det_asprintf("/groups/%" PRId64, id_of(group));
@@ -98,7 +98,7 @@ static int put(struct cli *c, const json_t *group, json_t *change, struct det_er
 }
 
 /* The names of "ann,bob", which words then holds, with a NULL in the end; the caller frees both. */
-static const char **split(const char *text, char **ret_words, size_t *ret_n)
+static const char **split_names(const char *text, char **ret_words, size_t *ret_n)
 {
     size_t n = 0;
     const char **names = det_reallocarray(NULL, strlen(text) + 2, sizeof *names);
@@ -109,18 +109,18 @@ static const char **split(const char *text, char **ret_words, size_t *ret_n)
     return names;
 }
 
-static int edit(struct cli *c, const char *member, const char *done, struct det_err *err)
+static int edit_members(struct cli *c, const char *member, const char *done, struct det_err *err)
 {
     JSON_OWN group = NULL;
     JSON_OWN ids = json_array();
     char *words det_cleanup(freep) = NULL;
     size_t n;
-    const char **names = split(cli_arg(c, 1), &words, &n);
+    const char **names = split_names(cli_arg(c, 1), &words, &n);
     int rc = named_group(c, cli_arg(c, 0), &group, err);
     if (rc == 0)
         rc = named_users(c, names, n, ids, err);
     if (rc == 0)
-        rc = put(c, group, json_make("{s:O}", member, ids), err);
+        rc = put_group(c, group, json_make("{s:O}", member, ids), err);
     if (rc == 0)
         printf("user group with ID %" PRId64 " name %s\n", id_of(group),
                json_str(group, "name", ""));
@@ -133,26 +133,26 @@ static int edit(struct cli *c, const char *member, const char *done, struct det_
 
 static int add_user(struct cli *c, struct det_err *err)
 {
-    return edit(c, "addUsers", "added to", err);
+    return edit_members(c, "addUsers", "added to", err);
 }
 
 static int remove_user(struct cli *c, struct det_err *err)
 {
-    return edit(c, "removeUsers", "removed from", err);
+    return edit_members(c, "removeUsers", "removed from", err);
 }
 
 static int change_name(struct cli *c, struct det_err *err)
 {
     JSON_OWN group = NULL;
     if (named_group(c, cli_arg(c, 0), &group, err) < 0 ||
-        put(c, group, json_make("{s:s}", "name", cli_arg(c, 1)), err) < 0)
+        put_group(c, group, json_make("{s:s}", "name", cli_arg(c, 1)), err) < 0)
         return CLI_FAILED;
     printf("user group with ID %" PRId64 " name changed from %s to %s\n", id_of(group),
            json_str(group, "name", ""), cli_arg(c, 1));
     return 0;
 }
 
-static int delete_(struct cli *c, struct det_err *err)
+static int delete_group(struct cli *c, struct det_err *err)
 {
     JSON_OWN group = NULL;
     if (named_group(c, cli_arg(c, 0), &group, err) < 0)
@@ -182,13 +182,13 @@ static const struct opt delete_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"list", "ls", "", "all groups", list_opts, list},
-    {"create", NULL, "NAME", "a new one", create_opts, create},
-    {"describe", NULL, "NAME", "who is in it", NULL, describe},
+    {"list", "ls", "", "all groups", list_opts, list_groups},
+    {"create", NULL, "NAME", "a new one", create_opts, create_group},
+    {"describe", NULL, "NAME", "who is in it", NULL, describe_group},
     {"add-user", NULL, "NAME USERS", "put users in (ann,bob)", NULL, add_user},
     {"remove-user", NULL, "NAME USERS", "take users out (ann,bob)", NULL, remove_user},
     {"change-name", NULL, "OLD NEW", "another name for it", NULL, change_name},
-    {"delete", NULL, "NAME", "delete it, with the roles given to it", delete_opts, delete_},
+    {"delete", NULL, "NAME", "delete it, with the roles given to it", delete_opts, delete_group},
     {0},
 };
 

@@ -113,7 +113,7 @@ static void print_models(const json_t *models, const json_t *workspaces)
     table_print(t, "no models; det model create NAME makes one");
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_models(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN workspaces = NULL;
@@ -179,7 +179,7 @@ static void print_versions(const json_t *versions)
 }
 
 /* The model, and as `versions` the one that --version names; -1: the newest, if there is any. */
-static int described(struct cli *c, json_t **ret, struct det_err *err)
+static int fetch_model(struct cli *c, json_t **ret, struct det_err *err)
 {
     JSON_OWN number = cli_whole(o.version);
     JSON_OWN answer = NULL;
@@ -203,10 +203,10 @@ static int described(struct cli *c, json_t **ret, struct det_err *err)
     return 0;
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_model(struct cli *c, struct det_err *err)
 {
     JSON_OWN found = NULL;
-    int rc = described(c, &found, err);
+    int rc = fetch_model(c, &found, err);
     if (rc < 0)
         return rc == DET_EINVAL ? CLI_USAGE : CLI_FAILED;
     if (cli_print_json(c, json_obj(found, "model")))
@@ -232,7 +232,7 @@ static int list_versions(struct cli *c, struct det_err *err)
 
 /* ---- writing ---- */
 
-static int create(struct cli *c, struct det_err *err)
+static int create_model(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
@@ -265,7 +265,7 @@ static int register_version(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int move(struct cli *c, struct det_err *err)
+static int move_model(struct cli *c, struct det_err *err)
 {
     char *path det_cleanup(freep) = model_path(c, "");
     if (!o.workspace) {
@@ -292,7 +292,7 @@ static json_t *labels_of(const char *text)
 }
 
 /* What --name and the others say, as the body of a change; NULL: *err says what is wrong. */
-static json_t *changes(bool of_version, struct det_err *err)
+static json_t *collect_changes(bool of_version, struct det_err *err)
 {
     const struct {
         const char *key, *value;
@@ -332,7 +332,7 @@ static json_t *changes(bool of_version, struct det_err *err)
     return NULL;
 }
 
-static int edit(struct cli *c, struct det_err *err)
+static int edit_model(struct cli *c, struct det_err *err)
 {
     bool of_version = strcmp(o.version, "-1") != 0;
     JSON_OWN number = cli_whole(o.version);
@@ -340,7 +340,7 @@ static int edit(struct cli *c, struct det_err *err)
         det_fail(err, DET_EINVAL, "--version: \"%.40s\"; expected its number", o.version);
         return CLI_USAGE;
     }
-    JSON_OWN body = changes(of_version, err);
+    JSON_OWN body = collect_changes(of_version, err);
     if (!body)
         return CLI_USAGE;
     char *below det_cleanup(freep) = det_asprintf("/versions/%s", o.version);
@@ -354,7 +354,7 @@ static int edit(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int switch_(struct cli *c, const char *verb, struct det_err *err)
+static int post_verb(struct cli *c, const char *verb, struct det_err *err)
 {
     char *path det_cleanup(freep) = model_path(c, verb);
     if (cli_call(c, "POST", path, NULL, NULL, err) < 0)
@@ -363,17 +363,17 @@ static int switch_(struct cli *c, const char *verb, struct det_err *err)
     return 0;
 }
 
-static int archive(struct cli *c, struct det_err *err)
+static int archive_model(struct cli *c, struct det_err *err)
 {
-    return switch_(c, "/archive", err);
+    return post_verb(c, "/archive", err);
 }
 
-static int unarchive(struct cli *c, struct det_err *err)
+static int unarchive_model(struct cli *c, struct det_err *err)
 {
-    return switch_(c, "/unarchive", err);
+    return post_verb(c, "/unarchive", err);
 }
 
-static int delete_(struct cli *c, struct det_err *err)
+static int delete_model(struct cli *c, struct det_err *err)
 {
     int64_t n = 0;
     if (cli_arg(c, 1) && cli_arg_id(c, 1, "version", &n, err) < 0)
@@ -426,18 +426,19 @@ static const struct opt delete_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"list", "ls", "", "all models", list_opts, list},
-    {"create", NULL, "NAME", "a new one", create_opts, create},
-    {"describe", NULL, "NAME", "one model and a version of it", describe_opts, describe},
+    {"list", "ls", "", "all models", list_opts, list_models},
+    {"create", NULL, "NAME", "a new one", create_opts, create_model},
+    {"describe", NULL, "NAME", "one model and a version of it", describe_opts, describe_model},
     {"list-versions", NULL, "NAME", "one model and its versions", NULL, list_versions},
     {"register-version", NULL, "NAME UUID", "make a checkpoint its next version", NULL,
      register_version},
-    {"edit", NULL, "NAME", "its labels, notes, metadata; or those of a version", edit_opts, edit},
-    {"move", NULL, "NAME", "to another workspace", move_opts, move},
-    {"archive", NULL, "NAME", "nothing of it changes any more", NULL, archive},
-    {"unarchive", NULL, "NAME", "change it again", NULL, unarchive},
+    {"edit", NULL, "NAME", "its labels, notes, metadata; or those of a version", edit_opts,
+     edit_model},
+    {"move", NULL, "NAME", "to another workspace", move_opts, move_model},
+    {"archive", NULL, "NAME", "nothing of it changes any more", NULL, archive_model},
+    {"unarchive", NULL, "NAME", "change it again", NULL, unarchive_model},
     {"delete", NULL, "NAME [VERSION]", "delete it, or one version; checkpoints stay", delete_opts,
-     delete_},
+     delete_model},
     {0},
 };
 

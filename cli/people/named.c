@@ -94,7 +94,7 @@ int named_search(struct cli *c, const char *path, const char *key, const json_t 
     return 0;
 }
 
-static void put(json_t *map, int64_t id, const char *name)
+static void put_name(json_t *map, int64_t id, const char *name)
 {
     char key[24];
     snprintf(key, sizeof key, "%" PRId64, id);
@@ -110,7 +110,7 @@ int named_all_groups(struct cli *c, json_t **ret, struct det_err *err)
     *ret = json_object();
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *g = json_obj(json_array_get(list, i), "group");
-        put(*ret, json_int(g, "groupId", 0), json_str(g, "name", ""));
+        put_name(*ret, json_int(g, "groupId", 0), json_str(g, "name", ""));
     }
     return 0;
 }
@@ -126,7 +126,7 @@ static int get_all(struct cli *c, const char *path, const char *key, const char 
     *ret = json_object();
     for (size_t i = 0; i < json_array_size(json_arr(answer, key)); i++) {
         const json_t *one = json_array_get(json_arr(answer, key), i);
-        put(*ret, json_int(one, "id", 0), json_str(one, name, ""));
+        put_name(*ret, json_int(one, "id", 0), json_str(one, name, ""));
     }
     return 0;
 }

@@ -15,7 +15,7 @@ char *pins_path(void)
     return dir ? det_asprintf("%s/certs.json", dir) : NULL;
 }
 
-static int load(const char *path, json_t **ret, struct det_err *err)
+static int load_pins(const char *path, json_t **ret, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     struct det_err why = {0};
@@ -40,7 +40,7 @@ int pins_get(const char *master, char **ret, struct det_err *err)
     char *path det_cleanup(freep) = pins_path();
     JSON_OWN all = NULL;
     *ret = NULL;
-    int rc = path ? load(path, &all, err) : 0;
+    int rc = path ? load_pins(path, &all, err) : 0;
     if (rc == 0)
         *ret = det_strdup(json_str(all, master, NULL));
     return rc;
@@ -52,7 +52,7 @@ int pins_put(const char *master, const char *pem, struct det_err *err)
     JSON_OWN all = NULL;
     if (!dir)
         return 0; /* nowhere to keep it: it is asked for each time */
-    int rc = load(path, &all, err);
+    int rc = load_pins(path, &all, err);
     if (rc < 0)
         return rc;
     json_set(all, master, json_string(pem));

@@ -33,12 +33,12 @@ int place_project(struct cli *c, const char *workspace, const char *name, json_t
     return rc;
 }
 
-static int find(struct cli *c, json_t **ret, struct det_err *err)
+static int find_project(struct cli *c, json_t **ret, struct det_err *err)
 {
     return place_project(c, cli_arg(c, 0), cli_arg(c, 1), ret, err);
 }
 
-static int create(struct cli *c, struct det_err *err)
+static int create_project(struct cli *c, struct det_err *err)
 {
     JSON_OWN w = NULL;
     JSON_OWN answer = NULL;
@@ -55,10 +55,10 @@ static int create(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_project(struct cli *c, struct det_err *err)
 {
     JSON_OWN p = NULL;
-    if (find(c, &p, err) < 0)
+    if (find_project(c, &p, err) < 0)
         return CLI_FAILED;
     if (cli_print_json(c, p))
         return 0;
@@ -76,7 +76,7 @@ static int list_experiments(struct cli *c, struct det_err *err)
 {
     JSON_OWN p = NULL;
     JSON_OWN answer = NULL;
-    if (find(c, &p, err) < 0 ||
+    if (find_project(c, &p, err) < 0 ||
         cli_get(c, &answer, err, "/experiments?limit=-1&projectId=%" PRId64 "%s",
                 json_int(p, "id", 0), o.all ? "" : "&archived=false") < 0)
         return CLI_FAILED;
@@ -84,22 +84,22 @@ static int list_experiments(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int switch_(struct cli *c, bool on, struct det_err *err)
+static int set_archived(struct cli *c, bool on, struct det_err *err)
 {
     JSON_OWN p = NULL;
-    if (find(c, &p, err) < 0)
+    if (find_project(c, &p, err) < 0)
         return CLI_FAILED;
     return place_switch(c, "project", p, on, err);
 }
 
-static int archive(struct cli *c, struct det_err *err)
+static int archive_project(struct cli *c, struct det_err *err)
 {
-    return switch_(c, true, err);
+    return set_archived(c, true, err);
 }
 
-static int unarchive(struct cli *c, struct det_err *err)
+static int unarchive_project(struct cli *c, struct det_err *err)
 {
-    return switch_(c, false, err);
+    return set_archived(c, false, err);
 }
 
 static const struct opt create_opts[] = {
@@ -111,11 +111,11 @@ static const struct opt list_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"create", NULL, "WORKSPACE NAME", "a new one", create_opts, create},
-    {"describe", NULL, "WORKSPACE NAME", "one project", NULL, describe},
+    {"create", NULL, "WORKSPACE NAME", "a new one", create_opts, create_project},
+    {"describe", NULL, "WORKSPACE NAME", "one project", NULL, describe_project},
     {"list-experiments", NULL, "WORKSPACE NAME", "its experiments", list_opts, list_experiments},
-    {"archive", NULL, "WORKSPACE NAME", "nothing is added to it any more", NULL, archive},
-    {"unarchive", NULL, "WORKSPACE NAME", "use it again", NULL, unarchive},
+    {"archive", NULL, "WORKSPACE NAME", "nothing is added to it any more", NULL, archive_project},
+    {"unarchive", NULL, "WORKSPACE NAME", "use it again", NULL, unarchive_project},
     {0},
 };
 

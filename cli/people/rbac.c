@@ -298,8 +298,8 @@ static int read_grant(struct cli *c, const json_t *role, json_t **ret_body, char
     return 0;
 }
 
-static int grant(struct cli *c, const char *verb, const char *done, const char *to,
-                 struct det_err *err)
+static int change_assignment(struct cli *c, const char *verb, const char *done, const char *to,
+                             struct det_err *err)
 {
     JSON_OWN role = NULL;
     JSON_OWN body = NULL;
@@ -322,12 +322,12 @@ static int grant(struct cli *c, const char *verb, const char *done, const char *
 
 static int assign_role(struct cli *c, struct det_err *err)
 {
-    return grant(c, "add", "assigned", "to", err);
+    return change_assignment(c, "add", "assigned", "to", err);
 }
 
 static int unassign_role(struct cli *c, struct det_err *err)
 {
-    return grant(c, "remove", "removed", "from", err);
+    return change_assignment(c, "remove", "removed", "from", err);
 }
 
 static const struct opt list_opts[] = {

@@ -98,7 +98,7 @@ void session_destroy(struct session *s)
     free(s);
 }
 
-static int login(struct cli *c, const char *user, const char *password, struct det_err *err)
+static int request_login(struct cli *c, const char *user, const char *password, struct det_err *err)
 {
     char hashed[HASH_HEX_MAX];
     JSON_OWN answer = NULL;
@@ -120,7 +120,7 @@ static int login(struct cli *c, const char *user, const char *password, struct d
 int session_login(struct cli *c, const char *user, const char *password, struct det_err *err)
 {
     int rc = session_open(c, err);
-    return rc < 0 ? rc : login(c, user, password, err);
+    return rc < 0 ? rc : request_login(c, user, password, err);
 }
 
 /* From DET_PASS, the file DET_PASS_FILE, or the terminal. NULL with *err set when there is none. */
@@ -153,11 +153,11 @@ static char *find_password(const char *user, struct det_err *err)
 static int login_as_needed(struct cli *c, const char *user, struct det_err *err)
 {
     char *password det_cleanup(freep) = find_password(user, err);
-    return password ? login(c, user, password, err) : DET_EAUTH;
+    return password ? request_login(c, user, password, err) : DET_EAUTH;
 }
 
 /* A token for the calls: DET_USER_TOKEN, else one kept for this master and user, else a login. */
-static int authenticate(struct cli *c, struct det_err *err)
+static int choose_token(struct cli *c, struct det_err *err)
 {
     int rc = session_open(c, err);
     if (rc < 0 || c->s->user)
@@ -181,7 +181,7 @@ static int authenticate(struct cli *c, struct det_err *err)
 }
 
 /* 1 when the token that was kept is no longer good and a login replaced it: try the call again. */
-static int renew(struct cli *c, int rc, struct det_err *err)
+static int renew_token(struct cli *c, int rc, struct det_err *err)
 {
     if (rc != DET_EAUTH || c->s->from_login)
         return rc;
@@ -201,7 +201,7 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
              json_t **ret_answer, struct det_err *err)
 {
     char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
-    int rc = authenticate(c, err);
+    int rc = choose_token(c, err);
     for (int again = 1; rc >= 0 && again == 1;) {
         rc = client_json(c->s->client, method, full, body, ret_answer, err);
         if (rc == 0) {
@@ -209,7 +209,7 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
                 *ret_answer = for_people(*ret_answer);
             return 0;
         }
-        again = renew(c, rc, err);
+        again = renew_token(c, rc, err);
         rc = again;
     }
     return rc;
@@ -269,12 +269,12 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
     char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
     struct lines l = {fn, arg};
     struct client_req q = {.path = full};
-    int rc = authenticate(c, err);
+    int rc = choose_token(c, err);
     for (int again = 1; rc >= 0 && again == 1;) {
         rc = client_stream(c->s->client, &q, 0, on_line, &l, err);
         if (rc == 0)
             return 0;
-        again = renew(c, rc, err);
+        again = renew_token(c, rc, err);
         rc = again;
     }
     return rc;
@@ -287,12 +287,12 @@ int cli_download(struct cli *c, const char *path, const char *accept, size_t max
     const struct client_req q = {
         .path = path, .headers = (const char *const[]){header, NULL}, .answer_max = max};
     struct client_resp r = CLIENT_RESP_INIT;
-    int rc = authenticate(c, err);
+    int rc = choose_token(c, err);
     for (int again = 1; rc >= 0 && again == 1;) {
         rc = client_call(c->s->client, &q, &r, err);
         if (rc == 0)
             break;
-        again = renew(c, rc, err);
+        again = renew_token(c, rc, err);
         rc = again;
     }
     buf_finish(out);

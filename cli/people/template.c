@@ -26,7 +26,7 @@ static void template_row(struct table *t, const json_t *one)
     }
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_templates(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"TEMPLATE", "CONFIGURATION"};
     const struct listing listing = {"templates", heads, o.details ? 2 : 1, template_row,
@@ -37,7 +37,7 @@ static int list(struct cli *c, struct det_err *err)
     return listing_print(c, answer, &listing);
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_template(struct cli *c, struct det_err *err)
 {
     char *path det_cleanup(freep) = template_path(c);
     JSON_OWN answer = NULL;
@@ -66,7 +66,7 @@ static int read_config(const char *path, json_t **ret_config, struct det_err *er
     return rc;
 }
 
-static int write_(struct cli *c, const char *method, const char *done, struct det_err *err)
+static int write_template(struct cli *c, const char *method, const char *done, struct det_err *err)
 {
     char *path det_cleanup(freep) = template_path(c);
     json_t *config = NULL;
@@ -80,17 +80,17 @@ static int write_(struct cli *c, const char *method, const char *done, struct de
     return 0;
 }
 
-static int create(struct cli *c, struct det_err *err)
+static int create_template(struct cli *c, struct det_err *err)
 {
-    return write_(c, "POST", "created", err);
+    return write_template(c, "POST", "created", err);
 }
 
-static int set(struct cli *c, struct det_err *err)
+static int set_template(struct cli *c, struct det_err *err)
 {
-    return write_(c, "PUT", "set", err);
+    return write_template(c, "PUT", "set", err);
 }
 
-static int remove_(struct cli *c, struct det_err *err)
+static int remove_template(struct cli *c, struct det_err *err)
 {
     char *path det_cleanup(freep) = template_path(c);
     if (cli_call(c, "DELETE", path, NULL, NULL, err) < 0)
@@ -104,11 +104,13 @@ static const struct opt list_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"list", "ls", "", "all templates", list_opts, list},
-    {"describe", "d", "NAME", "its configuration as JSON", NULL, describe},
-    {"create", NULL, "NAME FILE", "a new one from a YAML file (-: standard input)", NULL, create},
-    {"set", NULL, "NAME FILE", "a new one, or another configuration for it", NULL, set},
-    {"remove", "rm", "NAME", "remove it; experiments keep what they took from it", NULL, remove_},
+    {"list", "ls", "", "all templates", list_opts, list_templates},
+    {"describe", "d", "NAME", "its configuration as JSON", NULL, describe_template},
+    {"create", NULL, "NAME FILE", "a new one from a YAML file (-: standard input)", NULL,
+     create_template},
+    {"set", NULL, "NAME FILE", "a new one, or another configuration for it", NULL, set_template},
+    {"remove", "rm", "NAME", "remove it; experiments keep what they took from it", NULL,
+     remove_template},
     {0},
 };
 

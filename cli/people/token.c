@@ -13,7 +13,7 @@ static struct {
     bool all;
 } o;
 
-static int create(struct cli *c, struct det_err *err)
+static int create_token(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body = json_object();
@@ -57,7 +57,7 @@ static void token_row(struct table *t, const json_t *one)
     table_cell(t, "%s", state_of(one));
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_tokens(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID",       "USER", "DESCRIPTION", "CREATED", "UNTIL",
                                         "LAST USED", ""};
@@ -71,7 +71,7 @@ static int list(struct cli *c, struct det_err *err)
     return listing_print(c, answer, &listing);
 }
 
-static int revoke(struct cli *c, struct det_err *err)
+static int revoke_token(struct cli *c, struct det_err *err)
 {
     int64_t id;
     if (cli_arg_id(c, 0, "TOKEN-ID", &id, err) < 0)
@@ -95,9 +95,11 @@ static const struct opt list_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"create", NULL, "[USER]", "a new token, to be set as DET_USER_TOKEN", create_opts, create},
-    {"list", "ls", "[USER]", "one's own; an administrator sees everybody's", list_opts, list},
-    {"revoke", NULL, "TOKEN-ID", "end a token for good", NULL, revoke},
+    {"create", NULL, "[USER]", "a new token, to be set as DET_USER_TOKEN", create_opts,
+     create_token},
+    {"list", "ls", "[USER]", "one's own; an administrator sees everybody's", list_opts,
+     list_tokens},
+    {"revoke", NULL, "TOKEN-ID", "end a token for good", NULL, revoke_token},
     {0},
 };
 

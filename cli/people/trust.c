@@ -18,8 +18,8 @@ static int try_out(struct client *c, struct det_err *err)
 }
 
 /* In place of *c, which may be NULL: a client that believes this authority only. */
-static int believe(const struct client_options *o, const char *pem, struct client **c,
-                   struct det_err *err)
+static int believe_authority(const struct client_options *o, const char *pem, struct client **c,
+                             struct det_err *err)
 {
     struct client_options only = *o;
     only.authority = pem;
@@ -29,10 +29,10 @@ static int believe(const struct client_options *o, const char *pem, struct clien
 }
 
 /* The authority is believed for this connection, and kept where the connection stands. */
-static int settle(const struct client_options *o, const char *pem, struct client **c,
-                  struct det_err *err)
+static int settle_authority(const struct client_options *o, const char *pem, struct client **c,
+                            struct det_err *err)
 {
-    int rc = believe(o, pem, c, err);
+    int rc = believe_authority(o, pem, c, err);
     if (rc == 0)
         rc = try_out(*c, err);
     if (rc == DET_EAUTH)
@@ -71,11 +71,11 @@ static int first_use(const struct client_options *o, const char *chain, struct c
             client_url(*c), shown);
     if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
         return det_fail(err, DET_EAUTH, "%s is not trusted; nothing was sent", client_url(*c));
-    return settle(o, pem, c, err);
+    return settle_authority(o, pem, c, err);
 }
 
 /* Only another authority is told as one: the certificate may have another fault. */
-static int changed(const char *url, const char *kept, const char *chain, struct det_err *err)
+static int tell_changed(const char *url, const char *kept, const char *chain, struct det_err *err)
 {
     char old[FINGERPRINT_MAX] = "", now[FINGERPRINT_MAX] = "";
     char *last det_cleanup(freep) = pem_last(chain);
@@ -100,8 +100,8 @@ static int changed(const char *url, const char *kept, const char *chain, struct 
                     url, old, now, now, path);
 }
 
-static int given(const struct client_options *o, const char *fingerprint, struct client **c,
-                 struct det_err *err)
+static int check_given(const struct client_options *o, const char *fingerprint, struct client **c,
+                       struct det_err *err)
 {
     char want[FINGERPRINT_MAX], shown[FINGERPRINT_MAX] = "";
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
@@ -116,7 +116,7 @@ static int given(const struct client_options *o, const char *fingerprint, struct
         return rc;
     char *pem det_cleanup(freep) = pem_find(buf_str(&chain), want);
     if (pem)
-        return settle(o, pem, c, err);
+        return settle_authority(o, pem, c, err);
     char *last det_cleanup(freep) = pem_last(buf_str(&chain));
     det_ignore(pem_fingerprint(last ? last : "", shown, NULL), "no certificate has no fingerprint");
     return det_fail(err, DET_EAUTH,
@@ -127,7 +127,7 @@ static int given(const struct client_options *o, const char *fingerprint, struct
 
 /* The master may have got a new authority, for which the one that is kept vouches. Where it cannot
  * be kept, the old one goes on to count. */
-static void follow(const struct client *c, const char *kept)
+static void follow_succession(const struct client *c, const char *kept)
 {
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
     char shown[FINGERPRINT_MAX];
@@ -140,22 +140,22 @@ static void follow(const struct client *c, const char *kept)
                 client_url(c), shown);
 }
 
-static int check(const struct client_options *o, struct client **c, struct det_err *err)
+static int check_kept(const struct client_options *o, struct client **c, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
     char *kept det_cleanup(freep) = NULL;
     struct det_err why = {0};
     int rc = pins_get(client_url(*c), &kept, err);
     if (rc == 0 && kept)
-        rc = believe(o, kept, c, err);
+        rc = believe_authority(o, kept, c, err);
     if (rc < 0)
         return rc;
     rc = try_out(*c, err);
     if (rc == 0 && kept)
-        follow(*c, kept);
+        follow_succession(*c, kept);
     if (rc != DET_EAUTH || client_peer_chain(*c, &chain, &why) < 0)
         return rc;
-    return kept ? changed(client_url(*c), kept, buf_str(&chain), err)
+    return kept ? tell_changed(client_url(*c), kept, buf_str(&chain), err)
                 : first_use(o, buf_str(&chain), c, err);
 }
 
@@ -166,8 +166,8 @@ int trust_open(const struct client_options *o, const char *fingerprint, struct c
     if (rc < 0)
         return rc;
     if (fingerprint)
-        return given(o, fingerprint, ret, err);
+        return check_given(o, fingerprint, ret, err);
     if (o->ca_file || strncmp(client_url(*ret), "https:", 6) != 0)
         return 0;
-    return check(o, ret, err);
+    return check_kept(o, ret, err);
 }

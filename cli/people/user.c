@@ -14,7 +14,7 @@ static struct {
     const char *user, *group, *fingerprint;
 } o = {.uid = -1, .gid = -1};
 
-static int login(struct cli *c, struct det_err *err)
+static int login_user(struct cli *c, struct det_err *err)
 {
     const char *name = cli_arg(c, 0) ? cli_arg(c, 0) : c->user;
     if (!name) {
@@ -32,12 +32,12 @@ static int login(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int logout(struct cli *c, struct det_err *err)
+static int logout_user(struct cli *c, struct det_err *err)
 {
     return session_logout(c, err) < 0 ? CLI_FAILED : 0;
 }
 
-static int whoami(struct cli *c, struct det_err *err)
+static int show_self(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "/me") < 0)
@@ -57,7 +57,7 @@ static void user_row(struct table *t, const json_t *u)
     table_cell(t, "%s", show_time(json_str(u, "lastAuthAt", NULL)));
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_users(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"USER", "NAME", "ADMIN", "ACTIVE", "LAST LOGIN"};
     static const struct listing listing = {"users", heads, DET_ARRAY_LEN(heads), user_row,
@@ -68,7 +68,7 @@ static int list(struct cli *c, struct det_err *err)
     return listing_print(c, answer, &listing);
 }
 
-static int find(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)
+static int find_user(struct cli *c, const char *name, int64_t *ret_id, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     char *escaped det_cleanup(freep) = cli_escaped(name ? name : "");
@@ -83,7 +83,7 @@ static int patch_user(struct cli *c, const char *name, json_t *change, struct de
 {
     int64_t id = 0;
     JSON_OWN body = change;
-    int rc = find(c, name, &id, err);
+    int rc = find_user(c, name, &id, err);
     if (rc < 0)
         return CLI_FAILED;
     char *path det_cleanup(freep) = det_asprintf("/users/%" PRId64, id);
@@ -111,7 +111,7 @@ static int change_password(struct cli *c, struct det_err *err)
     return status;
 }
 
-static int create(struct cli *c, struct det_err *err)
+static int create_user(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_make("{s:{s:s, s:b, s:b}}", "user", "username", cli_arg(c, 0), "active", 1,
                               "admin", o.admin);
@@ -122,12 +122,12 @@ static int create(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int activate(struct cli *c, struct det_err *err)
+static int activate_user(struct cli *c, struct det_err *err)
 {
     return patch_user(c, cli_arg(c, 0), json_make("{s:b}", "active", 1), err);
 }
 
-static int deactivate(struct cli *c, struct det_err *err)
+static int deactivate_user(struct cli *c, struct det_err *err)
 {
     return patch_user(c, cli_arg(c, 0), json_make("{s:b}", "active", 0), err);
 }
@@ -163,17 +163,17 @@ static const struct opt link_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"login", NULL, "[NAME]", "log in and keep the token", login_opts, login},
-    {"logout", NULL, "", "end the session", NULL, logout},
-    {"whoami", NULL, "", "who the commands run as", NULL, whoami},
-    {"list", "ls", "", "all users", NULL, list},
-    {"create", NULL, "NAME", "a new user", create_opts, create},
+    {"login", NULL, "[NAME]", "log in and keep the token", login_opts, login_user},
+    {"logout", NULL, "", "end the session", NULL, logout_user},
+    {"whoami", NULL, "", "who the commands run as", NULL, show_self},
+    {"list", "ls", "", "all users", NULL, list_users},
+    {"create", NULL, "NAME", "a new user", create_opts, create_user},
     {"change-password", NULL, "[NAME]", "one's own password, or another's as administrator", NULL,
      change_password},
     {"link-with-agent-user", NULL, "NAME", "the account that runs his tasks on the agents",
      link_opts, link_with_agent_user},
-    {"activate", NULL, "NAME", "let a user log in", NULL, activate},
-    {"deactivate", NULL, "NAME", "let a user no longer log in", NULL, deactivate},
+    {"activate", NULL, "NAME", "let a user log in", NULL, activate_user},
+    {"deactivate", NULL, "NAME", "let a user no longer log in", NULL, deactivate_user},
     {0},
 };
 

@@ -42,7 +42,7 @@ static void workspace_row(struct table *t, const json_t *w)
     table_cell(t, "%s", json_flag(w, "archived", false) ? "yes" : "");
 }
 
-static int list(struct cli *c, struct det_err *err)
+static int list_workspaces(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">ID",       "WORKSPACE",    "OWNER",
                                         ">PROJECTS", ">EXPERIMENTS", "ARCHIVED"};
@@ -80,7 +80,7 @@ static int list_projects(struct cli *c, struct det_err *err)
     return listing_print(c, answer, &listing);
 }
 
-static int create(struct cli *c, struct det_err *err)
+static int create_workspace(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
@@ -92,7 +92,7 @@ static int create(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_workspace(struct cli *c, struct det_err *err)
 {
     JSON_OWN w = NULL;
     if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
@@ -107,7 +107,7 @@ static int describe(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int switch_(struct cli *c, bool on, struct det_err *err)
+static int set_archived(struct cli *c, bool on, struct det_err *err)
 {
     JSON_OWN w = NULL;
     if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
@@ -115,23 +115,23 @@ static int switch_(struct cli *c, bool on, struct det_err *err)
     return place_switch(c, "workspace", w, on, err);
 }
 
-static int archive(struct cli *c, struct det_err *err)
+static int archive_workspace(struct cli *c, struct det_err *err)
 {
-    return switch_(c, true, err);
+    return set_archived(c, true, err);
 }
 
-static int unarchive(struct cli *c, struct det_err *err)
+static int unarchive_workspace(struct cli *c, struct det_err *err)
 {
-    return switch_(c, false, err);
+    return set_archived(c, false, err);
 }
 
 static const struct verb verbs[] = {
-    {"list", "ls", "", "all workspaces", NULL, list},
+    {"list", "ls", "", "all workspaces", NULL, list_workspaces},
     {"list-projects", NULL, "NAME", "its projects", NULL, list_projects},
-    {"create", NULL, "NAME", "a new one", NULL, create},
-    {"describe", NULL, "NAME", "one workspace", NULL, describe},
-    {"archive", NULL, "NAME", "nothing is added to it any more", NULL, archive},
-    {"unarchive", NULL, "NAME", "use it again", NULL, unarchive},
+    {"create", NULL, "NAME", "a new one", NULL, create_workspace},
+    {"describe", NULL, "NAME", "one workspace", NULL, describe_workspace},
+    {"archive", NULL, "NAME", "nothing is added to it any more", NULL, archive_workspace},
+    {"unarchive", NULL, "NAME", "use it again", NULL, unarchive_workspace},
     {0},
 };
 

@@ -20,8 +20,8 @@ static double place_y(const struct plot_range *r, double y)
     return CANVAS_H - BOTTOM - plot_part(y, r->y0, r->y1) * (CANVAS_H - TOP - BOTTOM);
 }
 
-static void stroke(const struct canvas *c, double x0, double x1, double y, unsigned colour,
-                   double width)
+static void stroke_line(const struct canvas *c, double x0, double x1, double y, unsigned colour,
+                        double width)
 {
     const struct plot_point v[] = {{x0, y}, {x1, y}};
     c->path(c->self, v, 2, colour, width);
@@ -33,7 +33,7 @@ static void draw_axes(const struct canvas *c, const struct plot_range *r)
     for (int i = 0; i <= TICKS; i++) {
         double part = (double)i / TICKS;
         double x = r->x0 * (1 - part) + r->x1 * part, y = r->y0 * (1 - part) + r->y1 * part;
-        stroke(c, LEFT, CANVAS_W - RIGHT, place_y(r, y), GREY, 1);
+        stroke_line(c, LEFT, CANVAS_W - RIGHT, place_y(r, y), GREY, 1);
         snprintf(text, sizeof text, "%.4g", y);
         c->text(c->self, LEFT - 6, place_y(r, y) + 4, ANCHOR_END, text);
         snprintf(text, sizeof text, "%.6g", x);
@@ -67,7 +67,7 @@ void canvas_plot(const struct canvas *c, const struct plot_line *lines, size_t n
         draw_line(c, &lines[i], &r, colour);
         if (y > CANVAS_H - BOTTOM)
             continue; /* there is room for the first names only */
-        stroke(c, CANVAS_W - RIGHT + 12, CANVAS_W - RIGHT + 26, y, colour, 3);
+        stroke_line(c, CANVAS_W - RIGHT + 12, CANVAS_W - RIGHT + 26, y, colour, 3);
         c->text(c->self, CANVAS_W - RIGHT + 32, y + 4, ANCHOR_START, lines[i].name);
     }
 }

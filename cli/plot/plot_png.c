@@ -22,12 +22,12 @@ struct picture {
 
 /* ---- paths ---- */
 
-static int within(double v, int most)
+static int clamp_pixel(double v, int most)
 {
     return v < 0 ? 0 : v > most ? most : (int)v;
 }
 
-static double distance(struct plot_point p, struct plot_point a, struct plot_point b)
+static double distance_to_line(struct plot_point p, struct plot_point a, struct plot_point b)
 {
     double dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
     double t = length > 0 ? ((p.x - a.x) * dx + (p.y - a.y) * dy) / length : 0;
@@ -35,14 +35,15 @@ static double distance(struct plot_point p, struct plot_point a, struct plot_poi
     return hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
-static void cover(struct picture *p, struct plot_point a, struct plot_point b, double width)
+static void paint_line(struct picture *p, struct plot_point a, struct plot_point b, double width)
 {
     double reach = width / 2 + 1;
-    int x1 = within(fmax(a.x, b.x) + reach, W - 1), y1 = within(fmax(a.y, b.y) + reach, H - 1);
-    for (int y = within(fmin(a.y, b.y) - reach, H - 1); y <= y1; y++)
-        for (int x = within(fmin(a.x, b.x) - reach, W - 1); x <= x1; x++) {
+    int x1 = clamp_pixel(fmax(a.x, b.x) + reach, W - 1),
+        y1 = clamp_pixel(fmax(a.y, b.y) + reach, H - 1);
+    for (int y = clamp_pixel(fmin(a.y, b.y) - reach, H - 1); y <= y1; y++)
+        for (int x = clamp_pixel(fmin(a.x, b.x) - reach, W - 1); x <= x1; x++) {
             struct plot_point middle = {x + 0.5, y + 0.5};
-            double part = fmin(1, fmax(0, width / 2 + 0.5 - distance(middle, a, b)));
+            double part = fmin(1, fmax(0, width / 2 + 0.5 - distance_to_line(middle, a, b)));
             uint8_t covered = (uint8_t)lround(part * UINT8_MAX);
             if (covered > p->mask[y][x])
                 p->mask[y][x] = covered;
@@ -71,7 +72,7 @@ static void draw_path(void *self, const struct plot_point *v, size_t n, unsigned
         struct plot_point p = {v[i].x * SCALE, v[i].y * SCALE};
         bool good = isfinite(p.x) && isfinite(p.y);
         if (good)
-            cover(self, joined ? before : p, p, width * SCALE);
+            paint_line(self, joined ? before : p, p, width * SCALE);
         joined = good;
         before = p;
     }
@@ -80,7 +81,7 @@ static void draw_path(void *self, const struct plot_point *v, size_t n, unsigned
 
 /* ---- letters ---- */
 
-static bool begins(char c)
+static bool begins_letter(char c)
 {
     return ((unsigned char)c & 0xc0) != 0x80; /* a letter, in UTF-8 */
 }
@@ -108,10 +109,10 @@ static void draw_text(void *self, double x, double y, enum canvas_anchor anchor,
 {
     int n = 0;
     for (const char *p = text; *p; p++)
-        n += begins(*p);
+        n += begins_letter(*p);
     int left = (int)(x * SCALE) - n * ADVANCE * (int)anchor / 2;
     for (; *text; text++)
-        if (begins(*text)) {
+        if (begins_letter(*text)) {
             draw_letter(self, *text, left, (int)(y * SCALE));
             left += ADVANCE;
         }
@@ -119,7 +120,7 @@ static void draw_text(void *self, double x, double y, enum canvas_anchor anchor,
 
 /* ---- the file ---- */
 
-static int encode(const struct picture *p, struct buf *out, struct det_err *err)
+static int encode_png(const struct picture *p, struct buf *out, struct det_err *err)
 {
     png_image image = {
         .version = PNG_IMAGE_VERSION, .width = W, .height = H, .format = PNG_FORMAT_RGB};
@@ -137,5 +138,5 @@ int plot_png(const struct plot_line *lines, size_t n, const char *title, struct 
     struct picture *p det_cleanup(freep) = det_zalloc(sizeof *p);
     memset(p->rgb, UINT8_MAX, sizeof p->rgb);
     canvas_plot(&(struct canvas){draw_path, draw_text, p}, lines, n, title);
-    return encode(p, out, err);
+    return encode_png(p, out, err);
 }

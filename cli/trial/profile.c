@@ -39,7 +39,7 @@ static int on_batch(void *arg, json_t *result)
 }
 
 /* Name by name: all at once may be more than an answer should have. */
-static int ask(struct cli *c, struct view *v, struct det_err *err)
+static int ask_series(struct cli *c, struct view *v, struct det_err *err)
 {
     JSON_OWN names = json_object();
     det_cleanup(freep) char *path =
@@ -71,7 +71,7 @@ static int ask_reports(struct cli *c, struct view *v, struct det_err *err)
     return rc;
 }
 
-static int none(struct cli *c, struct view *v, struct det_err *err)
+static int explain_none(struct cli *c, struct view *v, struct det_err *err)
 {
     JSON_OWN e = NULL;
     int rc = experiment_get(c, v->experiment, &e, err);
@@ -94,7 +94,7 @@ static int none(struct cli *c, struct view *v, struct det_err *err)
 
 /* ---- showing ---- */
 
-static double share(const struct view *v, double seconds)
+static double share_of_span(const struct view *v, double seconds)
 {
     return v->span.seconds > 0 ? seconds / v->span.seconds : 0;
 }
@@ -114,7 +114,7 @@ static void print_head(const struct view *v)
         printf("  loader      %zu of %zu batches waited for data longer than a batch trains "
                "(%s s): %s s in all, %s%%\n",
                v->stalls.n, waits.n, show_number(v->stalls.limit), show_number(v->stalls.seconds),
-               show_number(100 * share(v, v->stalls.seconds)));
+               show_number(100 * share_of_span(v, v->stalls.seconds)));
     putchar('\n');
 }
 
@@ -133,7 +133,7 @@ static void phase_row(struct table *t, const struct view *v, const struct profil
 {
     const struct profile_sum sum = profile_sum(s);
     table_cell(t, "%s%s", is_part ? "  " : "", s->name);
-    add_share(t, share(v, sum.total));
+    add_share(t, share_of_span(v, sum.total));
     table_cell(t, "%zu", sum.n);
     table_cell(t, "%s", show_number(sum.total));
     table_cell(t, "%s", show_number(sum.median));
@@ -239,7 +239,7 @@ static json_t *series_json(const struct view *v, const struct profile_series *s)
     const char *within = profile_within(&v->p, s->name);
     if (s->kind != PROFILE_TIMING)
         return j;
-    json_set(j, "share", json_real(share(v, sum.total)));
+    json_set(j, "share", json_real(share_of_span(v, sum.total)));
     json_set(j, "within", within ? json_string(within) : json_null());
     return j;
 }
@@ -270,7 +270,7 @@ static void print_reports(const struct view *v)
            "tells where its time goes.\n");
 }
 
-static void show(struct cli *c, const struct view *v)
+static void show_view(struct cli *c, const struct view *v)
 {
     JSON_OWN j = c->json ? view_json(v) : NULL;
     if (cli_print_json(c, j))
@@ -299,11 +299,11 @@ int trial_profile(struct cli *c, struct det_err *err)
     v.experiment = json_int(trial, "experimentId", 0);
     v.live = rc == 0 && !has_ended(trial);
     if (rc == 0)
-        rc = ask(c, &v, err);
+        rc = ask_series(c, &v, err);
     if (rc == 0 && v.p.series.n == 0)
-        rc = none(c, &v, err);
+        rc = explain_none(c, &v, err);
     if (rc == 0)
-        show(c, &v);
+        show_view(c, &v);
     profile_finish(&v.p);
     return rc < 0 ? CLI_FAILED : 0;
 }

@@ -62,7 +62,7 @@ static void print_workloads(const json_t *work)
         fprintf(stderr, "%" PRId64 " more reports follow: --offset %" PRId64 "\n", all - end, end);
 }
 
-static int describe(struct cli *c, struct det_err *err)
+static int describe_trial(struct cli *c, struct det_err *err)
 {
     int64_t id;
     JSON_OWN answer = NULL;
@@ -89,7 +89,7 @@ static int describe(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static int logs(struct cli *c, struct det_err *err)
+static int print_logs(struct cli *c, struct det_err *err)
 {
     int64_t id;
     if (cli_arg_id(c, 0, "trial", &id, err) < 0)
@@ -97,7 +97,7 @@ static int logs(struct cli *c, struct det_err *err)
     return logs_print_trial(c, id, err);
 }
 
-static int kill_(struct cli *c, struct det_err *err)
+static int kill_trial(struct cli *c, struct det_err *err)
 {
     int64_t id;
     if (cli_arg_id(c, 0, "trial", &id, err) < 0)
@@ -143,7 +143,7 @@ static void timeline_row(struct table *t, const json_t *e, double span)
     table_cell(t, "%s", json_str(e, "detail", ""));
 }
 
-static int timeline(struct cli *c, struct det_err *err)
+static int show_timeline(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {">RUN", ">AT", "WHAT", ">TOOK", "", "DETAIL"};
     int64_t id;
@@ -179,9 +179,11 @@ static const struct opt describe_opts[] = {
     {0},
 };
 static const struct verb verbs[] = {
-    {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts, describe},
-    {"logs", NULL, "ID", "its log", experiment_logs_opts, logs},
-    {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL, timeline},
+    {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts,
+     describe_trial},
+    {"logs", NULL, "ID", "its log", experiment_logs_opts, print_logs},
+    {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL,
+     show_timeline},
     {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", NULL,
      trial_watch},
     {"download", NULL, "ID", "copy the files of its best, its latest or another checkpoint here",
@@ -192,7 +194,7 @@ static const struct verb verbs[] = {
      trial_profile},
     {"stacks", NULL, "ID", "where its ranks are now, in Python and in C; it goes on", NULL,
      trial_stacks},
-    {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_},
+    {"kill", NULL, "ID", "end it; the experiment goes on", NULL, kill_trial},
     {0},
 };
 
