@@ -44,7 +44,7 @@ int det_fail(struct det_err *err, int code, const char *fmt, ...)
 }
 
 /* text += tail, cut at the end of the room. */
-static void append(char text[DET_ERR_TEXT_MAX], const char *tail)
+static void append_text(char text[DET_ERR_TEXT_MAX], const char *tail)
 {
     size_t n = strlen(text);
     size_t more = strnlen(tail, DET_ERR_TEXT_MAX - 1 - n);
@@ -57,8 +57,8 @@ static void set_cause(struct det_err *err, int code, const char *cause, const ch
 {
     char text[DET_ERR_TEXT_MAX];
     vsnprintf(text, sizeof text, fmt, ap);
-    append(text, ": ");
-    append(text, cause);
+    append_text(text, ": ");
+    append_text(text, cause);
     set_text(err, code, text);
 }
 

@@ -32,18 +32,18 @@ struct imap {
 };
 
 /* The finaliser of splitmix64: spreads consecutive ids over the slots. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
 
-static struct entry *find(const struct table *t, uint64_t k, const char *s)
+static struct entry *find_entry(const struct table *t, uint64_t k, const char *s)
 {
     if (!t->slots_n)
         return NULL;
-    for (size_t i = mix(k) & (t->slots_n - 1);; i = (i + 1) & (t->slots_n - 1)) {
+    for (size_t i = mix_bits(k) & (t->slots_n - 1);; i = (i + 1) & (t->slots_n - 1)) {
         if (!t->slots[i])
             return NULL;
         struct entry *e = &t->entries[t->slots[i] - 1];
@@ -54,14 +54,14 @@ static struct entry *find(const struct table *t, uint64_t k, const char *s)
 
 static void slot_add(struct table *t, size_t entry)
 {
-    size_t i = mix(t->entries[entry].k) & (t->slots_n - 1);
+    size_t i = mix_bits(t->entries[entry].k) & (t->slots_n - 1);
     while (t->slots[i])
         i = (i + 1) & (t->slots_n - 1);
     t->slots[i] = (uint32_t)(entry + 1);
 }
 
 /* Drops the dead and makes room for as many again as live. */
-static void rebuild(struct table *t)
+static void rebuild_table(struct table *t)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -80,25 +80,25 @@ static void rebuild(struct table *t)
         slot_add(t, i);
 }
 
-static void *put(struct table *t, uint64_t k, const char *s, void *value)
+static void *put_entry(struct table *t, uint64_t k, const char *s, void *value)
 {
-    struct entry *e = find(t, k, s);
+    struct entry *e = find_entry(t, k, s);
     if (e) {
         void *old = e->value;
         e->value = value;
         return old;
     }
     if (t->n == t->cap)
-        rebuild(t);
+        rebuild_table(t);
     t->entries[t->n] = (struct entry){.k = k, .s = det_strdup(s), .value = value, .live = true};
     slot_add(t, t->n++);
     t->live++;
     return NULL;
 }
 
-static void *del(struct table *t, uint64_t k, const char *s)
+static void *remove_entry(struct table *t, uint64_t k, const char *s)
 {
-    struct entry *e = find(t, k, s);
+    struct entry *e = find_entry(t, k, s);
     if (!e)
         return NULL;
     e->live = false;
@@ -107,7 +107,7 @@ static void *del(struct table *t, uint64_t k, const char *s)
     return e->value;
 }
 
-static struct entry *next(const struct table *t, size_t *it)
+static struct entry *next_entry(const struct table *t, size_t *it)
 {
     while (*it < t->n) {
         struct entry *e = &t->entries[(*it)++];
@@ -117,7 +117,7 @@ static struct entry *next(const struct table *t, size_t *it)
     return NULL;
 }
 
-static void finish(struct table *t)
+static void free_entries(struct table *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free(t->entries[i].s);
@@ -139,24 +139,24 @@ void map_destroy(struct map *m)
 {
     if (!m)
         return;
-    finish(&m->t);
+    free_entries(&m->t);
     free(m);
 }
 
 void *map_get(const struct map *m, const char *key)
 {
-    struct entry *e = find(&m->t, hash_of(key), key);
+    struct entry *e = find_entry(&m->t, hash_of(key), key);
     return e ? e->value : NULL;
 }
 
 void *map_put(struct map *m, const char *key, void *value)
 {
-    return put(&m->t, hash_of(key), key, value);
+    return put_entry(&m->t, hash_of(key), key, value);
 }
 
 void *map_del(struct map *m, const char *key)
 {
-    return del(&m->t, hash_of(key), key);
+    return remove_entry(&m->t, hash_of(key), key);
 }
 
 size_t map_size(const struct map *m)
@@ -166,7 +166,7 @@ size_t map_size(const struct map *m)
 
 bool map_next(const struct map *m, size_t *it, const char **key, void **value)
 {
-    struct entry *e = next(&m->t, it);
+    struct entry *e = next_entry(&m->t, it);
     if (!e)
         return false;
     *key = e->s;
@@ -183,24 +183,24 @@ void imap_destroy(struct imap *m)
 {
     if (!m)
         return;
-    finish(&m->t);
+    free_entries(&m->t);
     free(m);
 }
 
 void *imap_get(const struct imap *m, uint64_t key)
 {
-    struct entry *e = find(&m->t, key, NULL);
+    struct entry *e = find_entry(&m->t, key, NULL);
     return e ? e->value : NULL;
 }
 
 void *imap_put(struct imap *m, uint64_t key, void *value)
 {
-    return put(&m->t, key, NULL, value);
+    return put_entry(&m->t, key, NULL, value);
 }
 
 void *imap_del(struct imap *m, uint64_t key)
 {
-    return del(&m->t, key, NULL);
+    return remove_entry(&m->t, key, NULL);
 }
 
 size_t imap_size(const struct imap *m)
@@ -210,7 +210,7 @@ size_t imap_size(const struct imap *m)
 
 bool imap_next(const struct imap *m, size_t *it, uint64_t *key, void **value)
 {
-    struct entry *e = next(&m->t, it);
+    struct entry *e = next_entry(&m->t, it);
     if (!e)
         return false;
     *key = e->k;

@@ -20,14 +20,14 @@ struct slab_chunk {
 };
 _Static_assert(sizeof(struct slab_chunk) <= LINE_BYTES, "the first object comes after it");
 
-static size_t stride(const struct slab *s)
+static size_t stride_bytes(const struct slab *s)
 {
     return (s->bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-static size_t room(const struct slab *s)
+static size_t items_per_chunk(const struct slab *s)
 {
-    return (CHUNK_BYTES - LINE_BYTES) / stride(s);
+    return (CHUNK_BYTES - LINE_BYTES) / stride_bytes(s);
 }
 
 static void open_chunk(struct slab_chunk *k)
@@ -64,8 +64,8 @@ void *slab_get(struct slab *s)
     if (object)
         k->free = k->free->next;
     else
-        object = (char *)k + LINE_BYTES + k->begun++ * stride(s);
-    if (++k->used == room(s))
+        object = (char *)k + LINE_BYTES + k->begun++ * stride_bytes(s);
+    if (++k->used == items_per_chunk(s))
         close_chunk(k);
     return memset(object, 0, s->bytes);
 }
@@ -78,7 +78,7 @@ void slab_put(void *object)
     struct free_object *f = object;
     f->next = k->free;
     k->free = f;
-    if (k->used-- == room(k->slab))
+    if (k->used-- == items_per_chunk(k->slab))
         open_chunk(k);
     if (k->used > 0)
         return;

@@ -105,7 +105,7 @@ static bool should_stop(struct client *c, struct client_xfer *x, int64_t silence
 }
 
 /* Drives the handle to its end. */
-static CURLcode perform(struct client *c, struct client_xfer *x, int64_t silence_ms)
+static CURLcode perform_transfer(struct client *c, struct client_xfer *x, int64_t silence_ms)
 {
     int running = 1, left;
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
@@ -176,14 +176,14 @@ static bool may_wait(const struct client *c, int attempt, int64_t begun_ms, int6
     return o->retry_ms <= 0 || clk_mono_ms() + wait - begun_ms <= o->retry_ms;
 }
 
-static int call(struct client *c, const struct client_req *req, struct client_resp *resp,
-                struct det_err *err)
+static int call_with_retries(struct client *c, const struct client_req *req,
+                             struct client_resp *resp, struct det_err *err)
 {
     int64_t begun_ms = clk_mono_ms(), after_ms = 0;
     for (int attempt = 0;; attempt++) {
         struct client_xfer x;
         client_xfer_begin(&x, c->easy, &c->conf, req, resp);
-        CURLcode code = perform(c, &x, 0);
+        CURLcode code = perform_transfer(c, &x, 0);
         int rc = client_xfer_result(&x, code, req, err);
         bool again = rc < 0 && may_repeat(c, req, code, &x, &after_ms);
         client_xfer_finish(&x);
@@ -202,7 +202,7 @@ int client_call(struct client *c, const struct client_req *req, struct client_re
                 struct det_err *err)
 {
     det_cleanup(client_resp_finish) struct client_resp own = CLIENT_RESP_INIT;
-    return call(c, req, resp ? resp : &own, err);
+    return call_with_retries(c, req, resp ? resp : &own, err);
 }
 
 int client_json(struct client *c, const char *method, const char *path, const json_t *in,
@@ -211,7 +211,7 @@ int client_json(struct client *c, const char *method, const char *path, const js
     det_cleanup(client_resp_finish) struct client_resp resp = CLIENT_RESP_INIT;
     det_cleanup(freep) char *body = in ? json_text(in) : NULL;
     struct client_req req = {.method = method, .path = path, .body = body};
-    int rc = call(c, &req, &resp, err);
+    int rc = call_with_retries(c, &req, &resp, err);
     if (rc < 0 || !ret_out)
         return rc;
     *ret_out = json_parse(buf_str(&resp.body), resp.body.len, err);
@@ -231,7 +231,7 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
     x.line_arg = arg;
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS,
                      (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));
-    CURLcode code = perform(c, &x, silence_ms);
+    CURLcode code = perform_transfer(c, &x, silence_ms);
     int rc = client_xfer_result(&x, code, req, err);
     client_xfer_finish(&x);
     client_conf_failed(&c->conf, x.addr, rc);

@@ -99,7 +99,7 @@ static void set_urls(struct client_addr *a, const struct parts *p, const char *n
     a->host_header = det_asprintf("Host: %s", authority);
 }
 
-static const char *given(const char *s)
+static const char *text_or_null(const char *s)
 {
     return s && s[0] ? s : NULL;
 }
@@ -108,13 +108,13 @@ static void copy_options(struct client_conf *c, const struct client_options *o)
 {
     c->o = *o;
     c->o.url = det_strdup(o->url);
-    c->o.token = det_strdup(given(o->token));
-    c->o.ca_file = det_strdup(given(o->ca_file));
-    c->o.authority = det_strdup(given(o->authority));
-    c->o.cert_name = det_strdup(given(o->cert_name));
-    c->o.cert = det_strdup(given(o->cert));
-    c->o.key = det_strdup(given(o->key));
-    c->o.pin = det_strdup(given(o->pin));
+    c->o.token = det_strdup(text_or_null(o->token));
+    c->o.ca_file = det_strdup(text_or_null(o->ca_file));
+    c->o.authority = det_strdup(text_or_null(o->authority));
+    c->o.cert_name = det_strdup(text_or_null(o->cert_name));
+    c->o.cert = det_strdup(text_or_null(o->cert));
+    c->o.key = det_strdup(text_or_null(o->key));
+    c->o.pin = det_strdup(text_or_null(o->pin));
     c->o.user_agent = det_strdup(o->user_agent ? o->user_agent : "det/" DET_VERSION);
     if (c->o.connect_timeout_ms <= 0)
         c->o.connect_timeout_ms = 5000;
@@ -138,7 +138,7 @@ static int add_addr(struct client_conf *c, const char *url, struct det_err *err)
 int client_conf_init(struct client_conf *c, const struct client_options *o, struct det_err *err)
 {
     *c = (struct client_conf){0};
-    if (!given(o->url))
+    if (!text_or_null(o->url))
         return det_fail(err, DET_EINVAL,
                         "no address of a master was given; write http://HOST:PORT");
     copy_options(c, o);
@@ -175,7 +175,7 @@ void client_conf_finish(struct client_conf *c)
 void client_conf_set_token(struct client_conf *c, enum client_token kind, const char *token)
 {
     free((char *)c->o.token);
-    c->o.token = det_strdup(given(token));
+    c->o.token = det_strdup(text_or_null(token));
     c->o.token_kind = kind;
 }
 
@@ -183,8 +183,8 @@ void client_conf_set_certificate(struct client_conf *c, const char *cert, const 
 {
     free((char *)c->o.cert);
     free((char *)c->o.key);
-    c->o.cert = det_strdup(given(cert));
-    c->o.key = det_strdup(given(key));
+    c->o.cert = det_strdup(text_or_null(cert));
+    c->o.key = det_strdup(text_or_null(key));
 }
 
 char *client_full_url(const char *url, struct det_err *err)
@@ -202,5 +202,5 @@ char *client_full_url(const char *url, struct det_err *err)
 const char *client_env_url(void)
 {
     const char *all = getenv("DET_MASTERS");
-    return given(all) ? all : getenv("DET_MASTER");
+    return text_or_null(all) ? all : getenv("DET_MASTER");
 }

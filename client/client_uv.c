@@ -102,7 +102,7 @@ static void add_waiting(struct client_uv *u)
 }
 
 /* What could not be done inside curl: exchanges that ended or were canceled, and new ones. */
-static void sweep(struct client_uv *u)
+static void sweep_calls(struct client_uv *u)
 {
     CURLMsg *m;
     int left;
@@ -116,18 +116,18 @@ static void sweep(struct client_uv *u)
     }
 }
 
-static void act(struct client_uv *u, curl_socket_t fd, int events)
+static void act_on_socket(struct client_uv *u, curl_socket_t fd, int events)
 {
     int running;
     u->depth++;
     curl_multi_socket_action(u->multi, fd, events, &running);
     u->depth--;
-    sweep(u);
+    sweep_calls(u);
 }
 
 static void on_timer(uv_timer_t *t)
 {
-    act(container_of(t, struct client_uv, timer), CURL_SOCKET_TIMEOUT, 0);
+    act_on_socket(container_of(t, struct client_uv, timer), CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int set_timer(CURLM *m, long timeout_ms, void *arg)
@@ -148,7 +148,7 @@ static void on_ready(uv_poll_t *p, int status, int events)
     int what = status < 0 ? CURL_CSELECT_ERR : 0;
     what |= events & UV_READABLE ? CURL_CSELECT_IN : 0;
     what |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
-    act(s->u, s->fd, what);
+    act_on_socket(s->u, s->fd, what);
 }
 
 static void on_sock_closed(uv_handle_t *h)
@@ -276,8 +276,8 @@ static CURL *take_easy(struct client_uv *u)
     return e;
 }
 
-static struct client_uv_call *begin(struct client_uv *u, const struct client_req *req,
-                                    client_line_fn *line, client_uv_done *done, void *arg)
+static struct client_uv_call *begin_call(struct client_uv *u, const struct client_req *req,
+                                         client_line_fn *line, client_uv_done *done, void *arg)
 {
     struct client_uv_call *c = det_zalloc(sizeof *c);
     *c = (struct client_uv_call){.u = u, .done = done, .arg = arg, .req = *req, .line = line};
@@ -300,7 +300,7 @@ static struct client_uv_call *begin(struct client_uv *u, const struct client_req
 struct client_uv_call *client_uv_start(struct client_uv *u, const struct client_req *req,
                                        client_uv_done *done, void *arg)
 {
-    struct client_uv_call *c = begin(u, req, NULL, done, arg);
+    struct client_uv_call *c = begin_call(u, req, NULL, done, arg);
     add_waiting(u);
     return c;
 }
@@ -317,7 +317,7 @@ client_uv_stream(struct client_uv *u, const struct client_req *req, int64_t sile
                  int (*line)(void *arg, const char *line, size_t len, struct det_err *err),
                  client_uv_done *done, void *arg)
 {
-    struct client_uv_call *c = begin(u, req, line, done, arg);
+    struct client_uv_call *c = begin_call(u, req, line, done, arg);
     c->xfer.on_line = on_line;
     c->xfer.line_arg = c;
     c->silence_ms = silence_ms;

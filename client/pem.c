@@ -17,7 +17,7 @@
 enum { DIGITS = 64 };
 
 /* The next certificate's text with both its lines, and *at behind it; NULL: there is none. */
-static const char *next(const char **at, size_t *ret_len)
+static const char *next_certificate(const char **at, size_t *ret_len)
 {
     const char *begin = strstr(*at, BEGIN);
     const char *end = begin ? strstr(begin + strlen(BEGIN), END) : NULL;
@@ -29,7 +29,7 @@ static const char *next(const char **at, size_t *ret_len)
 }
 
 /* A line's end after it, as OpenSSL wants it. */
-static char *copy(const char *pem, size_t len)
+static char *copy_certificate(const char *pem, size_t len)
 {
     return det_asprintf("%.*s\n", (int)len, pem);
 }
@@ -38,19 +38,19 @@ char *pem_last(const char *chain)
 {
     size_t len = 0, n = 0;
     const char *last = NULL;
-    for (const char *at = chain, *one; (one = next(&at, &n)) != NULL;) {
+    for (const char *at = chain, *one; (one = next_certificate(&at, &n)) != NULL;) {
         last = one;
         len = n;
     }
-    return last ? copy(last, len) : NULL;
+    return last ? copy_certificate(last, len) : NULL;
 }
 
 char *pem_find(const char *chain, const char *fingerprint)
 {
     char own[FINGERPRINT_MAX];
     size_t n = 0;
-    for (const char *at = chain, *one; (one = next(&at, &n)) != NULL;) {
-        char *pem det_cleanup(freep) = copy(one, n);
+    for (const char *at = chain, *one; (one = next_certificate(&at, &n)) != NULL;) {
+        char *pem det_cleanup(freep) = copy_certificate(one, n);
         if (pem_fingerprint(pem, own, NULL) == 0 && strcmp(own, fingerprint) == 0)
             return det_take(pem);
     }
@@ -69,7 +69,7 @@ int pem_fingerprint(const char *text, char out[FINGERPRINT_MAX], struct det_err 
     det_cleanup(buf_finish) struct buf digits = BUF_INIT, der = BUF_INIT;
     char hex[HASH_HEX_MAX];
     size_t n = 0;
-    const char *at = text, *pem = next(&at, &n);
+    const char *at = text, *pem = next_certificate(&at, &n);
     if (!pem)
         return det_fail(err, DET_EINVAL, "no certificate in PEM");
     add_digits(&digits, pem + strlen(BEGIN), n - strlen(BEGIN END));

@@ -64,7 +64,7 @@ static bool is_same(X509 *a, X509 *b)
            X509_NAME_cmp(X509_get_subject_name(a), X509_get_subject_name(b)) == 0;
 }
 
-static bool vouches(X509 *kept, X509 *last, STACK_OF(X509) * chain)
+static bool vouches_for(X509 *kept, X509 *last, STACK_OF(X509) * chain)
 {
     EVP_PKEY *key = X509_get0_pubkey(last);
     if (!key || !is_authority(kept) || !is_authority(last) || X509_verify(last, key) != 1)
@@ -82,7 +82,7 @@ char *succession_find(const char *kept, const char *chain)
     char *text det_cleanup(freep) = pem_last(chain);
     det_cleanup(X509_freep) X509 *old = read_one(kept), *last = text ? read_one(text) : NULL;
     det_cleanup(chain_freep) STACK_OF(X509) *all = read_all(chain);
-    bool ok = old && last && all && X509_cmp(old, last) != 0 && vouches(old, last, all);
+    bool ok = old && last && all && X509_cmp(old, last) != 0 && vouches_for(old, last, all);
     ERR_clear_error();
     return ok ? det_take(text) : NULL;
 }

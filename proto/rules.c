@@ -38,8 +38,8 @@ static int id_add(const struct rule *r, const json_t *v, json_t *ids, struct det
 }
 
 /* j: what `at`, the rest of the path, begins at; NULL names nothing. */
-static int walk(const struct rule *r, const json_t *j, const char *at, json_t *ids,
-                struct det_err *err)
+static int walk_path(const struct rule *r, const json_t *j, const char *at, json_t *ids,
+                     struct det_err *err)
 {
     if (!j || json_is_null(j))
         return 0;
@@ -48,7 +48,7 @@ static int walk(const struct rule *r, const json_t *j, const char *at, json_t *i
     if (!strncmp(at, "[]", 2)) {
         int rc = 0;
         for (size_t i = 0; rc == 0 && i < json_array_size(j); i++)
-            rc = walk(r, json_array_get(j, i), at + 2, ids, err);
+            rc = walk_path(r, json_array_get(j, i), at + 2, ids, err);
         return json_is_array(j) ? rc
                                 : det_fail(err, DET_EINVAL, "%s: expected a list", r->where + 1);
     }
@@ -56,13 +56,13 @@ static int walk(const struct rule *r, const json_t *j, const char *at, json_t *i
     size_t n = strcspn(at + 1, ".[");
     snprintf(name, sizeof name, "%.*s", (int)n, at + 1);
     if (n == 0)
-        return walk(r, j, at + 1, ids, err);
+        return walk_path(r, j, at + 1, ids, err);
     if (!json_is_object(j))
         return det_fail(err, DET_EINVAL, "%s: expected an object", r->where + 1);
-    return walk(r, wire_get(j, name), at + 1 + n, ids, err);
+    return walk_path(r, wire_get(j, name), at + 1 + n, ids, err);
 }
 
 int rule_ids(const struct rule *r, const json_t *body, json_t *ids, struct det_err *err)
 {
-    return walk(r, body, r->where, ids, err);
+    return walk_path(r, body, r->where, ids, err);
 }

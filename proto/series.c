@@ -12,7 +12,7 @@ struct drawn {
 };
 
 /* Each step is drawn once. */
-static void draw(struct drawn *d, const struct series_point *p)
+static void draw_point(struct drawn *d, const struct series_point *p)
 {
     if (d->n == 0 || d->v[d->n - 1].steps < p->steps)
         d->v[d->n++] = *p;
@@ -21,11 +21,11 @@ static void draw(struct drawn *d, const struct series_point *p)
 static void draw_item(struct drawn *d, const struct series_item *i)
 {
     bool low_first = i->low.steps <= i->high.steps;
-    draw(d, low_first ? &i->low : &i->high);
-    draw(d, low_first ? &i->high : &i->low);
+    draw_point(d, low_first ? &i->low : &i->high);
+    draw_point(d, low_first ? &i->high : &i->low);
 }
 
-static struct series_item bucket(const struct series_item *items, size_t n)
+static struct series_item merge_items(const struct series_item *items, size_t n)
 {
     struct series_item all = items[0];
     for (size_t i = 1; i < n; i++) {
@@ -60,11 +60,11 @@ static size_t points_of(const struct series_item *items, size_t n)
 /* In four points: the ends, and between them the extremes of all. */
 static void draw_few(struct drawn *d, const struct series_item *items, size_t n)
 {
-    struct series_item all = bucket(items, n);
+    struct series_item all = merge_items(items, n);
     const struct series_item *first = &items[0], *last = &items[n - 1];
-    draw(d, first->low.steps <= first->high.steps ? &first->low : &first->high);
+    draw_point(d, first->low.steps <= first->high.steps ? &first->low : &first->high);
     draw_item(d, &all);
-    draw(d, last->low.steps >= last->high.steps ? &last->low : &last->high);
+    draw_point(d, last->low.steps >= last->high.steps ? &last->low : &last->high);
 }
 
 size_t series_points(const struct series_item *items, size_t n, size_t max,
@@ -90,7 +90,7 @@ size_t series_points(const struct series_item *items, size_t n, size_t max,
         size_t from = inner * b / buckets, to = inner * (b + 1) / buckets;
         if (from == to)
             continue;
-        struct series_item all = bucket(items + 1 + from, to - from);
+        struct series_item all = merge_items(items + 1 + from, to - from);
         draw_item(&d, &all);
     }
     draw_item(&d, &items[n - 1]);

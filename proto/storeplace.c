@@ -52,7 +52,7 @@ static int directory_root(const json_t *config, char **ret, struct det_err *err)
 }
 
 /* Parts that say nothing go: "", ".". */
-static void normalise(char *path)
+static void normalise_path(char *path)
 {
     char *to = path;
     for (const char *part = path; *part;) {
@@ -86,7 +86,7 @@ int storeplace_of(const json_t *storage, char **ret, struct det_err *err)
                       strlen(place), STOREPLACE_MAX - 1);
     if (rc < 0)
         return rc;
-    normalise(place);
+    normalise_path(place);
     *ret = det_take(place);
     return 0;
 }

@@ -45,7 +45,7 @@ static const char *type_words(const json_t *j)
     return words[json_typeof(j)];
 }
 
-static int expected(const char *where, const char *what, const json_t *j, struct det_err *err)
+static int fail_expected(const char *where, const char *what, const json_t *j, struct det_err *err)
 {
     return det_fail(err, DET_EINVAL, "%s: expected %s, got %s", where, what, type_words(j));
 }
@@ -75,7 +75,7 @@ int wire_i64(const json_t *j, const char *where, int64_t *ret, struct det_err *e
         return 0;
     }
     if (!json_is_string(j))
-        return expected(where, "an integer", j, err);
+        return fail_expected(where, "an integer", j, err);
     if (i64_text(json_string_value(j), ret) < 0)
         return det_fail(err, DET_EINVAL, "%s: \"%.40s\" is not an integer", where,
                         json_string_value(j));
@@ -89,7 +89,7 @@ int wire_f64(const json_t *j, const char *where, double *ret, struct det_err *er
         return 0;
     }
     if (!json_is_string(j))
-        return expected(where, "a number", j, err);
+        return fail_expected(where, "a number", j, err);
     const char *s = json_string_value(j);
     if (!strcmp(s, "NaN") || !strcmp(s, "Infinity") || !strcmp(s, "-Infinity")) {
         *ret = *s == 'N' ? NAN : *s == '-' ? -INFINITY : INFINITY;
@@ -153,7 +153,7 @@ int wire_enum(const json_t *j, const char *where, const struct wire_name *names,
         return wire_enum_text(json_string_value(j), where, names, ret, err);
     if (json_is_integer(j))
         return enum_number(json_integer_value(j), where, names, ret, err);
-    return expected(where, "an enum's name or number", j, err);
+    return fail_expected(where, "an enum's name or number", j, err);
 }
 
 static int decode_i32(const json_t *j, const char *where, int64_t *ret, struct det_err *err)
@@ -172,7 +172,7 @@ static int decode_text(const json_t *j, const char *where, enum wire_type type, 
                        struct det_err *err)
 {
     if (!json_is_string(j))
-        return expected(where, type == WIRE_TIME ? "an RFC 3339 time" : "a string", j, err);
+        return fail_expected(where, type == WIRE_TIME ? "an RFC 3339 time" : "a string", j, err);
     if (type == WIRE_TIME) {
         int rc = clk_parse(json_string_value(j), to, err);
         return rc < 0 ? det_wrap(err, rc, "%s", where) : 0;
@@ -187,9 +187,9 @@ static int decode_json(json_t *j, const char *where, enum wire_type type, void *
                        struct det_err *err)
 {
     if (type == WIRE_OBJECT && !json_is_object(j))
-        return expected(where, "an object", j, err);
+        return fail_expected(where, "an object", j, err);
     if (type == WIRE_ARRAY && !json_is_array(j))
-        return expected(where, "an array", j, err);
+        return fail_expected(where, "an array", j, err);
     *(json_t **)to = j;
     return 0;
 }
@@ -202,7 +202,7 @@ static int decode_one(json_t *j, const char *where, const struct wire_field *f, 
     case WIRE_TIME: return decode_text(j, where, f->type, to, err);
     case WIRE_BOOL:
         if (!json_is_boolean(j))
-            return expected(where, "true or false", j, err);
+            return fail_expected(where, "true or false", j, err);
         *(int *)to = json_is_true(j);
         return 0;
     case WIRE_I32: return decode_i32(j, where, to, err);
@@ -221,7 +221,7 @@ int wire_decode(const json_t *obj, const char *where, const struct wire_field *f
 {
     const char *dot = *where ? "." : "";
     if (!json_is_object(obj))
-        return obj ? expected(*where ? where : "body", "an object", obj, err)
+        return obj ? fail_expected(*where ? where : "body", "an object", obj, err)
                    : det_fail(err, DET_EINVAL, "%s is required", *where ? where : "the body");
     for (size_t i = 0; i < n; i++) {
         struct buf path = BUF_INIT;

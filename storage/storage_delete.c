@@ -38,7 +38,7 @@ struct doomed {
     json_t *files; /* array of paths */
 };
 
-static bool matches(const char *glob, const char *path)
+static bool matches_glob(const char *glob, const char *path)
 {
     while (fnmatch(glob, path, 0) != 0) {
         if (strncmp(glob, "**/", 3) != 0)
@@ -48,10 +48,11 @@ static bool matches(const char *glob, const char *path)
     return true;
 }
 
-static int collect(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
+static int collect_file(void *arg, const char *path, bool is_dir, uint64_t bytes,
+                        struct det_err *err)
 {
     struct doomed *d = arg;
-    if (!is_dir && matches(d->glob, path))
+    if (!is_dir && matches_glob(d->glob, path))
         json_array_append_new(d->files, json_string_nocheck(path));
     return 0;
 }
@@ -67,7 +68,7 @@ int storage_delete_glob(struct storage *s, const char *uuid, const char *glob, s
     /* First gathered, so that the walk does not run over a directory that changes. */
     JSON_OWN files = json_array();
     struct doomed d = {.glob = glob, .files = files};
-    if ((rc = fsx_walk(fd, collect, &d, err)) < 0)
+    if ((rc = fsx_walk(fd, collect_file, &d, err)) < 0)
         return rc;
     for (size_t i = 0; i < json_array_size(files); i++)
         if ((rc = fsx_remove_tree(fd, json_string_value(json_array_get(files, i)), err)) < 0)

@@ -15,7 +15,7 @@ struct follow {
     const char *but;
 };
 
-static int append(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
+static int append_bytes(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
 {
     struct stat st;
     det_cleanup(det_closep) int out = fsx_open_beneath(f->to, path, O_WRONLY | O_CREAT, 0644, err);
@@ -42,7 +42,7 @@ static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, st
         return fsx_mkdirs(f->to, path, 0755, err);
     if (f->but && strstr(slash ? slash + 1 : path, f->but))
         return 0;
-    return append(f, path, (off_t)bytes, err);
+    return append_bytes(f, path, (off_t)bytes, err);
 }
 
 static int check_place(const char *place, struct det_err *err)

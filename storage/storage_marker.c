@@ -35,7 +35,7 @@ static int read_marker(int fd, char id[UUID_STR_MAX], struct det_err *err)
 
 /* ---- looking ---- */
 
-static bool holds(int fd, const char *uuid)
+static bool holds_checkpoint(int fd, const char *uuid)
 {
     struct stat st;
     det_cleanup(freep) char *gone = storage_hidden_name(uuid, STORAGE_GONE_SUFFIX);
@@ -47,15 +47,15 @@ static bool holds(int fd, const char *uuid)
 static bool holds_any(int fd, const json_t *known)
 {
     for (size_t i = 0; i < json_array_size(known); i++)
-        if (holds(fd, json_string_value(json_array_get(known, i))))
+        if (holds_checkpoint(fd, json_string_value(json_array_get(known, i))))
             return true;
     return false;
 }
 
-static void say(struct storage_seen *s, enum storage_sight sight, const char *fmt, ...)
+static void describe_sight(struct storage_seen *s, enum storage_sight sight, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(struct storage_seen *s, enum storage_sight sight, const char *fmt, ...)
+static void describe_sight(struct storage_seen *s, enum storage_sight sight, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -67,7 +67,7 @@ static void say(struct storage_seen *s, enum storage_sight sight, const char *fm
 /* Who may not look cannot tell: the task's account may be able to. */
 static void on_error(struct storage_seen *s, int rc, const char *why)
 {
-    say(s, rc == DET_EPERM ? STORAGE_HIDDEN : STORAGE_ABSENT, "%s", why);
+    describe_sight(s, rc == DET_EPERM ? STORAGE_HIDDEN : STORAGE_ABSENT, "%s", why);
 }
 
 static void look_at(int fd, const char *place, const char *id, const json_t *known,
@@ -76,14 +76,16 @@ static void look_at(int fd, const char *place, const char *id, const json_t *kno
     struct det_err err = {0};
     int rc = read_marker(fd, ret->id, &err);
     if (rc == 0 && id && strcmp(id, ret->id) != 0)
-        say(ret, STORAGE_OTHER, "%s/%s has the id %s: another store is mounted there", place,
-            STORAGE_MARKER, ret->id);
+        describe_sight(ret, STORAGE_OTHER, "%s/%s has the id %s: another store is mounted there",
+                       place, STORAGE_MARKER, ret->id);
     else if (rc == 0)
-        say(ret, STORAGE_PRESENT, "%s", "");
+        describe_sight(ret, STORAGE_PRESENT, "%s", "");
     else if (rc == DET_ENOENT && holds_any(fd, known))
-        say(ret, STORAGE_KNOWN, "%s holds checkpoints, and no %s", place, STORAGE_MARKER);
+        describe_sight(ret, STORAGE_KNOWN, "%s holds checkpoints, and no %s", place,
+                       STORAGE_MARKER);
     else if (rc == DET_ENOENT)
-        say(ret, STORAGE_ABSENT, "%s has no %s%s", place, STORAGE_MARKER,
+        describe_sight(
+            ret, STORAGE_ABSENT, "%s has no %s%s", place, STORAGE_MARKER,
             id ? ": its file system is not mounted there"
             : json_array_size(known)
                 ? ", nor any of the checkpoints that should be there: its file system is not "
@@ -118,7 +120,7 @@ void storage_look(const char *place, const char *id, const json_t *known, struct
     else
         look_at(fd, place, id, known, ret);
     if (ret->sight == STORAGE_PRESENT && is_read_only(fd))
-        say(ret, STORAGE_ABSENT, "%s is mounted read-only there", place);
+        describe_sight(ret, STORAGE_ABSENT, "%s is mounted read-only there", place);
 }
 
 /* ---- making ---- */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int move(struct storage *s, const char *from, const char *to, struct det_err *err)
+static int move_checkpoint(struct storage *s, const char *from, const char *to, struct det_err *err)
 {
     FAILPOINT("quarantine.before_rename");
     if (renameat(s->fd, from, s->fd, to) < 0)
@@ -26,7 +26,7 @@ int storage_quarantine(struct storage *s, const char *uuid, struct det_err *err)
     if (rc < 0)
         return rc == DET_ENOENT ? 0 : rc;
     det_cleanup(freep) char *gone = storage_hidden_name(uuid, STORAGE_GONE_SUFFIX);
-    return move(s, uuid, gone, err);
+    return move_checkpoint(s, uuid, gone, err);
 }
 
 int storage_restore(struct storage *s, const char *uuid, struct det_err *err)
@@ -35,7 +35,7 @@ int storage_restore(struct storage *s, const char *uuid, struct det_err *err)
     if (rc != DET_ENOENT)
         return rc;
     det_cleanup(freep) char *gone = storage_hidden_name(uuid, STORAGE_GONE_SUFFIX);
-    return move(s, gone, uuid, err);
+    return move_checkpoint(s, gone, uuid, err);
 }
 
 int storage_purge(struct storage *s, const char *uuid, struct det_err *err)

@@ -16,7 +16,7 @@ struct hashing {
 };
 
 /* Takes value. The names go into metadata.json and to the master, as JSON. */
-static int put(json_t *object, const char *path, json_t *value, struct det_err *err)
+static int put_name(json_t *object, const char *path, json_t *value, struct det_err *err)
 {
     if (json_object_set_new(object, path, value) == 0)
         return 0;
@@ -40,7 +40,7 @@ static int hash_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, 
     if (is_dir || (h->skip && json_object_get(h->skip, path)))
         return 0;
     int rc = hash_one(h->fd, path, HASH_XXH128, hex, err);
-    return rc < 0 ? rc : put(h->out, path, json_string(hex), err);
+    return rc < 0 ? rc : put_name(h->out, path, json_string(hex), err);
 }
 
 json_t *storage_hash_dir(const char *dir, const json_t *skip, struct det_err *err)
@@ -110,7 +110,7 @@ int storage_verify_dir(const char *dir, const json_t *metadata, struct det_err *
 
 static int list_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
-    return put(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes), err);
+    return put_name(arg, path, json_integer(is_dir ? 0 : (json_int_t)bytes), err);
 }
 
 json_t *storage_files(int fd, struct det_err *err)

@@ -31,7 +31,7 @@ static const char *text_of(const char *dir, const char *file, struct buf *b)
 }
 
 /* 0 or an errno. */
-static int put(const char *dir, const char *file, const char *text)
+static int put_text(const char *dir, const char *file, const char *text)
 {
     det_cleanup(freep) char *path = det_asprintf("%s/%s", dir, file);
     det_cleanup(det_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ static int put_number(const char *dir, const char *file, int64_t n)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)n);
-    return put(dir, file, text);
+    return put_text(dir, file, text);
 }
 
 static bool has_word(const char *text, const char *word)
@@ -150,7 +150,7 @@ static int turn_on(const char *dir, const char *name)
     if (has_word(text_of(dir, "cgroup.subtree_control", &b), name))
         return 0;
     snprintf(text, sizeof text, "+%s", name);
-    return put(dir, "cgroup.subtree_control", text);
+    return put_text(dir, "cgroup.subtree_control", text);
 }
 
 struct refusal {
@@ -236,11 +236,11 @@ static bool make_dir(const char *tasks, const char *path)
 
 /* One that is past its memory ends as a whole, at once and for a reason, not by swapping, and not
  * with half of its processes. */
-static void limit(const char *path, const struct cgroup_limits *l)
+static void set_limits(const char *path, const struct cgroup_limits *l)
 {
     if (l->memory_bytes > 0 && put_number(path, "memory.max", l->memory_bytes) == 0)
-        put(path, "memory.swap.max", "0");
-    put(path, "memory.oom.group", "1");
+        put_text(path, "memory.swap.max", "0");
+    put_text(path, "memory.oom.group", "1");
     if (l->pids > 0)
         put_number(path, "pids.max", l->pids);
     if (l->cpu_weight > 0)
@@ -256,14 +256,14 @@ char *cgroup_make(const char *tasks, const char *name, const struct cgroup_limit
         rmdir(path);
         return NULL;
     }
-    limit(path, l);
+    set_limits(path, l);
     return det_take(path);
 }
 
 void cgroup_kill(const char *path)
 {
     if (path)
-        put(path, "cgroup.kill", "1"); /* else its processes are found in other ways */
+        put_text(path, "cgroup.kill", "1"); /* else its processes are found in other ways */
 }
 
 void cgroup_remove(const char *path)

@@ -16,7 +16,7 @@
 /* Below this depth removal moves a directory up instead of going down: no tree is too deep. */
 #define REMOVE_DEPTH_MAX 64
 
-static int failed(struct det_err *err, const char *what, const char *path)
+static int fail_io(struct det_err *err, const char *what, const char *path)
 {
     return det_fail_errno(err, det_code_of_errno(errno), errno, "%s %s", what, path);
 }
@@ -27,7 +27,7 @@ static int make_and_open(int at, const char *name, mode_t mode, struct det_err *
     if (strcmp(name, "..") == 0)
         return det_fail(err, DET_EINVAL, "create directory: \"..\" is refused in a path");
     if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
-        return failed(err, "create directory", name);
+        return fail_io(err, "create directory", name);
     return fsx_open_beneath(at, name, O_RDONLY | O_DIRECTORY, 0, err);
 }
 
@@ -46,11 +46,11 @@ static int make_trusted(int at, const char *name, mode_t mode, struct det_err *e
     const int through = O_PATH | O_DIRECTORY | O_CLOEXEC;
     int fd = openat(at, name, through);
     if (fd >= 0 || errno != ENOENT)
-        return fd >= 0 ? fd : failed(err, "open directory", name);
+        return fd >= 0 ? fd : fail_io(err, "open directory", name);
     if ((mkdirat(at, name, mode) < 0 && errno != EEXIST) || sync_dir(at) < 0)
-        return failed(err, "create directory", name);
+        return fail_io(err, "create directory", name);
     fd = openat(at, name, through);
-    return fd >= 0 ? fd : failed(err, "open directory", name);
+    return fd >= 0 ? fd : fail_io(err, "open directory", name);
 }
 
 int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err)
@@ -61,7 +61,7 @@ int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err *err)
                         path);
     det_cleanup(det_closep) int at = -1;
     if (*path == '/' && (at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return failed(err, "open", "/");
+        return fail_io(err, "open", "/");
     for (const char *part = path; *part;) {
         size_t n = strcspn(part, "/");
         det_cleanup(freep) char *name = det_strndup(part, n);
@@ -97,7 +97,7 @@ static int move_up(struct removal *r, int at, const char *name, struct det_err *
         if (faccessat(r->top, up, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
         r->moved += i + 1;
-        return renameat(at, name, r->top, up) < 0 ? failed(err, "move up", name) : 0;
+        return renameat(at, name, r->top, up) < 0 ? fail_io(err, "move up", name) : 0;
     }
     return det_fail(err, DET_EIO, "remove %s: no free name", name);
 }
@@ -111,11 +111,11 @@ static int remove_dir(struct removal *r, int at, const char *name, int depth, st
     if (fd < 0 && errno == EACCES && fchmodat(at, name, 0700, 0) == 0)
         fd = openat(at, name, flags);
     if (fd < 0)
-        return errno == ENOENT ? 0 : failed(err, "open directory", name);
+        return errno == ENOENT ? 0 : fail_io(err, "open directory", name);
     int rc = remove_below(r, fd, depth + 1, err); /* takes fd */
     if (rc < 0)
         return det_wrap(err, rc, "%s", name);
-    return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? failed(err, "remove", name)
+    return unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? fail_io(err, "remove", name)
                                                                    : 0;
 }
 
@@ -127,7 +127,7 @@ static int remove_entry(struct removal *r, int at, const char *name, int depth, 
         return remove_dir(r, at, name, depth, err);
     if (errno == EACCES && fchmod(at, 0700) == 0 && unlinkat(at, name, 0) == 0)
         return 0;
-    return errno == EISDIR ? remove_dir(r, at, name, depth, err) : failed(err, "remove", name);
+    return errno == EISDIR ? remove_dir(r, at, name, depth, err) : fail_io(err, "remove", name);
 }
 
 static bool is_dots(const char *name)
@@ -146,7 +146,7 @@ static int remove_below(struct removal *r, int fd, int depth, struct det_err *er
 {
     det_cleanup(closedirp) DIR *d = fdopendir(fd);
     if (!d) {
-        int rc = failed(err, "read", "directory");
+        int rc = fail_io(err, "read", "directory");
         close(fd);
         return rc;
     }
@@ -167,7 +167,7 @@ static int remove_all_below(int fd, struct det_err *err)
         r.moved = 0;
         int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (again < 0)
-            return failed(err, "open", "directory");
+            return fail_io(err, "open", "directory");
         int rc = remove_below(&r, again, 0, err);
         if (rc < 0)
             return rc;
@@ -193,17 +193,18 @@ int fsx_remove_tree(int dirfd, const char *path, struct det_err *err)
     if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
         return 0;
     if (errno != EISDIR && errno != EPERM)
-        return failed(err, "remove", path);
+        return fail_io(err, "remove", path);
     fchmodat(parent, name, 0700, 0); /* fails where it is not ours: the open then says so */
     det_cleanup(det_closep) int fd =
         openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return failed(err, "remove", path);
+        return fail_io(err, "remove", path);
     int rc = remove_all_below(fd, err);
     if (rc < 0)
         return det_wrap(err, rc, "remove %s", path);
-    return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? failed(err, "remove", path)
-                                                                       : 0;
+    return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT
+               ? fail_io(err, "remove", path)
+               : 0;
 }
 
 /* ---- walking ---- */
@@ -229,12 +230,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list(int fd, names *out, struct det_err *err)
+static int list_names(int fd, names *out, struct det_err *err)
 {
     int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     det_cleanup(closedirp) DIR *d = again >= 0 ? fdopendir(again) : NULL;
     if (!d) {
-        int rc = failed(err, "read", "directory");
+        int rc = fail_io(err, "read", "directory");
         det_closep(&again);
         return rc;
     }
@@ -253,7 +254,7 @@ static int walk_entry(struct walk *w, int fd, const char *name, int depth, struc
 {
     struct stat st;
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : failed(err, "stat", name);
+        return errno == ENOENT ? 0 : fail_io(err, "stat", name);
     size_t from = w->path.len;
     buf_add_str(&w->path, name);
     int rc = 0;
@@ -265,7 +266,8 @@ static int walk_entry(struct walk *w, int fd, const char *name, int depth, struc
         det_cleanup(det_closep) int sub = -1;
         if (rc == 0) {
             sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            rc = sub < 0 ? failed(err, "open directory", name) : walk_below(w, sub, depth + 1, err);
+            rc =
+                sub < 0 ? fail_io(err, "open directory", name) : walk_below(w, sub, depth + 1, err);
         } else if (rc == FSX_SKIP) {
             rc = 0;
         }
@@ -283,13 +285,13 @@ static int walk_below(struct walk *w, int fd, int depth, struct det_err *err)
         return det_fail(err, DET_ETOOBIG, "%s: directories nested above %d levels",
                         buf_str(&w->path), WALK_DEPTH_MAX);
     det_cleanup(names_finish) names l = {0};
-    int rc = list(fd, &l, err);
+    int rc = list_names(fd, &l, err);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         rc = walk_entry(w, fd, l.v[i], depth, err);
     return rc;
 }
 
-static int walk(struct walk w, int dirfd, struct det_err *err)
+static int walk_tree(struct walk w, int dirfd, struct det_err *err)
 {
     int rc = walk_below(&w, dirfd, 0, err);
     buf_finish(&w.path);
@@ -298,10 +300,10 @@ static int walk(struct walk w, int dirfd, struct det_err *err)
 
 int fsx_walk(int dirfd, walk_fn *fn, void *arg, struct det_err *err)
 {
-    return walk((struct walk){.fn = fn, .arg = arg}, dirfd, err);
+    return walk_tree((struct walk){.fn = fn, .arg = arg}, dirfd, err);
 }
 
 int fsx_walk_all(int dirfd, walk_fn *fn, void *arg, struct det_err *err)
 {
-    return walk((struct walk){.fn = fn, .arg = arg, .all = true}, dirfd, err);
+    return walk_tree((struct walk){.fn = fn, .arg = arg, .all = true}, dirfd, err);
 }

@@ -131,7 +131,7 @@ static struct archive_entry *entry_of(const struct archive_file *f)
     return e;
 }
 
-static int failed(const struct archive_writer *w, const char *path, struct det_err *err)
+static int fail_archive(const struct archive_writer *w, const char *path, struct det_err *err)
 {
     return det_fail(err, DET_EIO, "archive \"%s\": %s", path, archive_error_string(w->a));
 }
@@ -144,7 +144,7 @@ static int add_header(struct archive_writer *w, const struct archive_file *f, st
     struct archive_entry *e = entry_of(f);
     int ok = archive_write_header(w->a, e);
     archive_entry_free(e);
-    return ok == ARCHIVE_OK ? 0 : failed(w, f->path, err);
+    return ok == ARCHIVE_OK ? 0 : fail_archive(w, f->path, err);
 }
 
 int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err)
@@ -154,7 +154,7 @@ int archive_writer_add(struct archive_writer *w, const struct archive_file *f, s
         return rc;
     return archive_write_data(w->a, f->data, f->len) == (la_ssize_t)f->len
                ? 0
-               : failed(w, f->path, err);
+               : fail_archive(w, f->path, err);
 }
 
 int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f, int fd,
@@ -170,7 +170,7 @@ int archive_writer_add_fd(struct archive_writer *w, const struct archive_file *f
             return det_fail(err, DET_EIO, "read %s: %s", f->path,
                             n < 0 ? strerror(errno) : "it is shorter than it was");
         if (archive_write_data(w->a, piece, (size_t)n) != n)
-            rc = failed(w, f->path, err);
+            rc = fail_archive(w, f->path, err);
         left -= (size_t)n;
     }
     return rc;
@@ -201,7 +201,7 @@ static void reading_finish(struct reading *r)
     buf_finish(&r->data);
 }
 
-static const char *reason(struct archive *a)
+static const char *archive_reason(struct archive *a)
 {
     const char *s = archive_error_string(a);
     return s ? s : "unknown format";
@@ -217,7 +217,8 @@ static int read_data(struct reading *r, const char *path, struct det_err *err)
         if (n == 0)
             return 0;
         if (n < 0)
-            return det_fail(err, DET_EINVAL, "archive entry \"%s\": %s", path, reason(r->a));
+            return det_fail(err, DET_EINVAL, "archive entry \"%s\": %s", path,
+                            archive_reason(r->a));
         if ((size_t)n > r->bytes_left)
             return det_fail(err, DET_ETOOBIG, "archive: the unpacked files are too large at \"%s\"",
                             path);
@@ -290,7 +291,7 @@ int archive_read(const void *tgz, size_t len, size_t bytes_max, archive_fn *fn, 
     archive_read_support_filter_gzip(r.a);
     archive_read_support_format_tar(r.a);
     if (archive_read_open_memory(r.a, tgz, len) != ARCHIVE_OK)
-        return det_fail(err, DET_EINVAL, "not a .tar.gz archive: %s", reason(r.a));
+        return det_fail(err, DET_EINVAL, "not a .tar.gz archive: %s", archive_reason(r.a));
     for (;;) {
         struct archive_entry *e;
         int ok = archive_read_next_header(r.a, &e);
@@ -298,7 +299,7 @@ int archive_read(const void *tgz, size_t len, size_t bytes_max, archive_fn *fn, 
             return 0;
         /* A warning is about a name's character set: the path checks decide. */
         if (ok != ARCHIVE_OK && ok != ARCHIVE_WARN)
-            return det_fail(err, DET_EINVAL, "not a .tar.gz archive: %s", reason(r.a));
+            return det_fail(err, DET_EINVAL, "not a .tar.gz archive: %s", archive_reason(r.a));
         int rc = one_entry(&r, e, fn, arg, err);
         if (rc != 0)
             return rc;

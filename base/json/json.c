@@ -24,7 +24,7 @@ static size_t digits_at(const char *s, size_t len)
 
 /* The text, with integers too long for 64 bits written as reals: PostgreSQL prints 1e25 with all
  * its digits. */
-static void widen(struct buf *out, const char *s, size_t len)
+static void widen_integers(struct buf *out, const char *s, size_t len)
 {
     for (size_t i = 0; i < len;) {
         size_t n = 1;
@@ -45,14 +45,14 @@ static void widen(struct buf *out, const char *s, size_t len)
     }
 }
 
-static json_t *parse(const char *text, size_t len, size_t more, struct det_err *err)
+static json_t *parse_text(const char *text, size_t len, size_t more, struct det_err *err)
 {
     size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | more;
     json_error_t e;
     json_t *j = json_loadb(text, len, flags, &e);
     if (!j && json_error_code(&e) == json_error_numeric_overflow) {
         det_cleanup(buf_finish) struct buf wide = BUF_INIT;
-        widen(&wide, text, len);
+        widen_integers(&wide, text, len);
         j = json_loadb(buf_str(&wide), wide.len, flags, &e);
     }
     if (!j)
@@ -62,12 +62,12 @@ static json_t *parse(const char *text, size_t len, size_t more, struct det_err *
 
 json_t *json_parse(const char *text, size_t len, struct det_err *err)
 {
-    return parse(text, len, 0, err);
+    return parse_text(text, len, 0, err);
 }
 
 json_t *json_parse_nul(const char *text, size_t len, struct det_err *err)
 {
-    return parse(text, len, JSON_ALLOW_NUL, err);
+    return parse_text(text, len, JSON_ALLOW_NUL, err);
 }
 
 const char *json_str(const json_t *obj, const char *key, const char *fallback)

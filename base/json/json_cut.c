@@ -13,15 +13,15 @@ struct cut {
     struct json_span *ret;
 };
 
-static void blanks(struct cut *c)
+static void skip_blanks(struct cut *c)
 {
     while (c->p < c->end && (*c->p == ' ' || *c->p == '\t' || *c->p == '\n' || *c->p == '\r'))
         c->p++;
 }
 
-static bool take(struct cut *c, char ch)
+static bool take_char(struct cut *c, char ch)
 {
-    blanks(c);
+    skip_blanks(c);
     if (c->p == c->end || *c->p != ch)
         return false;
     c->p++;
@@ -33,7 +33,7 @@ static bool is_digit(const struct cut *c)
     return c->p < c->end && *c->p >= '0' && *c->p <= '9';
 }
 
-static bool digits(struct cut *c)
+static bool skip_digits(struct cut *c)
 {
     if (!is_digit(c))
         return false;
@@ -61,7 +61,7 @@ static bool in_range(const char *from, const char *to, bool is_real)
     return errno == 0;
 }
 
-static bool number(struct cut *c)
+static bool skip_number(struct cut *c)
 {
     const char *from = c->p;
     bool is_real = false;
@@ -69,12 +69,12 @@ static bool number(struct cut *c)
         c->p++;
     if (c->p < c->end && *c->p == '0')
         c->p++;
-    else if (!digits(c))
+    else if (!skip_digits(c))
         return false;
     if (c->p < c->end && *c->p == '.') {
         c->p++;
         is_real = true;
-        if (!digits(c))
+        if (!skip_digits(c))
             return false;
     }
     if (c->p < c->end && (*c->p == 'e' || *c->p == 'E')) {
@@ -82,14 +82,14 @@ static bool number(struct cut *c)
         is_real = true;
         if (c->p < c->end && (*c->p == '+' || *c->p == '-'))
             c->p++;
-        if (!digits(c))
+        if (!skip_digits(c))
             return false;
     }
     return in_range(from, c->p, is_real);
 }
 
 /* Four hexadecimal digits, or -1. */
-static int hex4(struct cut *c)
+static int take_hex4(struct cut *c)
 {
     int v = 0;
     if (c->end - c->p < 4)
@@ -108,14 +108,14 @@ static int hex4(struct cut *c)
 }
 
 /* After the backslash. No NUL, no lone half of a surrogate pair. */
-static bool escape(struct cut *c)
+static bool skip_escape(struct cut *c)
 {
     if (c->p == c->end)
         return false;
     char ch = *c->p++;
     if (ch != 'u')
         return ch && strchr("\"\\/bfnrt", ch);
-    int v = hex4(c);
+    int v = take_hex4(c);
     if (v <= 0 || (v >= 0xDC00 && v <= 0xDFFF))
         return false;
     if (v < 0xD800 || v > 0xDBFF)
@@ -123,12 +123,12 @@ static bool escape(struct cut *c)
     if (c->end - c->p < 2 || c->p[0] != '\\' || c->p[1] != 'u')
         return false;
     c->p += 2;
-    v = hex4(c);
+    v = take_hex4(c);
     return v >= 0xDC00 && v <= 0xDFFF;
 }
 
 /* One UTF-8 sequence of two bytes or more (RFC 3629: shortest form, no surrogates). */
-static bool utf8(struct cut *c)
+static bool skip_utf8(struct cut *c)
 {
     const unsigned char *p = (const unsigned char *)c->p;
     int n = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
@@ -147,9 +147,9 @@ static bool utf8(struct cut *c)
     return true;
 }
 
-static bool string(struct cut *c)
+static bool skip_string(struct cut *c)
 {
-    if (!take(c, '"'))
+    if (!take_char(c, '"'))
         return false;
     while (c->p < c->end) {
         unsigned char ch = (unsigned char)*c->p;
@@ -160,18 +160,18 @@ static bool string(struct cut *c)
         if (ch < 0x20)
             return false;
         if (ch >= 0x80) {
-            if (!utf8(c))
+            if (!skip_utf8(c))
                 return false;
             continue;
         }
         c->p++;
-        if (ch == '\\' && !escape(c))
+        if (ch == '\\' && !skip_escape(c))
             return false;
     }
     return false;
 }
 
-static bool word(struct cut *c, const char *text)
+static bool skip_word(struct cut *c, const char *text)
 {
     size_t n = strlen(text);
     if ((size_t)(c->end - c->p) < n || memcmp(c->p, text, n) != 0)
@@ -180,18 +180,18 @@ static bool word(struct cut *c, const char *text)
     return true;
 }
 
-static bool value(struct cut *c, int depth, size_t step);
+static bool skip_value(struct cut *c, int depth, size_t step);
 
-static bool array(struct cut *c, int depth)
+static bool skip_array(struct cut *c, int depth)
 {
     c->p++;
-    if (take(c, ']'))
+    if (take_char(c, ']'))
         return true;
     do {
-        if (!value(c, depth + 1, SIZE_MAX))
+        if (!skip_value(c, depth + 1, SIZE_MAX))
             return false;
-    } while (take(c, ','));
-    return take(c, ']');
+    } while (take_char(c, ','));
+    return take_char(c, ']');
 }
 
 static bool is_key(const char *key, const char *p, size_t n)
@@ -208,11 +208,11 @@ static size_t step_after(const struct cut *c, size_t step, const char *key, size
     return is_key(s->key, key, n) || is_key(s->alias, key, n) ? step + 1 : SIZE_MAX;
 }
 
-static bool member(struct cut *c, int depth, size_t step, bool *seen)
+static bool skip_member(struct cut *c, int depth, size_t step, bool *seen)
 {
-    blanks(c);
+    skip_blanks(c);
     const char *key = c->p + 1;
-    if (!string(c))
+    if (!skip_string(c))
         return false;
     size_t n = (size_t)(c->p - 1 - key);
     /* An escaped spelling of a step would go unseen: such a text is left to the parser. */
@@ -222,43 +222,43 @@ static bool member(struct cut *c, int depth, size_t step, bool *seen)
     if (next != SIZE_MAX && *seen)
         return false;
     *seen = *seen || next != SIZE_MAX;
-    if (!take(c, ':'))
+    if (!take_char(c, ':'))
         return false;
-    blanks(c);
+    skip_blanks(c);
     const char *from = c->p;
-    if (!value(c, depth + 1, next))
+    if (!skip_value(c, depth + 1, next))
         return false;
     if (next == c->steps && *from == '[')
         *c->ret = (struct json_span){from, (size_t)(c->p - from)};
     return true;
 }
 
-static bool object(struct cut *c, int depth, size_t step)
+static bool skip_object(struct cut *c, int depth, size_t step)
 {
     bool seen = false;
     c->p++;
-    if (take(c, '}'))
+    if (take_char(c, '}'))
         return true;
     do {
-        if (!member(c, depth, step, &seen))
+        if (!skip_member(c, depth, step, &seen))
             return false;
-    } while (take(c, ','));
-    return take(c, '}');
+    } while (take_char(c, ','));
+    return take_char(c, '}');
 }
 
-static bool value(struct cut *c, int depth, size_t step)
+static bool skip_value(struct cut *c, int depth, size_t step)
 {
-    blanks(c);
+    skip_blanks(c);
     if (c->p == c->end || depth > JSON_CUT_DEPTH)
         return false;
     switch (*c->p) {
-    case '{': return object(c, depth, step);
-    case '[': return array(c, depth);
-    case '"': return string(c);
-    case 't': return word(c, "true");
-    case 'f': return word(c, "false");
-    case 'n': return word(c, "null");
-    default: return (*c->p == '-' || is_digit(c)) && number(c);
+    case '{': return skip_object(c, depth, step);
+    case '[': return skip_array(c, depth);
+    case '"': return skip_string(c);
+    case 't': return skip_word(c, "true");
+    case 'f': return skip_word(c, "false");
+    case 'n': return skip_word(c, "null");
+    default: return (*c->p == '-' || is_digit(c)) && skip_number(c);
     }
 }
 
@@ -267,9 +267,9 @@ bool json_cut(const char *text, size_t len, const struct json_step *path, size_t
 {
     struct cut c = {.p = text, .end = text + len, .path = path, .steps = n, .ret = ret};
     *ret = (struct json_span){0};
-    if (len == 0 || !value(&c, 0, 0))
+    if (len == 0 || !skip_value(&c, 0, 0))
         return false;
-    blanks(&c);
+    skip_blanks(&c);
     return c.p == c.end;
 }
 

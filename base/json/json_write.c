@@ -22,7 +22,7 @@ void json_write_finite(struct buf *out, double v)
 #define BYTES(c) (UINT64_C(0x0101010101010101) * (c))
 
 /* A bit in each byte that is 0; above the lowest such byte there may be others. */
-static uint64_t zeros(uint64_t x)
+static uint64_t zero_bytes(uint64_t x)
 {
     return (x - BYTES(1)) & ~x & BYTES(0x80);
 }
@@ -33,7 +33,7 @@ static size_t plain_span(const char *s, size_t n)
     size_t i = 0;
     for (uint64_t x; i + sizeof x <= n; i += sizeof x) {
         memcpy(&x, s + i, sizeof x);
-        if (zeros(x ^ BYTES('"')) | zeros(x ^ BYTES('\\')) | zeros(x & BYTES(0xe0)))
+        if (zero_bytes(x ^ BYTES('"')) | zero_bytes(x ^ BYTES('\\')) | zero_bytes(x & BYTES(0xe0)))
             break;
     }
     while (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\')

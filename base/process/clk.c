@@ -59,7 +59,7 @@ void clk_format(int64_t wall_us, char out[CLK_RFC3339_MAX])
 }
 
 /* Exactly `width` digits at *p, which moves past them; -1 if there are fewer. */
-static int digits(const char **p, int width)
+static int take_digits(const char **p, int width)
 {
     int v = 0;
     for (int i = 0; i < width; i++, (*p)++) {
@@ -70,7 +70,7 @@ static int digits(const char **p, int width)
     return v;
 }
 
-static bool skip(const char **p, const char *set)
+static bool skip_one_of(const char **p, const char *set)
 {
     for (; *set; set++)
         if (**p == *set) {
@@ -93,15 +93,15 @@ static int fraction_us(const char **p)
 static bool zone_s(const char **p, int *ret_s)
 {
     *ret_s = 0;
-    if (skip(p, "Zz"))
+    if (skip_one_of(p, "Zz"))
         return **p == '\0';
     int sign = **p == '-' ? -1 : 1;
-    if (!skip(p, "+-"))
+    if (!skip_one_of(p, "+-"))
         return false;
-    int h = digits(p, 2);
-    if (h < 0 || h > 23 || !skip(p, ":"))
+    int h = take_digits(p, 2);
+    if (h < 0 || h > 23 || !skip_one_of(p, ":"))
         return false;
-    int m = digits(p, 2);
+    int m = take_digits(p, 2);
     *ret_s = sign * (h * 3600 + m * 60);
     return m >= 0 && m < 60 && **p == '\0';
 }
@@ -115,11 +115,11 @@ static int days_in(int year, int month)
 
 static bool parse_date(const char **p, struct tm *tm)
 {
-    int y = digits(p, 4);
-    bool ok = y >= 0 && skip(p, "-");
-    int mon = ok ? digits(p, 2) : -1;
-    ok = mon >= 1 && mon <= 12 && skip(p, "-");
-    int d = ok ? digits(p, 2) : -1;
+    int y = take_digits(p, 4);
+    bool ok = y >= 0 && skip_one_of(p, "-");
+    int mon = ok ? take_digits(p, 2) : -1;
+    ok = mon >= 1 && mon <= 12 && skip_one_of(p, "-");
+    int d = ok ? take_digits(p, 2) : -1;
     if (!ok || d < 1 || d > days_in(y, mon))
         return false;
     tm->tm_year = y - 1900, tm->tm_mon = mon - 1, tm->tm_mday = d;
@@ -128,13 +128,13 @@ static bool parse_date(const char **p, struct tm *tm)
 
 static bool parse_time(const char **p, struct tm *tm)
 {
-    tm->tm_hour = digits(p, 2);
-    if (tm->tm_hour < 0 || tm->tm_hour > 23 || !skip(p, ":"))
+    tm->tm_hour = take_digits(p, 2);
+    if (tm->tm_hour < 0 || tm->tm_hour > 23 || !skip_one_of(p, ":"))
         return false;
-    tm->tm_min = digits(p, 2);
-    if (tm->tm_min < 0 || tm->tm_min > 59 || !skip(p, ":"))
+    tm->tm_min = take_digits(p, 2);
+    if (tm->tm_min < 0 || tm->tm_min > 59 || !skip_one_of(p, ":"))
         return false;
-    tm->tm_sec = digits(p, 2);
+    tm->tm_sec = take_digits(p, 2);
     return tm->tm_sec >= 0 && tm->tm_sec <= 60;
 }
 
@@ -143,8 +143,8 @@ int clk_parse(const char *rfc3339, int64_t *ret_wall_us, struct det_err *err)
     const char *p = rfc3339;
     struct tm tm = {0};
     int us = 0, offset_s = 0;
-    bool ok = parse_date(&p, &tm) && skip(&p, "Tt ") && parse_time(&p, &tm);
-    if (ok && skip(&p, "."))
+    bool ok = parse_date(&p, &tm) && skip_one_of(&p, "Tt ") && parse_time(&p, &tm);
+    if (ok && skip_one_of(&p, "."))
         ok = (us = fraction_us(&p)) >= 0;
     if (!ok || !zone_s(&p, &offset_s))
         return det_fail(err, DET_EINVAL,

@@ -26,7 +26,7 @@ void deaths_add(int deaths, pid_t pid)
 }
 
 /* 0: none that was added. */
-static pid_t first(int deaths)
+static pid_t first_dead(int deaths)
 {
     struct epoll_event e;
     if (deaths < 0 || epoll_wait(deaths, &e, 1, 0) != 1)
@@ -41,7 +41,7 @@ pid_t deaths_wait(int deaths, int *status)
     siginfo_t any = {.si_pid = 0};
     if (waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) < 0 || any.si_pid == 0)
         return 0;
-    for (pid_t pid; (pid = first(deaths)) > 0;)
+    for (pid_t pid; (pid = first_dead(deaths)) > 0;)
         if (waitpid(pid, status, WNOHANG) == pid)
             return pid; /* else somebody waited for it by its number */
     return waitpid(any.si_pid, status, WNOHANG);

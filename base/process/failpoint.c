@@ -25,20 +25,20 @@ static struct point points[POINTS_MAX];
 static size_t points_n;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void refuse(const char *text)
+static void refuse_text(const char *text)
 {
     fprintf(stderr, "DET_FAILPOINTS: '%s' is not NAME=crash|error|delay:MS[@N]\n", text);
     exit(2);
 }
 
-static const char *number(const char *s, long *ret)
+static const char *take_number(const char *s, long *ret)
 {
     char *end;
     *ret = strtol(s, &end, 10);
     return end == s || *ret < 0 ? NULL : end;
 }
 
-static const char *action(const char *s, struct point *p)
+static const char *parse_action(const char *s, struct point *p)
 {
     if (!strncmp(s, "crash", 5)) {
         p->action = ACT_CRASH;
@@ -49,7 +49,7 @@ static const char *action(const char *s, struct point *p)
         return s + 5;
     }
     p->action = ACT_DELAY;
-    return strncmp(s, "delay:", 6) ? NULL : number(s + 6, &p->ms);
+    return strncmp(s, "delay:", 6) ? NULL : take_number(s + 6, &p->ms);
 }
 
 static void parse_one(const char *text)
@@ -57,17 +57,17 @@ static void parse_one(const char *text)
     struct point *p = &points[points_n];
     size_t n = strcspn(text, "=");
     if (points_n == POINTS_MAX || n == 0 || n >= NAME_MAX_LEN || !text[n])
-        refuse(text);
+        refuse_text(text);
     memcpy(p->name, text, n);
-    const char *s = action(text + n + 1, p);
+    const char *s = parse_action(text + n + 1, p);
     if (s && *s == '@')
-        s = number(s + 1, &p->nth);
+        s = take_number(s + 1, &p->nth);
     if (!s || *s)
-        refuse(text);
+        refuse_text(text);
     points_n++;
 }
 
-static void parse(void)
+static void parse_all(void)
 {
     const char *env = getenv("DET_FAILPOINTS");
     char *copy = det_strdup(env ? env : ""), *rest = copy, *one;
@@ -77,7 +77,7 @@ static void parse(void)
     free(copy);
 }
 
-static int act(const struct point *p)
+static int act_on_point(const struct point *p)
 {
     struct timespec t = {p->ms / 1000, p->ms % 1000 * 1000000};
     switch (p->action) {
@@ -90,13 +90,13 @@ static int act(const struct point *p)
 
 int failpoint_pass(const char *name)
 {
-    pthread_once(&once, parse);
+    pthread_once(&once, parse_all);
     for (size_t i = 0; i < points_n; i++) {
         struct point *p = &points[i];
         if (strcmp(p->name, name))
             continue;
         long pass = atomic_fetch_add(&p->passes, 1) + 1;
-        return p->nth && pass != p->nth ? 0 : act(p);
+        return p->nth && pass != p->nth ? 0 : act_on_point(p);
     }
     return 0;
 }

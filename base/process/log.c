@@ -61,7 +61,7 @@ static void write_all(const char *p, size_t n)
 }
 
 /* "agents" of "../master/shell/agents.c". */
-static json_t *component(const char *file)
+static json_t *component_of_file(const char *file)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     return json_stringn(name, strcspn(name, "."));
@@ -76,7 +76,7 @@ static void add_json(struct buf *out, const char *file, const struct log_record 
     json_set(j, "time", json_string(now));
     json_set(j, "level", json_string(level_names[r->level]));
     json_set(j, "program", json_string(log_program));
-    json_set(j, "component", component(file));
+    json_set(j, "component", component_of_file(file));
     json_set(j, "message", json_lossy(r->text, text_len));
     for (; fields && fields[0]; fields += 2)
         if (fields[1])

@@ -14,7 +14,7 @@ struct hash {
     XXH3_state_t *xxh;
 };
 
-static const EVP_MD *digest(enum hash_kind kind)
+static const EVP_MD *digest_of_kind(enum hash_kind kind)
 {
     switch (kind) {
     case HASH_MD5: return EVP_md5();
@@ -33,7 +33,7 @@ struct hash *hash_create(enum hash_kind kind)
     else
         h->evp = EVP_MD_CTX_new();
     if (h->xxh ? XXH3_128bits_reset(h->xxh) != XXH_OK
-               : !h->evp || EVP_DigestInit_ex(h->evp, digest(kind), NULL) != 1)
+               : !h->evp || EVP_DigestInit_ex(h->evp, digest_of_kind(kind), NULL) != 1)
         abort();
     return h;
 }

@@ -47,7 +47,7 @@ static long double by_power(long double x, int k)
 enum answer { NO, YES, UNKNOWN };
 
 /* m / 10^k, correctly rounded; false: do not know. */
-static bool quotient(uint64_t m, int k, double *ret)
+static bool divide_by_power(uint64_t m, int k, double *ret)
 {
     union {
         long double value;
@@ -62,7 +62,7 @@ static bool quotient(uint64_t m, int k, double *ret)
 static enum answer reads_back(uint64_t m, int k, double v)
 {
     double got;
-    if (!quotient(m, k, &got))
+    if (!divide_by_power(m, k, &got))
         return UNKNOWN;
     return got == v ? YES : NO;
 }
@@ -85,7 +85,7 @@ static bool read_plain(const char *text, double *ret, char **ret_end)
         m = m * 10 + (uint64_t)(*p - '0');
         behind += point;
     }
-    if (digits == 0 || strchr("eExX", *p ? *p : ' ') || !quotient(m, behind, ret))
+    if (digits == 0 || strchr("eExX", *p ? *p : ' ') || !divide_by_power(m, behind, ret))
         return false;
     *ret = *text == '-' ? -*ret : *ret;
     *ret_end = (char *)p;
@@ -140,7 +140,7 @@ static size_t put_small(const char *digits, int n, int k, char *out)
 }
 
 /* m * 10^-k, 1e-30 <= it < 1e15, without trailing zeros. */
-static size_t put(uint64_t m, int k, char *out)
+static size_t put_decimal(uint64_t m, int k, char *out)
 {
     char digits[24];
     int len = 0, n = digits_of(m, &k, digits);
@@ -159,7 +159,7 @@ static size_t put(uint64_t m, int k, char *out)
 
 /* Next to a power of ten the exponent may come out too high: the text is the same, since what 14
  * digits give back 15 do, as the same number. Too low is noticed above. */
-static size_t fast(double v, char *out)
+static size_t write_shortest(double v, char *out)
 {
     if (!(v >= 1e-30 && v < 1e15))
         return 0;
@@ -173,12 +173,12 @@ static size_t fast(double v, char *out)
         if (a == UNKNOWN)
             return 0;
         if (a == YES)
-            return put(m, k, out);
+            return put_decimal(m, k, out);
     }
     return 0;
 }
 #else
-static size_t fast(double v, char *out)
+static size_t write_shortest(double v, char *out)
 {
     (void)v, (void)out;
     return 0;
@@ -197,7 +197,7 @@ size_t numtext(double v, char out[NUMTEXT_MAX])
         return by_trying(v, out);
     out[0] = '-';
     int negative = v < 0;
-    size_t n = fast(fabs(v), out + negative);
+    size_t n = write_shortest(fabs(v), out + negative);
     return n ? n + (size_t)negative : by_trying(v, out);
 }
 

@@ -29,7 +29,7 @@ static bool is_edge(const struct machine *m, size_t at)
     return (at > 0 && is_word(m, at - 1)) != is_word(m, at);
 }
 
-static bool holds(const struct machine *m, enum pattern_do what, size_t at)
+static bool condition_holds(const struct machine *m, enum pattern_do what, size_t at)
 {
     switch (what) {
     case PATTERN_BEGIN: return at == 0;
@@ -47,7 +47,7 @@ static bool holds(const struct machine *m, enum pattern_do what, size_t at)
 /* Adds pc, and all that is reached from it without a byte, to the threads at a place. True: found.
  * The stack is enough: an instruction is put there at most once per way into it, of which there
  * are two at most from each other one. */
-static bool enter(struct machine *m, struct list *to, int pc, size_t at)
+static bool enter_thread(struct machine *m, struct list *to, int pc, size_t at)
 {
     size_t depth = 0;
     m->stack[depth++] = pc;
@@ -67,7 +67,7 @@ static bool enter(struct machine *m, struct list *to, int pc, size_t at)
             m->stack[depth++] = pc + op->x;
         } else if (op->what == PATTERN_JUMP) {
             m->stack[depth++] = pc + op->x;
-        } else if (holds(m, op->what, at)) {
+        } else if (condition_holds(m, op->what, at)) {
             m->stack[depth++] = pc + 1;
         }
     }
@@ -75,7 +75,7 @@ static bool enter(struct machine *m, struct list *to, int pc, size_t at)
 }
 
 /* The threads that take the byte go on. True: found. */
-static bool take(struct machine *m, size_t at)
+static bool take_byte(struct machine *m, size_t at)
 {
     unsigned char c = (unsigned char)m->text[at];
     *m->steps -= (int64_t)m->now.n;
@@ -83,7 +83,7 @@ static bool take(struct machine *m, size_t at)
     for (size_t i = 0; i < m->now.n; i++) {
         int pc = m->now.v[i];
         const struct pattern_set *set = &m->p->sets.v[m->p->code.v[pc].x];
-        if (pattern_set_has(set, c) && enter(m, &m->next, pc + 1, at + 1))
+        if (pattern_set_has(set, c) && enter_thread(m, &m->next, pc + 1, at + 1))
             return true;
     }
     struct list was = m->now;
@@ -92,18 +92,18 @@ static bool take(struct machine *m, size_t at)
     return false;
 }
 
-static bool run(struct machine *m)
+static bool run_machine(struct machine *m)
 {
     for (size_t at = 0; *m->steps > 0; at++) {
         const struct pattern *p = m->p;
         bool may_begin = p->may_be_empty ||
                          (at < m->len && pattern_set_has(&p->first, (unsigned char)m->text[at]));
-        if (may_begin && enter(m, &m->now, 0, at))
+        if (may_begin && enter_thread(m, &m->now, 0, at))
             return true;
         --*m->steps;
         if (at == m->len)
             return false;
-        if (m->now.n > 0 && take(m, at))
+        if (m->now.n > 0 && take_byte(m, at))
             return true;
     }
     return false;
@@ -122,7 +122,7 @@ bool pattern_find(const struct pattern *p, const char *text, size_t len, int64_t
                         .seen = seen,
                         .stack = ints + 2 * n,
                         .steps = steps};
-    return run(&m);
+    return run_machine(&m);
 }
 
 void pattern_destroy(struct pattern *p)

@@ -8,16 +8,16 @@ enum { GROUPS_DEEP_MAX = 50, REPEAT_MAX = 1000 };
 
 /* ---- code ---- */
 
-static int room(const struct pattern_parser *ps)
+static int check_room(const struct pattern_parser *ps)
 {
     if (ps->p->code.n < PATTERN_SIZE_MAX)
         return 0;
     return pattern_wrong(ps, "the pattern is too large when its repetitions are written out");
 }
 
-static int emit(struct pattern_parser *ps, enum pattern_do what, int x, int y)
+static int emit_op(struct pattern_parser *ps, enum pattern_do what, int x, int y)
 {
-    int rc = room(ps);
+    int rc = check_room(ps);
     if (rc == 0)
         vec_push(&ps->p->code, (struct pattern_op){what, x, y});
     return rc;
@@ -25,7 +25,7 @@ static int emit(struct pattern_parser *ps, enum pattern_do what, int x, int y)
 
 static int emit_set(struct pattern_parser *ps, const struct pattern_set *set)
 {
-    int rc = emit(ps, PATTERN_SET, (int)ps->p->sets.n, 0);
+    int rc = emit_op(ps, PATTERN_SET, (int)ps->p->sets.n, 0);
     if (rc == 0)
         vec_push(&ps->p->sets, *set);
     return rc;
@@ -40,10 +40,10 @@ static int emit_char(struct pattern_parser *ps, unsigned char c)
 
 /* ---- expressions ---- */
 
-static int alternatives(struct pattern_parser *ps);
+static int parse_alternatives(struct pattern_parser *ps);
 
 /* "i", "-i", "ism:" and so on, behind "(?". */
-static int flags(struct pattern_parser *ps)
+static int parse_flags(struct pattern_parser *ps)
 {
     bool on = true;
     for (; *ps->at && !strchr(":)", *ps->at); ps->at++) {
@@ -57,7 +57,7 @@ static int flags(struct pattern_parser *ps)
     return *ps->at ? 0 : pattern_wrong(ps, "a ( that is not closed");
 }
 
-static int name(struct pattern_parser *ps)
+static int parse_name(struct pattern_parser *ps)
 {
     const char *end = strchr(ps->at, '>');
     if (ps->at[1] == '=' || ps->at[1] == '!')
@@ -76,7 +76,7 @@ static int group_head(struct pattern_parser *ps, bool *ret_empty)
     if (*ps->at == '=' || *ps->at == '!')
         return pattern_wrong(ps, "look-around is not available");
     ps->at += ps->at[0] == 'P' && ps->at[1] == '<';
-    rc = *ps->at == '<' ? name(ps) : flags(ps);
+    rc = *ps->at == '<' ? parse_name(ps) : parse_flags(ps);
     if (rc < 0)
         return rc;
     *ret_empty = *ps->at == ')';
@@ -85,7 +85,7 @@ static int group_head(struct pattern_parser *ps, bool *ret_empty)
 }
 
 /* at is behind the parenthesis. */
-static int group(struct pattern_parser *ps)
+static int parse_group(struct pattern_parser *ps)
 {
     bool any_case = ps->any_case, is_empty = false;
     int rc = 0;
@@ -96,7 +96,7 @@ static int group(struct pattern_parser *ps)
     if (rc < 0 || is_empty)
         return rc;
     ps->depth++;
-    rc = alternatives(ps);
+    rc = parse_alternatives(ps);
     ps->depth--;
     ps->any_case = any_case;
     if (rc == 0 && *ps->at++ != ')')
@@ -104,7 +104,7 @@ static int group(struct pattern_parser *ps)
     return rc;
 }
 
-static int escape(struct pattern_parser *ps)
+static int parse_escape(struct pattern_parser *ps)
 {
     struct pattern_set set = {0};
     int c = 0;
@@ -116,18 +116,18 @@ static int escape(struct pattern_parser *ps)
     if (pattern_is_class(letter))
         return emit_set(ps, &set);
     if (place)
-        return emit(ps,
-                    letter == 'b'   ? PATTERN_EDGE
-                    : letter == 'B' ? PATTERN_INSIDE
-                    : letter == 'A' ? PATTERN_BEGIN
-                                    : PATTERN_END,
-                    0, 0);
+        return emit_op(ps,
+                       letter == 'b'   ? PATTERN_EDGE
+                       : letter == 'B' ? PATTERN_INSIDE
+                       : letter == 'A' ? PATTERN_BEGIN
+                                       : PATTERN_END,
+                       0, 0);
     int rc = pattern_escaped(ps, &c);
     return rc < 0 ? rc : emit_char(ps, (unsigned char)c);
 }
 
 /* A character, all its bytes if it has several, so that what is repeated is the whole of it. */
-static int literal(struct pattern_parser *ps)
+static int parse_literal(struct pattern_parser *ps)
 {
     int rc = emit_char(ps, (unsigned char)*ps->at++);
     while (rc == 0 && ((unsigned char)*ps->at & 0xC0) == 0x80)
@@ -135,28 +135,28 @@ static int literal(struct pattern_parser *ps)
     return rc;
 }
 
-static int atom(struct pattern_parser *ps)
+static int parse_atom(struct pattern_parser *ps)
 {
     struct pattern_set set = {0};
     int rc;
     switch (*ps->at) {
-    case '(': ps->at++; return group(ps);
+    case '(': ps->at++; return parse_group(ps);
     case '[':
         ps->at++;
         rc = pattern_bracket(ps, &set);
         return rc < 0 ? rc : emit_set(ps, &set);
-    case '\\': ps->at++; return escape(ps);
+    case '\\': ps->at++; return parse_escape(ps);
     case '.':
         ps->at++;
         pattern_set_add(&set, '\n');
         pattern_set_invert(&set);
         return emit_set(ps, &set);
     case '^':
-    case '$': return emit(ps, *ps->at++ == '^' ? PATTERN_BEGIN : PATTERN_END, 0, 0);
+    case '$': return emit_op(ps, *ps->at++ == '^' ? PATTERN_BEGIN : PATTERN_END, 0, 0);
     case '*':
     case '+':
     case '?': return pattern_wrong(ps, "nothing to repeat");
-    default: return literal(ps);
+    default: return parse_literal(ps);
     }
 }
 
@@ -164,7 +164,7 @@ struct times {
     int min, max; /* max -1: any number */
 };
 
-static bool number(const char **at, int *ret)
+static bool parse_number(const char **at, int *ret)
 {
     const char *from = *at;
     for (*ret = 0; isdigit((unsigned char)**at) && *at - from < 5; (*at)++)
@@ -173,7 +173,7 @@ static bool number(const char **at, int *ret)
 }
 
 /* False: there is none here; a { that begins none is a character. */
-static bool quantifier(struct pattern_parser *ps, struct times *ret)
+static bool parse_quantifier(struct pattern_parser *ps, struct times *ret)
 {
     const char *at = ps->at;
     *ret = *at == '+'   ? (struct times){1, -1}
@@ -181,10 +181,10 @@ static bool quantifier(struct pattern_parser *ps, struct times *ret)
                         : (struct times){0, -1};
     if (*at == '{') {
         at++;
-        if (!number(&at, &ret->min))
+        if (!parse_number(&at, &ret->min))
             return false;
         ret->max = ret->min;
-        if (*at == ',' && (at++, !number(&at, &ret->max)))
+        if (*at == ',' && (at++, !parse_number(&at, &ret->max)))
             ret->max = -1;
         if (*at != '}')
             return false;
@@ -201,25 +201,25 @@ struct block {
     size_t n;
 };
 
-static int put(struct pattern_parser *ps, const struct block *b)
+static int put_block(struct pattern_parser *ps, const struct block *b)
 {
     int rc = 0;
     for (size_t i = 0; i < b->n && rc == 0; i++)
-        rc = emit(ps, b->v[i].what, b->v[i].x, b->v[i].y);
+        rc = emit_op(ps, b->v[i].what, b->v[i].x, b->v[i].y);
     return rc;
 }
 
 static int put_any_number(struct pattern_parser *ps, const struct block *b)
 {
     int n = (int)b->n;
-    int rc = emit(ps, PATTERN_SPLIT, 1, n + 2);
+    int rc = emit_op(ps, PATTERN_SPLIT, 1, n + 2);
     if (rc == 0)
-        rc = put(ps, b);
-    return rc < 0 ? rc : emit(ps, PATTERN_JUMP, -(n + 1), 0);
+        rc = put_block(ps, b);
+    return rc < 0 ? rc : emit_op(ps, PATTERN_JUMP, -(n + 1), 0);
 }
 
 /* The code from `start` on becomes as many of it. */
-static int repeat(struct pattern_parser *ps, size_t start, const struct times *t)
+static int repeat_block(struct pattern_parser *ps, size_t start, const struct times *t)
 {
     struct block b = {.n = ps->p->code.n - start};
     int rc = 0;
@@ -232,45 +232,45 @@ static int repeat(struct pattern_parser *ps, size_t start, const struct times *t
     b.v = copy;
     ps->p->code.n = start;
     for (int i = 0; i < t->min && rc == 0; i++)
-        rc = put(ps, &b);
+        rc = put_block(ps, &b);
     if (t->max < 0 && rc == 0)
         rc = put_any_number(ps, &b);
     for (int i = t->min; i < t->max && rc == 0; i++) {
-        rc = emit(ps, PATTERN_SPLIT, 1, (int)b.n + 1);
+        rc = emit_op(ps, PATTERN_SPLIT, 1, (int)b.n + 1);
         if (rc == 0)
-            rc = put(ps, &b);
+            rc = put_block(ps, &b);
     }
     return rc;
 }
 
-static int sequence(struct pattern_parser *ps)
+static int parse_sequence(struct pattern_parser *ps)
 {
     int rc = 0;
     while (rc == 0 && *ps->at && *ps->at != '|' && *ps->at != ')') {
         struct times t;
         size_t start = ps->p->code.n;
-        rc = atom(ps);
-        while (rc == 0 && quantifier(ps, &t))
-            rc = repeat(ps, start, &t);
+        rc = parse_atom(ps);
+        while (rc == 0 && parse_quantifier(ps, &t))
+            rc = repeat_block(ps, start, &t);
     }
     return rc;
 }
 
-static int alternatives(struct pattern_parser *ps)
+static int parse_alternatives(struct pattern_parser *ps)
 {
     size_t start = ps->p->code.n;
-    int rc = sequence(ps);
+    int rc = parse_sequence(ps);
     if (rc < 0 || *ps->at != '|')
         return rc;
     ps->at++;
-    rc = room(ps);
+    rc = check_room(ps);
     if (rc < 0)
         return rc;
     vec_insert(&ps->p->code, start, (struct pattern_op){PATTERN_SPLIT, 1, 0});
     size_t jump = ps->p->code.n;
-    rc = emit(ps, PATTERN_JUMP, 0, 0);
+    rc = emit_op(ps, PATTERN_JUMP, 0, 0);
     if (rc == 0)
-        rc = alternatives(ps);
+        rc = parse_alternatives(ps);
     if (rc < 0)
         return rc;
     ps->p->code.v[start].y = (int)(jump + 1 - start);
@@ -280,7 +280,7 @@ static int alternatives(struct pattern_parser *ps)
 
 /* ---- what a match may begin with ---- */
 
-static void explore(struct pattern *p, bool *seen, int pc)
+static void explore_from(struct pattern *p, bool *seen, int pc)
 {
     if (seen[pc])
         return;
@@ -292,10 +292,10 @@ static void explore(struct pattern *p, bool *seen, int pc)
         for (size_t i = 0; i < 4; i++)
             p->first.bits[i] |= p->sets.v[op->x].bits[i];
     } else if (op->what == PATTERN_SPLIT) {
-        explore(p, seen, pc + op->x);
-        explore(p, seen, pc + op->y);
+        explore_from(p, seen, pc + op->x);
+        explore_from(p, seen, pc + op->y);
     } else {
-        explore(p, seen, op->what == PATTERN_JUMP ? pc + op->x : pc + 1);
+        explore_from(p, seen, op->what == PATTERN_JUMP ? pc + op->x : pc + 1);
     }
 }
 
@@ -309,13 +309,13 @@ int pattern_compile(const char *text, struct pattern **ret, struct det_err *err)
                         strlen(text), PATTERN_TEXT_MAX);
     det_cleanup(pattern_destroyp) struct pattern *p = det_zalloc(sizeof *p);
     struct pattern_parser ps = {.text = text, .at = text, .p = p, .err = err};
-    int rc = alternatives(&ps);
+    int rc = parse_alternatives(&ps);
     if (rc == 0 && *ps.at)
         rc = pattern_wrong(&ps, "a ) without its (");
     if (rc < 0)
         return rc;
     vec_push(&p->code, (struct pattern_op){.what = PATTERN_FOUND});
-    explore(p, seen, 0);
+    explore_from(p, seen, 0);
     *ret = det_take(p);
     return 0;
 }

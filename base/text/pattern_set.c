@@ -54,7 +54,7 @@ void pattern_add_class(struct pattern_set *set, char letter)
 }
 
 /* The two digits of \xHH; at is behind the x. */
-static int hex(struct pattern_parser *ps, int *ret)
+static int parse_hex(struct pattern_parser *ps, int *ret)
 {
     char digits[3] = {ps->at[0], ps->at[0] ? ps->at[1] : '\0', '\0'};
     if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
@@ -77,7 +77,7 @@ int pattern_escaped(struct pattern_parser *ps, int *ret)
         return pattern_wrong(ps, "an escape that is not known");
     ps->at++;
     if (c == 'x')
-        return hex(ps, ret);
+        return parse_hex(ps, ret);
     *ret = known ? chars[known - letters] : (unsigned char)c;
     return 0;
 }

@@ -8,7 +8,7 @@ void mt19937_seed(struct mt19937 *r, uint32_t seed)
     r->pos = 624;
 }
 
-static void refill(struct mt19937 *r)
+static void refill_state(struct mt19937 *r)
 {
     for (uint32_t i = 0; i < 624; i++) {
         uint32_t y =
@@ -21,7 +21,7 @@ static void refill(struct mt19937 *r)
 uint32_t mt19937_u32(struct mt19937 *r)
 {
     if (r->pos >= 624)
-        refill(r);
+        refill_state(r);
     uint32_t y = r->mt[r->pos++];
     y ^= y >> 11;
     y ^= (y << 7) & UINT32_C(0x9d2c5680);
@@ -29,7 +29,7 @@ uint32_t mt19937_u32(struct mt19937 *r)
     return y ^ (y >> 18);
 }
 
-static uint64_t draw64(struct mt19937 *r)
+static uint64_t draw_u64(struct mt19937 *r)
 {
     uint64_t hi = mt19937_u32(r);
     return hi << 32 | mt19937_u32(r);
@@ -41,7 +41,7 @@ uint64_t mt19937_bounded(struct mt19937 *r, uint64_t limit)
         return 0;
     uint64_t mask = UINT64_MAX >> __builtin_clzll(limit);
     for (;;) {
-        uint64_t v = (limit > UINT32_MAX ? draw64(r) : mt19937_u32(r)) & mask;
+        uint64_t v = (limit > UINT32_MAX ? draw_u64(r) : mt19937_u32(r)) & mask;
         if (v <= limit)
             return v;
     }
@@ -71,7 +71,7 @@ void mt19937_shuffle(struct mt19937 *r, int64_t *v, size_t n)
 
 int64_t mt19937_torch_i64(struct mt19937 *r)
 {
-    return (int64_t)(draw64(r) & INT64_MAX);
+    return (int64_t)(draw_u64(r) & INT64_MAX);
 }
 
 void mt19937_torch_randperm(struct mt19937 *r, int64_t *perm, size_t n)

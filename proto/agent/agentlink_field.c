@@ -67,7 +67,7 @@ static int put_json(json_t *v, const struct link_field *f, void *at, struct det_
     return 0;
 }
 
-static int put(json_t *v, const struct link_field *f, void *at, struct det_err *err)
+static int put_field(json_t *v, const struct link_field *f, void *at, struct det_err *err)
 {
     switch (f->kind) {
     case LINK_F_STR:
@@ -93,7 +93,7 @@ int link_fields(const json_t *obj, const struct link_field *rows, void *out, str
                 return det_fail(err, DET_EINVAL, "%s: missing", f->key);
             continue;
         }
-        int rc = put(v, f, (char *)out + f->offset, err);
+        int rc = put_field(v, f, (char *)out + f->offset, err);
         if (rc < 0)
             return rc;
     }

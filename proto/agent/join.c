@@ -14,7 +14,7 @@ void join_token_write(const struct join_token *t, char out[JOIN_TOKEN_MAX])
 }
 
 /* NULL: these are not so many digits in lower case. */
-static const char *digits(const char *p, char out[JOIN_DIGITS + 1])
+static const char *take_digits(const char *p, char out[JOIN_DIGITS + 1])
 {
     if (strspn(p, "0123456789abcdef") != JOIN_DIGITS)
         return NULL;
@@ -27,8 +27,8 @@ int join_token_read(const char *text, struct join_token *ret, struct det_err *er
 {
     const char *p = strncmp(text, PREFIX, strlen(PREFIX)) ? NULL : text + strlen(PREFIX);
     memcpy(ret->fingerprint, KIND, sizeof KIND);
-    p = p ? digits(p, ret->secret) : NULL;
-    p = p && *p == '-' ? digits(p + 1, ret->fingerprint + strlen(KIND)) : NULL;
+    p = p ? take_digits(p, ret->secret) : NULL;
+    p = p && *p == '-' ? take_digits(p + 1, ret->fingerprint + strlen(KIND)) : NULL;
     if (p && *p == '\0')
         return 0;
     return det_fail(err, DET_EINVAL,

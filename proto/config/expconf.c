@@ -25,7 +25,8 @@ static json_t *sorted_copy(const json_t *j)
 }
 
 /* The stages up to the defaults; what they find wrong is in errs. */
-static json_t *prepare(const json_t *raw, const struct expconf_defaults *d, struct mistakes *errs)
+static json_t *prepare_config(const json_t *raw, const struct expconf_defaults *d,
+                              struct mistakes *errs)
 {
     expconf_check(raw, errs);
     json_t *config = json_deep_copy(raw);
@@ -43,7 +44,7 @@ int expconf_complete(const json_t *raw, const struct expconf_defaults *d, json_t
 {
     det_cleanup(mistakes_finish) struct mistakes own = MISTAKES_INIT;
     struct mistakes *m = errs ? errs : &own;
-    JSON_OWN config = prepare(raw, d, m);
+    JSON_OWN config = prepare_config(raw, d, m);
     int rc = mistakes_report(m, "configuration", err);
     if (rc < 0)
         return rc;

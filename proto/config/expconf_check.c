@@ -229,7 +229,7 @@ static void add_got(struct buf *out, const struct expconf_key *key, const json_t
     buf_finish(&text);
 }
 
-static void complain(struct expconf_walk *w, const struct expconf_key *key, const json_t *v)
+static void add_mistake(struct expconf_walk *w, const struct expconf_key *key, const json_t *v)
 {
     struct buf text = BUF_INIT;
     buf_add_str(&text, "expected ");
@@ -268,7 +268,7 @@ static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t
     if (!v || json_is_null(v))
         return; /* as if it were not given */
     if (!type_is_right(key, v) || (key->ok && !key->ok(v)))
-        complain(w, key, v);
+        add_mistake(w, key, v);
     else if (key->type == EXPCONF_HPARAMS)
         hparam_check(v, buf_str(&w->where), w->errs);
     else if (key->type == EXPCONF_PATTERN)

@@ -36,7 +36,7 @@ static bool index_urls(const json_t *v)
     return json_array_size(v) <= PYTHON_URLS_MAX;
 }
 
-static bool interpreter(const json_t *v)
+static bool is_interpreter(const json_t *v)
 {
     return plain_line(v) && json_string_length(v) <= PYTHON_PATH_MAX;
 }
@@ -78,7 +78,7 @@ static bool names_file(const char *s)
 }
 
 /* Options have keys of their own, and what a file holds is not part of the list. */
-static bool requirements(const json_t *v)
+static bool are_requirements(const json_t *v)
 {
     size_t i;
     json_t *item;
@@ -93,9 +93,9 @@ static bool requirements(const json_t *v)
 }
 
 /* Its short forms are what these keys are; a map's are looked at as keys. */
-static bool python(const json_t *v)
+static bool is_python(const json_t *v)
 {
-    return json_is_array(v) ? requirements(v) : !json_is_string(v) || interpreter(v);
+    return json_is_array(v) ? are_requirements(v) : !json_is_string(v) || is_interpreter(v);
 }
 
 /* With a longer variable, or more of them, exec starts nothing (E2BIG). */
@@ -112,7 +112,7 @@ static bool are_short(const json_t *list)
     return all <= (1 << 20);
 }
 
-static bool variables(const json_t *v)
+static bool are_variables(const json_t *v)
 {
     const char *kind;
     json_t *list;
@@ -124,7 +124,7 @@ static bool variables(const json_t *v)
     return are_short(v);
 }
 
-static bool absolute(const json_t *v)
+static bool is_absolute(const json_t *v)
 {
     return *json_string_value(v) == '/';
 }
@@ -134,7 +134,7 @@ static bool is_uuid(const json_t *v)
     return uuid_is_valid(json_string_value(v));
 }
 
-static bool inside(const json_t *v)
+static bool is_inside(const json_t *v)
 {
     const char *s = json_string_value(v);
     return *s && strcmp(s, ".") != 0;
@@ -185,7 +185,7 @@ static bool above_zero(const json_t *v)
 #define IDLE(why)            .idle = why
 #define NEEDED               .required = true
 #define EXAMPLE(text)        .example = text
-#define ABSOLUTE             .ok = absolute, .rule = "an absolute path", .example = "/data"
+#define ABSOLUTE             .ok = is_absolute, .rule = "an absolute path", .example = "/data"
 #define NOT_EMPTY            .ok = not_empty, .rule = "text that is not empty"
 #define BUILT_IN             "single random grid adaptive_asha async_halving"
 #define MANY                 "random adaptive_asha async_halving"
@@ -329,28 +329,28 @@ const struct expconf_key expconf_keys[] = {
      EXAMPLE("{cpu: image-1, cuda: image-2}")},
     {.path = "environment.environment_variables",
      .type = EXPCONF_ENV_VARS,
-     .ok = variables,
+     .ok = are_variables,
      .rule = "a list of KEY=value, or a map of such lists by cpu, cuda, rocm, of less than 128 KiB "
              "each and at most 1 MiB together",
      .fallback = "{\"cpu\":[],\"cuda\":[],\"rocm\":[]}",
      EXAMPLE("[\"KEY=value\"]")},
     {.path = "environment.python",
      .type = EXPCONF_PYTHON,
-     .ok = python,
+     .ok = is_python,
      .rule = "an interpreter, a virtual environment's folder, a list of requirements (without "
              "options other than --hash, and of no files), or a map",
      EXAMPLE("/opt/venv")},
-    {TEXTS("environment.python.requirements"), .ok = requirements,
+    {TEXTS("environment.python.requirements"), .ok = are_requirements,
      .rule = "a list of requirements, without options other than --hash, and of no files",
      .example = "[\"numpy==1.26.4\", \"timm>=1.0\"]"},
-    {TEXTS("environment.python.constraints"), .ok = requirements,
+    {TEXTS("environment.python.constraints"), .ok = are_requirements,
      .rule = "a list of constraints, as requirements are", .example = "[\"numpy<2\"]"},
     {STR("environment.python.index_url", NULL), .ok = index_url, .rule = "an index's URL",
      EXAMPLE("https://pypi.org/simple")},
     {TEXTS("environment.python.extra_index_urls"), .ok = index_urls,
      .rule = "a list of at most 100 URLs", .example = "[\"https://pypi.org/simple\"]"},
     {BOOL("environment.python.system_site_packages", NULL)},
-    {STR("environment.python.interpreter", NULL), .ok = interpreter,
+    {STR("environment.python.interpreter", NULL), .ok = is_interpreter,
      .rule = "an interpreter or a virtual environment's folder", EXAMPLE("python3.11")},
     {.path = "environment.proxy_ports",
      IDLE("nothing is passed on to ports of tasks"),
@@ -387,7 +387,7 @@ const struct expconf_key expconf_keys[] = {
      .fallback = "[]",
      EXAMPLE("[{host_path: /data, container_path: /data}]")},
     {STR("bind_mounts[].host_path", NULL), NEEDED, ABSOLUTE},
-    {STR("bind_mounts[].container_path", NULL), NEEDED, .ok = inside,
+    {STR("bind_mounts[].container_path", NULL), NEEDED, .ok = is_inside,
      .rule = "a path other than \".\"", EXAMPLE("/data"),
      IDLE(NO_CONTAINER
           "the host's files, where host_path says: write that where the trial looks for them")},

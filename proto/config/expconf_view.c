@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Which of the words (ended by NULL) obj[key] is; -1 if none. */
-static int word(const json_t *obj, const char *key, const char *const *words)
+static int index_of_word(const json_t *obj, const char *key, const char *const *words)
 {
     const char *s = json_str(obj, key, "");
     for (int i = 0; words[i]; i++)
@@ -14,7 +14,7 @@ static int word(const json_t *obj, const char *key, const char *const *words)
     return -1;
 }
 
-static int fail(struct det_err *err, const char *path)
+static int fail_at(struct det_err *err, const char *path)
 {
     return det_fail(err, DET_EINVAL, "stored configuration: %s is missing or of the wrong type",
                     path);
@@ -33,14 +33,14 @@ static int view_searcher(const json_t *s, struct expconf *c, struct det_err *err
 {
     static const char *const kinds[] = {"single",        "random", "grid", "adaptive_asha",
                                         "async_halving", "custom", NULL};
-    int kind = word(s, "name", kinds);
+    int kind = index_of_word(s, "name", kinds);
     if (kind < 0)
-        return fail(err, "searcher.name");
+        return fail_at(err, "searcher.name");
     c->searcher = (enum expconf_searcher)kind;
     if (!(c->metric = json_str(s, "metric", NULL)))
-        return fail(err, "searcher.metric");
+        return fail_at(err, "searcher.metric");
     if (!view_length(s, c))
-        return fail(err, "searcher.max_length");
+        return fail_at(err, "searcher.max_length");
     c->smaller_is_better = json_flag(s, "smaller_is_better", true);
     c->source_trial_id = json_int(s, "source_trial_id", 0);
     c->source_checkpoint_uuid = json_str(s, "source_checkpoint_uuid", NULL);
@@ -63,9 +63,9 @@ static void view_resources(const json_t *r, struct expconf *c)
 static int view_storage(const json_t *s, struct expconf *c, struct det_err *err)
 {
     static const char *const kinds[] = {"shared_fs", "directory", NULL};
-    int kind = word(s, "type", kinds);
+    int kind = index_of_word(s, "type", kinds);
     if (kind < 0)
-        return fail(err, "checkpoint_storage.type");
+        return fail_at(err, "checkpoint_storage.type");
     c->store = (enum expconf_store)kind;
     c->store_host_path = json_str(s, "host_path", NULL);
     c->store_storage_path = json_str(s, "storage_path", NULL);
@@ -74,23 +74,23 @@ static int view_storage(const json_t *s, struct expconf *c, struct det_err *err)
     c->save_trial_best = json_int(s, "save_trial_best", 1);
     c->save_trial_latest = json_int(s, "save_trial_latest", 1);
     if (c->store == EXPCONF_SHARED_FS ? !c->store_host_path : !c->store_container_path)
-        return fail(err, "checkpoint_storage's path");
+        return fail_at(err, "checkpoint_storage's path");
     return 0;
 }
 
 static int view_training(const json_t *j, struct expconf *c, struct det_err *err)
 {
     static const char *const policies[] = {"best", "all", "none", NULL};
-    int policy = word(j, "checkpoint_policy", policies);
+    int policy = index_of_word(j, "checkpoint_policy", policies);
     if (policy < 0)
-        return fail(err, "checkpoint_policy");
+        return fail_at(err, "checkpoint_policy");
     c->checkpoint_policy = (enum expconf_policy)policy;
     if (length_from_json(json_object_get(j, "min_validation_period"), &c->min_validation_period,
                          NULL) < 0)
-        return fail(err, "min_validation_period");
+        return fail_at(err, "min_validation_period");
     if (length_from_json(json_object_get(j, "min_checkpoint_period"), &c->min_checkpoint_period,
                          NULL) < 0)
-        return fail(err, "min_checkpoint_period");
+        return fail_at(err, "min_checkpoint_period");
     c->max_restarts = json_int(j, "max_restarts", 5);
     c->scheduling_unit = json_int(j, "scheduling_unit", 100);
     c->records_per_epoch = json_int(j, "records_per_epoch", 0);
@@ -114,7 +114,7 @@ int expconf_view(const json_t *config, struct expconf *ret, struct det_err *err)
     if (json_is_null(c.entrypoint))
         c.entrypoint = NULL;
     if (!c.hyperparameters)
-        return fail(err, "hyperparameters");
+        return fail_at(err, "hyperparameters");
     int rc = view_searcher(json_obj(config, "searcher"), &c, err);
     if (rc == 0)
         rc = view_storage(json_obj(config, "checkpoint_storage"), &c, err);

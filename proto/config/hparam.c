@@ -40,7 +40,7 @@ struct leaf_check {
     struct mistakes *m;
 };
 
-static void complain(const struct leaf_check *c, const char *key, const char *expected)
+static void add_mistake(const struct leaf_check *c, const char *key, const char *expected)
 {
     det_cleanup(freep) char *path = det_asprintf("%s.%s", c->where, key);
     const json_t *v = json_object_get(c->leaf, key);
@@ -77,7 +77,7 @@ static void check_count(const struct leaf_check *c)
     int64_t n;
     const json_t *v = json_object_get(c->leaf, "count");
     if (v && !json_is_null(v) && (!expconf_whole(v, &n) || n < 1))
-        complain(c, "count", "a whole number from 1; write e.g. count: 5");
+        add_mistake(c, "count", "a whole number from 1; write e.g. count: 5");
 }
 
 static void check_int(const struct leaf_check *c)
@@ -86,11 +86,11 @@ static void check_int(const struct leaf_check *c)
     bool lo_ok = expconf_whole(json_object_get(c->leaf, "minval"), &lo);
     bool hi_ok = expconf_whole(json_object_get(c->leaf, "maxval"), &hi);
     if (!lo_ok)
-        complain(c, "minval", "a whole number");
+        add_mistake(c, "minval", "a whole number");
     if (!hi_ok)
-        complain(c, "maxval", "a whole number");
+        add_mistake(c, "maxval", "a whole number");
     if (lo_ok && hi_ok && lo >= hi)
-        complain(c, "maxval", "a number above minval");
+        add_mistake(c, "maxval", "a number above minval");
     check_count(c);
 }
 
@@ -98,15 +98,15 @@ static void check_range(const struct leaf_check *c)
 {
     const json_t *lo = json_object_get(c->leaf, "minval"), *hi = json_object_get(c->leaf, "maxval");
     if (!json_is_number(lo))
-        complain(c, "minval", "a number");
+        add_mistake(c, "minval", "a number");
     if (!json_is_number(hi))
-        complain(c, "maxval", "a number");
+        add_mistake(c, "maxval", "a number");
     if (json_is_number(lo) && json_is_number(hi)) {
         double a = json_number_value(lo), b = json_number_value(hi);
         if (!(a < b))
-            complain(c, "maxval", "a number above minval");
+            add_mistake(c, "maxval", "a number above minval");
         else if (!isfinite(b - a))
-            complain(c, "maxval", "a range that a double can hold");
+            add_mistake(c, "maxval", "a range that a double can hold");
     }
     check_count(c);
 }
@@ -116,25 +116,25 @@ static void check_log(const struct leaf_check *c)
     const json_t *base = json_object_get(c->leaf, "base");
     check_range(c);
     if (!json_is_number(base) || !(json_number_value(base) > 0)) {
-        complain(c, "base", "a number above 0; write e.g. base: 10");
+        add_mistake(c, "base", "a number above 0; write e.g. base: 10");
         return;
     }
     double b = json_number_value(base);
     if (!isfinite(pow(b, json_num(c->leaf, "minval", 0))) ||
         !isfinite(pow(b, json_num(c->leaf, "maxval", 0))))
-        complain(c, "base", "a base and exponents whose power a double can hold");
+        add_mistake(c, "base", "a base and exponents whose power a double can hold");
 }
 
 static void check_leaf(const struct leaf_check *c)
 {
     int type = type_of(c->leaf);
     if (type < 0) {
-        complain(c, "type", "one of const, int, double, log, categorical");
+        add_mistake(c, "type", "one of const, int, double, log, categorical");
         return;
     }
     check_keys(c, type);
     if (type == CONST && !json_object_get(c->leaf, "val"))
-        complain(c, "val", "the constant's value");
+        add_mistake(c, "val", "the constant's value");
     if (type == INT)
         check_int(c);
     if (type == DOUBLE)
@@ -142,7 +142,7 @@ static void check_leaf(const struct leaf_check *c)
     if (type == LOG)
         check_log(c);
     if (type == CATEGORICAL && json_array_size(json_object_get(c->leaf, "vals")) == 0)
-        complain(c, "vals", "a list with at least one value");
+        add_mistake(c, "vals", "a list with at least one value");
 }
 
 void hparam_check(const json_t *space, const char *where, struct mistakes *m)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static double at(const json_t *leaf, size_t i, size_t n)
+static double value_at(const json_t *leaf, size_t i, size_t n)
 {
     double lo = json_num(leaf, "minval", 0), hi = json_num(leaf, "maxval", 0);
     return n == 1 ? (lo + hi) / 2 : lo + (double)i * (hi - lo) / (double)(n - 1);
@@ -19,7 +19,7 @@ static int64_t clamp_whole(const json_t *leaf, double v)
 }
 
 /* Values of an int, double or log leaf; a number of values above the limit is cut just above it. */
-static size_t steps(const json_t *leaf, bool is_int)
+static size_t count_steps(const json_t *leaf, bool is_int)
 {
     int64_t count = json_int(leaf, "count", 1);
     uint64_t n = count < 1 ? 1 : (uint64_t)count;
@@ -36,7 +36,7 @@ static size_t axis_len(const json_t *leaf)
         return 1;
     if (strcmp(type, "categorical") == 0)
         return json_array_size(json_object_get(leaf, "vals"));
-    return steps(leaf, strcmp(type, "int") == 0);
+    return count_steps(leaf, strcmp(type, "int") == 0);
 }
 
 static json_t *axis_value(const json_t *leaf, size_t i)
@@ -47,7 +47,7 @@ static json_t *axis_value(const json_t *leaf, size_t i)
     if (strcmp(type, "categorical") == 0)
         return json_deep_copy(json_array_get(json_object_get(leaf, "vals"), i));
     bool is_int = strcmp(type, "int") == 0;
-    double v = at(leaf, i, steps(leaf, is_int));
+    double v = value_at(leaf, i, count_steps(leaf, is_int));
     if (is_int)
         return json_integer(clamp_whole(leaf, v));
     return json_real(strcmp(type, "log") == 0 ? pow(json_num(leaf, "base", 10), v) : v);
@@ -88,14 +88,15 @@ static void axis_lens(const json_t *space, sizes *out)
 }
 
 /* digits: which value each leaf takes, in the order of axis_lens(); moves past those used. */
-static json_t *point(const json_t *space, const size_t **digits)
+static json_t *make_point(const json_t *space, const size_t **digits)
 {
     size_t n;
     det_cleanup(freep) const char **names = json_sorted_keys(space, &n);
     json_t *out = json_object();
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_object_get(space, names[i]);
-        json_set(out, names[i], hparam_is_leaf(v) ? axis_value(v, *(*digits)++) : point(v, digits));
+        json_set(out, names[i],
+                 hparam_is_leaf(v) ? axis_value(v, *(*digits)++) : make_point(v, digits));
     }
     return out;
 }
@@ -110,7 +111,7 @@ json_t *hparam_grid_point(const json_t *space, size_t index)
         index /= len;
     }
     const size_t *digits = radix.v;
-    json_t *out = point(space, &digits);
+    json_t *out = make_point(space, &digits);
     vec_free(&radix);
     return out;
 }

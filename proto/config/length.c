@@ -4,7 +4,7 @@
 
 static const char *const names[LENGTH_UNIT_COUNT] = {"batches", "records", "epochs", ""};
 
-static int fail(struct det_err *err)
+static int refuse_length(struct det_err *err)
 {
     return det_fail(err, DET_EINVAL,
                     "expected a length: exactly one of batches, records and epochs with a whole "
@@ -33,12 +33,12 @@ int length_from_json(const json_t *j, struct length *ret, struct det_err *err)
     if (json_is_object(j)) {
         void *it = json_object_iter((json_t *)j);
         if (json_object_size(j) != 1 || length_unit_parse(json_object_iter_key(it), &l.unit) < 0)
-            return fail(err);
+            return refuse_length(err);
         number = json_object_iter_value(it);
     }
     if (!json_is_integer(number) || json_integer_value(number) < 0 ||
         json_integer_value(number) > LENGTH_MAX)
-        return fail(err);
+        return refuse_length(err);
     l.n = json_integer_value(number);
     *ret = l;
     return 0;

@@ -14,7 +14,7 @@ static bool is_one_of(const char *s, size_t n, const char *const *words)
 }
 
 /* Digits of the base from s on; returns how many. */
-static size_t span(const char *s, size_t n, const char *digits)
+static size_t count_digits(const char *s, size_t n, const char *digits)
 {
     size_t i = 0;
     while (i < n && s[i] && strchr(digits, s[i]))
@@ -25,17 +25,17 @@ static size_t span(const char *s, size_t n, const char *digits)
 static bool is_decimal(const char *s, size_t n)
 {
     size_t sign = n && (*s == '-' || *s == '+');
-    return n > sign && span(s + sign, n - sign, "0123456789") == n - sign;
+    return n > sign && count_digits(s + sign, n - sign, "0123456789") == n - sign;
 }
 
 /* [sign] (digits [. [digits]] | . digits) [e [sign] digits] */
 static bool is_float(const char *s, size_t n)
 {
     size_t i = n && (*s == '-' || *s == '+');
-    size_t whole = span(s + i, n - i, "0123456789"), part = 0;
+    size_t whole = count_digits(s + i, n - i, "0123456789"), part = 0;
     i += whole;
     if (i < n && s[i] == '.') {
-        part = span(s + i + 1, n - i - 1, "0123456789");
+        part = count_digits(s + i + 1, n - i - 1, "0123456789");
         i += 1 + part;
     }
     if (!whole && !part)
@@ -43,7 +43,7 @@ static bool is_float(const char *s, size_t n)
     if (i < n && (s[i] == 'e' || s[i] == 'E')) {
         i++;
         i += i < n && (s[i] == '-' || s[i] == '+');
-        size_t exponent = span(s + i, n - i, "0123456789");
+        size_t exponent = count_digits(s + i, n - i, "0123456789");
         if (!exponent)
             return false;
         i += exponent;
@@ -79,9 +79,9 @@ static json_t *number_of(const char *s, size_t n)
 static bool is_number(const char *s, size_t n)
 {
     if (n > 2 && s[0] == '0' && s[1] == 'o')
-        return span(s + 2, n - 2, "01234567") == n - 2;
+        return count_digits(s + 2, n - 2, "01234567") == n - 2;
     if (n > 2 && s[0] == '0' && s[1] == 'x')
-        return span(s + 2, n - 2, "0123456789abcdefABCDEF") == n - 2;
+        return count_digits(s + 2, n - 2, "0123456789abcdefABCDEF") == n - 2;
     return is_float(s, n);
 }
 

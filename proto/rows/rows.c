@@ -9,7 +9,7 @@ static const char *const trial_names[TRIAL_STATE_COUNT] = {TRIAL_STATES(X)};
 static const char *const alloc_names[ALLOC_STATE_COUNT] = {ALLOC_STATES(X)};
 #undef X
 
-static bool find(const char *const *names, int n, const char *text, int *ret)
+static bool find_name(const char *const *names, int n, const char *text, int *ret)
 {
     for (int i = 0; text && i < n; i++)
         if (strcmp(names[i], text) == 0) {
@@ -37,7 +37,7 @@ const char *alloc_state_text(enum alloc_state s)
 bool exp_state_parse(const char *text, enum exp_state *ret)
 {
     int i;
-    bool found = find(exp_names, EXP_STATE_COUNT, text, &i);
+    bool found = find_name(exp_names, EXP_STATE_COUNT, text, &i);
     if (found)
         *ret = (enum exp_state)i;
     return found;
@@ -46,7 +46,7 @@ bool exp_state_parse(const char *text, enum exp_state *ret)
 bool trial_state_parse(const char *text, enum trial_state *ret)
 {
     int i;
-    bool found = find(trial_names, TRIAL_STATE_COUNT, text, &i);
+    bool found = find_name(trial_names, TRIAL_STATE_COUNT, text, &i);
     if (found)
         *ret = (enum trial_state)i;
     return found;
@@ -55,7 +55,7 @@ bool trial_state_parse(const char *text, enum trial_state *ret)
 bool alloc_state_parse(const char *text, enum alloc_state *ret)
 {
     int i;
-    bool found = find(alloc_names, ALLOC_STATE_COUNT, text, &i);
+    bool found = find_name(alloc_names, ALLOC_STATE_COUNT, text, &i);
     if (found)
         *ret = (enum alloc_state)i;
     return found;
