@@ -67,7 +67,7 @@ static void fill_options(struct det_loader_options *o)
 }
 
 /* A batch larger than the dataset holds the whole of it: no more room than that is needed. */
-static int64_t capacity(const struct det_data_loader *l)
+static int64_t batch_capacity(const struct det_data_loader *l)
 {
     int64_t n = l->options.batch_size;
     if (l->pass)
@@ -93,8 +93,8 @@ static int make_parts(struct det_data_loader *l, struct det_err *err)
     l->options.sampler = l->options.batch_sampler = NULL;
     if (rc < 0)
         return rc;
-    l->batch = batch_create(l->ds, capacity(l), &l->options, err);
-    l->records = det_try_alloc(sizeof *l->records * (size_t)capacity(l));
+    l->batch = batch_create(l->ds, batch_capacity(l), &l->options, err);
+    l->records = det_try_alloc(sizeof *l->records * (size_t)batch_capacity(l));
     if (l->batch && !l->records)
         return det_fail(err, DET_ENOMEM, "data loader: the order of a batch");
     return l->batch ? 0 : DET_ENOMEM;
@@ -188,7 +188,7 @@ int data_loader_start(struct det_data_loader *l, struct data_order order, struct
     l->k = 0;
     if (l->options.prefetch == 0)
         return 0;
-    return prefetch_create(l->ds, capacity(l), &l->options, order, &l->prefetch, err);
+    return prefetch_create(l->ds, batch_capacity(l), &l->options, order, &l->prefetch, err);
 }
 
 int data_loader_next(struct det_data_loader *l, const struct det_batch **ret, struct det_err *err)

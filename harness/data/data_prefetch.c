@@ -75,7 +75,7 @@ static void fill_next(struct prefetch *p)
     pthread_cond_broadcast(&p->changed);
 }
 
-static void *worker(void *arg)
+static void *read_batches(void *arg)
 {
     struct prefetch *p = arg;
     pthread_mutex_lock(&p->lock);
@@ -91,7 +91,7 @@ static void *worker(void *arg)
 
 static int start_thread(struct prefetch *p, struct det_err *err)
 {
-    int rc = thread_start(&p->threads[p->n_threads], NULL, worker, p);
+    int rc = thread_start(&p->threads[p->n_threads], NULL, read_batches, p);
     if (rc != 0)
         return det_fail_errno(err, DET_ENOMEM, rc, "data loader: start a thread");
     p->n_threads++;

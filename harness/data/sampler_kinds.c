@@ -1,7 +1,7 @@
 /* Samplers: how each kind goes through its items. The shuffling ones are in sampler_shuffle.c. */
 #include "sampler_impl.h"
 
-static struct det_sampler *refuse(struct det_sampler *s)
+static struct det_sampler *refuse_sampler(struct det_sampler *s)
 {
     det_sampler_destroy(s);
     return NULL;
@@ -68,7 +68,7 @@ struct det_sampler *det_sampler_batch(struct det_sampler *inner, int64_t batch_s
     if (inner && (batch_size < 1 || inner->batches)) {
         det_fail(err, DET_EINVAL, "batch sampler: %s",
                  inner->batches ? "its items are batches already" : "batch_size is less than 1");
-        return refuse(inner);
+        return refuse_sampler(inner);
     }
     struct det_sampler *s = sampler_around(&batch_type, inner);
     if (!s)
@@ -113,7 +113,7 @@ struct det_sampler *det_sampler_distributed(struct det_sampler *inner, int worke
 {
     if (inner && (workers < 1 || rank < 0 || rank >= workers)) {
         det_fail(err, DET_EINVAL, "distributed sampler: rank %d of %d workers", rank, workers);
-        return refuse(inner);
+        return refuse_sampler(inner);
     }
     struct det_sampler *s = sampler_around(&distributed_type, inner);
     if (!s)
@@ -138,7 +138,7 @@ struct det_sampler *det_sampler_skip(struct det_sampler *inner, int64_t skip, st
 {
     if (inner && skip < 0) {
         det_fail(err, DET_EINVAL, "skip sampler: %lld items", (long long)skip);
-        return refuse(inner);
+        return refuse_sampler(inner);
     }
     struct det_sampler *s = sampler_around(&skip_type, inner);
     if (s)

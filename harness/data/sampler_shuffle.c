@@ -20,12 +20,12 @@ static bool random_next(struct det_sampler *s, const int64_t **ret, size_t *ret_
     return true;
 }
 
-static void reseed(struct det_sampler *s)
+static void seed_generator(struct det_sampler *s)
 {
     mt19937_seed(&s->rng, (uint32_t)s->seed);
 }
 
-static const struct sampler_type random_type = {random_begin, random_next, reseed};
+static const struct sampler_type random_type = {random_begin, random_next, seed_generator};
 
 struct det_sampler *det_sampler_random(int64_t n, uint64_t seed, struct det_err *err)
 {
@@ -39,7 +39,7 @@ struct det_sampler *det_sampler_random(int64_t n, uint64_t seed, struct det_err 
         return NULL;
     }
     s->seed = seed;
-    reseed(s);
+    seed_generator(s);
     return s;
 }
 
@@ -69,7 +69,7 @@ static bool shuffle_next(struct det_sampler *s, const int64_t **ret, size_t *ret
     return true;
 }
 
-static const struct sampler_type shuffle_type = {shuffle_begin, shuffle_next, reseed};
+static const struct sampler_type shuffle_type = {shuffle_begin, shuffle_next, seed_generator};
 
 struct det_sampler *det_sampler_shuffle(struct det_sampler *inner, uint32_t seed,
                                         struct det_err *err)
@@ -83,6 +83,6 @@ struct det_sampler *det_sampler_shuffle(struct det_sampler *inner, uint32_t seed
     if (!s)
         return NULL;
     s->seed = seed;
-    reseed(s);
+    seed_generator(s);
     return s;
 }

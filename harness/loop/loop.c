@@ -119,7 +119,7 @@ static int open_reporter(struct loop *l, struct det_err *err)
 }
 
 /* The reporter first: the group's own thread may have something to report. */
-static int join(struct loop *l, struct det_err *err)
+static int join_group(struct loop *l, struct det_err *err)
 {
     struct comm_options o = l->c->ranks;
     bool reports = l->c->managed && o.rank == 0;
@@ -139,7 +139,7 @@ static int open_run(struct loop *l, struct det_err *err)
     if (rc == 0)
         rc = check_trial(l->t, err);
     if (rc == 0)
-        rc = join(l, err);
+        rc = join_group(l, err);
     if (rc < 0)
         return rc;
     comm_set_timeout(l->comm, LOOP_PATIENCE_MS);

@@ -24,8 +24,8 @@ static int64_t records_to_batches(int64_t records, int64_t global_batch_size)
 }
 
 /* {"batches"|"records"|"epochs": n}; n < 1: never. Absent: never. */
-static int period(const json_t *config, const char *key, int64_t global_batch_size,
-                  struct loop_unit *ret, struct det_err *err)
+static int read_period(const json_t *config, const char *key, int64_t global_batch_size,
+                       struct loop_unit *ret, struct det_err *err)
 {
     struct length l = {LENGTH_BATCHES, 0};
     const json_t *j = json_object_get(config, key);
@@ -46,7 +46,7 @@ static int period(const json_t *config, const char *key, int64_t global_batch_si
     return 0;
 }
 
-static int policy(const json_t *config, enum loop_policy *ret, struct det_err *err)
+static int read_policy(const json_t *config, enum loop_policy *ret, struct det_err *err)
 {
     const char *s = json_str(config, "checkpoint_policy", "best");
     if (strcmp(s, "best") == 0)
@@ -73,7 +73,7 @@ static const enum loop_length_unit unit_of[LENGTH_UNIT_COUNT] = {
     [LENGTH_NONE] = LOOP_LEN_BATCHES};
 
 /* The unit of the operations: searcher.unit, else that of searcher.max_length. */
-static int searcher(struct det_loop_config *c, const json_t *config, struct det_err *err)
+static int read_searcher(struct det_loop_config *c, const json_t *config, struct det_err *err)
 {
     const json_t *s = json_obj(config, "searcher");
     const json_t *max = json_object_get(s, "max_length");
@@ -92,7 +92,7 @@ static int searcher(struct det_loop_config *c, const json_t *config, struct det_
     return 0;
 }
 
-static void replace(json_t **at, const json_t *j)
+static void replace_json(json_t **at, const json_t *j)
 {
     json_decref(*at);
     *at = j && !json_is_null(j) ? json_deep_copy(j) : NULL;
@@ -108,18 +108,18 @@ int loop_config_from_experiment(struct det_loop_config *c, const json_t *config,
     c->average_aggregated_gradients = json_flag(o, "average_aggregated_gradients", true);
     c->step_zero_validation = json_flag(config, "perform_initial_validation", false);
     c->stop_on_nan = json_flag(config, "stop_on_nan", false);
-    replace(&c->experiment_config, config);
-    replace(&c->hparams, hparams);
-    replace(&c->checkpoint_storage, json_object_get(config, "checkpoint_storage"));
-    int rc = policy(config, &c->policy, err);
+    replace_json(&c->experiment_config, config);
+    replace_json(&c->hparams, hparams);
+    replace_json(&c->checkpoint_storage, json_object_get(config, "checkpoint_storage"));
+    int rc = read_policy(config, &c->policy, err);
     if (rc == 0)
-        rc = searcher(c, config, err);
+        rc = read_searcher(c, config, err);
     if (rc == 0)
-        rc = period(config, "min_validation_period", c->global_batch_size, &c->validation_period,
-                    err);
+        rc = read_period(config, "min_validation_period", c->global_batch_size,
+                         &c->validation_period, err);
     if (rc == 0)
-        rc = period(config, "min_checkpoint_period", c->global_batch_size, &c->checkpoint_period,
-                    err);
+        rc = read_period(config, "min_checkpoint_period", c->global_batch_size,
+                         &c->checkpoint_period, err);
     return rc < 0 ? det_wrap(err, rc, "experiment configuration") : 0;
 }
 
@@ -182,7 +182,7 @@ bool loop_env_managed(void)
     return trial && *trial && (!kind || strcmp(kind, "TRIAL") == 0);
 }
 
-static int ids(struct det_loop_config *c, struct det_err *err)
+static int read_ids(struct det_loop_config *c, struct det_err *err)
 {
     int64_t seed = 0;
     int rc = env_i64("DET_TRIAL_ID", INT64_MAX, &c->trial_id, err);
@@ -215,7 +215,7 @@ int loop_env_config(struct det_loop_config *c, struct det_err *err)
     if (!hparams)
         return DET_EINVAL;
     c->managed = true;
-    int rc = ids(c, err);
+    int rc = read_ids(c, err);
     if (rc == 0)
         rc = loop_config_from_experiment(c, config, hparams, err);
     if (rc == 0)

@@ -15,7 +15,7 @@
 #include <limits.h>
 
 /* Is this failure but the echo of a rank that left? Then *err is what that one said. */
-static bool heard(struct loop *l, int rc, struct det_err *err)
+static bool is_echo(struct loop *l, int rc, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
     if (rc == DET_ESTALE || (rc == 0 && !l->chief) || !comm_left(l->comm, &why))
@@ -26,7 +26,7 @@ static bool heard(struct loop *l, int rc, struct det_err *err)
     return true;
 }
 
-static void save(struct loop *l)
+static void save_checkpoint(struct loop *l)
 {
     struct det_err e = {0};
     if (l->t->forget_failure)
@@ -38,13 +38,14 @@ static void save(struct loop *l)
 int loop_invalid_hp(struct loop *l, int rc, struct det_err *err)
 {
     struct det_err e = {0};
-    bool told = rc == DET_EINVALIDHP ? comm_leave(l->comm, err->text, &e) == 0 : heard(l, rc, err);
+    bool told =
+        rc == DET_EINVALIDHP ? comm_leave(l->comm, err->text, &e) == 0 : is_echo(l, rc, err);
     if (rc != DET_EINVALIDHP && !told)
         return rc;
     log_warning("invalid hyperparameters: %s", err->text);
     l->chief_reports = told && !l->chief;
     if (l->chief && l->started && !l->in_checkpoint && !loop_ckpt_current(l))
-        save(l);
+        save_checkpoint(l);
     return DET_EINVALIDHP;
 }
 

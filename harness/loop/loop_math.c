@@ -166,7 +166,7 @@ int loop_average_ranks(const struct loop_metrics *const *ranks, size_t n_ranks, 
     return 0;
 }
 
-static double combine(enum loop_reduction how, double a, double b)
+static double reduce_pair(enum loop_reduction how, double a, double b)
 {
     if (how == LOOP_MAX)
         return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
@@ -185,7 +185,7 @@ static bool fold_json(const json_t *j, enum loop_reduction how, double *acc, siz
         size_t one = 0;
         if (!json_sum(j, &d, &one))
             return false;
-        *acc = *n ? combine(how, *acc, d) : d;
+        *acc = *n ? reduce_pair(how, *acc, d) : d;
         ++*n;
         return true;
     }
@@ -197,7 +197,8 @@ static bool fold_json(const json_t *j, enum loop_reduction how, double *acc, siz
     return true;
 }
 
-static bool fold(const struct loop_metric *x, enum loop_reduction how, double *acc, size_t *n)
+static bool fold_metric(const struct loop_metric *x, enum loop_reduction how, double *acc,
+                        size_t *n)
 {
     if (x->kind == LOOP_METRIC_JSON)
         return fold_json(x->json, how, acc, n);
@@ -206,7 +207,7 @@ static bool fold(const struct loop_metric *x, enum loop_reduction how, double *a
     const double *v = x->kind == LOOP_METRIC_F64 ? &x->f64 : x->array;
     size_t k = x->kind == LOOP_METRIC_F64 ? 1 : x->n;
     for (size_t i = 0; i < k; i++, ++*n)
-        *acc = *n ? combine(how, *acc, v[i]) : v[i];
+        *acc = *n ? reduce_pair(how, *acc, v[i]) : v[i];
     return true;
 }
 
@@ -220,7 +221,7 @@ int loop_reduce_rows(const struct loop_metrics *rows, size_t n, const enum loop_
         size_t count = 0;
         for (size_t i = 0; i < n; i++) {
             const struct loop_metric *x = loop_metrics_find(&rows[i], name);
-            if (!x || !fold(x, how[m], &acc, &count))
+            if (!x || !fold_metric(x, how[m], &acc, &count))
                 return det_fail(err, DET_EINVAL,
                                 "validation metric \"%s\" of batch %zu is not a number", name, i);
         }
@@ -249,7 +250,7 @@ int loop_reduce_ranks(const struct loop_partial *ranks, size_t n, const enum loo
             if (how[m] == LOOP_AVG)
                 acc += v * (double)ranks[r].batches;
             else
-                acc = weight > 0 ? combine(how[m], acc, v) : v;
+                acc = weight > 0 ? reduce_pair(how[m], acc, v) : v;
             weight += (double)ranks[r].batches;
         }
         loop_metrics_f64(out, name, how[m] == LOOP_AVG ? acc / weight : acc);

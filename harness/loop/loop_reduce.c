@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static bool wanted(const struct loop_reducer *r, bool training)
+static bool is_wanted(const struct loop_reducer *r, bool training)
 {
     return training ? r->for_training : r->for_validation;
 }
 
-static const char *shown(const struct loop_reducer *r)
+static const char *shown_name(const struct loop_reducer *r)
 {
     return r->name ? r->name : "(no name)";
 }
@@ -22,23 +22,23 @@ int loop_reducers_reset(struct loop *l, bool training, struct det_err *err)
         const struct loop_reducer *r = &l->reducers[i];
         int rc = r->reset ? r->reset(r->self, err) : 0;
         if (rc < 0)
-            return det_wrap(err, rc, "reducer %s: reset", shown(r));
+            return det_wrap(err, rc, "reducer %s: reset", shown_name(r));
     }
     return 0;
 }
 
 /* This rank's message: for each reducer that takes part u64 bytes, bytes. */
-static int pack(struct loop *l, bool training, struct buf *out, struct det_err *err)
+static int pack_values(struct loop *l, bool training, struct buf *out, struct det_err *err)
 {
     for (size_t i = 0; i < l->n_reducers; i++) {
         const struct loop_reducer *r = &l->reducers[i];
         det_cleanup(freep) void *p = NULL;
         size_t n = 0;
-        if (!wanted(r, training))
+        if (!is_wanted(r, training))
             continue;
         int rc = r->per_slot_reduce(r->self, &p, &n, err);
         if (rc < 0)
-            return det_wrap(err, rc, "reducer %s: per_slot_reduce", shown(r));
+            return det_wrap(err, rc, "reducer %s: per_slot_reduce", shown_name(r));
         uint64_t bytes = n;
         buf_add(out, &bytes, sizeof bytes);
         if (n)
@@ -48,8 +48,8 @@ static int pack(struct loop *l, bool training, struct buf *out, struct det_err *
 }
 
 /* The next value of every rank's message; at[] moves on. */
-static int unpack(const struct comm_blobs *all, size_t *at, const void **values, size_t *bytes,
-                  struct det_err *err)
+static int unpack_values(const struct comm_blobs *all, size_t *at, const void **values,
+                         size_t *bytes, struct det_err *err)
 {
     for (int r = 0; r < all->n; r++) {
         uint64_t n;
@@ -85,13 +85,13 @@ static int run_one(struct loop *l, const struct loop_reducer *r, const struct co
     det_cleanup(freep) const void **values = det_zalloc((size_t)l->size * sizeof *values);
     det_cleanup(freep) size_t *bytes = det_zalloc((size_t)l->size * sizeof *bytes);
     det_cleanup(loop_metrics_finish) struct loop_metrics out = LOOP_METRICS_INIT;
-    int rc = unpack(all, at, values, bytes, err);
+    int rc = unpack_values(all, at, values, bytes, err);
     if (rc == 0)
         rc = r->cross_slot_reduce(r->self, values, bytes, (size_t)l->size, &out, err);
     if (rc == 0)
         rc = check_result(r, &out, err);
     if (rc < 0)
-        return det_wrap(err, rc, "reducer %s", shown(r));
+        return det_wrap(err, rc, "reducer %s", shown_name(r));
     loop_metrics_merge(m, &out);
     return 0;
 }
@@ -103,14 +103,14 @@ int loop_reducers_run(struct loop *l, bool training, struct loop_metrics *m, str
     if (l->n_reducers == 0)
         return 0;
     SPAN(SPAN_LOOP, "reduce_metrics");
-    int rc = pack(l, training, &mine, err);
+    int rc = pack_values(l, training, &mine, err);
     if (rc == 0)
         rc = comm_allgather(l->comm, buf_str(&mine), mine.len, &all, err);
     if (rc < 0)
         return rc;
     det_cleanup(freep) size_t *at = det_zalloc((size_t)l->size * sizeof *at);
     for (size_t i = 0; rc == 0 && i < l->n_reducers; i++)
-        if (wanted(&l->reducers[i], training))
+        if (is_wanted(&l->reducers[i], training))
             rc = run_one(l, &l->reducers[i], &all, at, m, err);
     return rc;
 }

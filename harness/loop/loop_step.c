@@ -7,7 +7,7 @@ bool loop_is_update_batch(const struct loop *l)
     return (l->batch_idx + 1) % l->c->aggregation_frequency == 0;
 }
 
-static int update(struct loop *l, const struct loop_step_hooks *h, struct det_err *err)
+static int update_weights(struct loop *l, const struct loop_step_hooks *h, struct det_err *err)
 {
     int64_t a = l->c->aggregation_frequency;
     int rc = 0;
@@ -32,5 +32,5 @@ int loop_step_optimizer(struct loop *l, const struct loop_step_hooks *h, struct 
                         "aggregation_frequency is above 1");
     if (l->batch_idx < 0)
         return det_fail(err, DET_ESTATE, "step_optimizer: training has not started");
-    return loop_is_update_batch(l) ? update(l, h, err) : 0;
+    return loop_is_update_batch(l) ? update_weights(l, h, err) : 0;
 }

@@ -18,7 +18,7 @@
 
 enum boundary { B_TRAIN, B_VALIDATE, B_CHECKPOINT, B_REPORT, B_COUNT };
 
-static bool reached(const struct loop *l)
+static bool has_reached_op(const struct loop *l)
 {
     int64_t done =
         l->op.unit.kind == LOOP_EPOCHS ? l->state.epochs_trained : l->state.batches_trained;
@@ -30,7 +30,7 @@ static bool reached(const struct loop *l)
 /* Why all ranks leave: any rank's own wish, or what only the chief knows. One exchange for all. */
 enum { WISH_STOP, WISH_PREEMPT, WISH_FAILED, WISH_COUNT };
 
-static bool interrupted(const struct loop *l)
+static bool is_interrupted(const struct loop *l)
 {
     return l->c->interrupt && *l->c->interrupt;
 }
@@ -41,7 +41,7 @@ static int check_stop(struct loop *l, struct det_err *err)
     int failed = l->reporter ? reporter_failed(l->reporter, err) : 0;
     if (failed == 0)
         failed = loop_checkpoint_poll(l, err);
-    wish[WISH_STOP] = l->stop_requested || interrupted(l);
+    wish[WISH_STOP] = l->stop_requested || is_interrupted(l);
     wish[WISH_PREEMPT] = l->preempt && preempt_wanted(l->preempt);
     wish[WISH_FAILED] = failed < 0;
     int rc = comm_allreduce_mean_f32(l->comm, wish, WISH_COUNT, failed < 0 ? NULL : err);
@@ -76,7 +76,7 @@ static int step_schedulers(struct loop *l, int64_t b, struct det_err *err)
     return 0;
 }
 
-static int fetch(struct loop *l, const void **ret, struct det_err *err)
+static int fetch_batch(struct loop *l, const void **ret, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "dataloader_next");
     struct sampler_plan p = {
@@ -113,7 +113,7 @@ static int late_failed(const struct loop *l, int rc, struct det_err *err)
 }
 
 /* Numbers that are to come later are there now; each row is waited for once. */
-static int settle(struct loop *l, struct det_err *err)
+static int settle_late_metrics(struct loop *l, struct det_err *err)
 {
     const double *values;
     size_t n;
@@ -133,7 +133,7 @@ static int show_batch(struct loop *l, struct det_err *err)
     const struct loop_observer *o = &l->c->observer;
     if (!o->batch || !l->chief || (o->wants_batch && !o->wants_batch(o->self, l)))
         return 0;
-    int rc = settle(l, err);
+    int rc = settle_late_metrics(l, err);
     if (rc == 0)
         o->batch(o->self, l, &l->rows.v[l->rows.n - 1]);
     return rc;
@@ -149,7 +149,7 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
     if (rc == 0 && b % l->epoch_len == 0 && l->n_callbacks)
         rc = LOOP_CALLBACKS(l, on_training_epoch_start, e, err);
     if (rc == 0)
-        rc = fetch(l, &batch, err);
+        rc = fetch_batch(l, &batch, err);
     if (rc < 0)
         return rc;
     rc = hand_batch(l, batch, b, e, err);
@@ -174,14 +174,14 @@ static int train_batch(struct loop *l, int64_t b, int64_t e, struct det_err *err
 
 /* ---- A workload ------------------------------------------------------------------------------ */
 
-static bool mark(const struct loop *l, int64_t b, bool marks[B_COUNT])
+static bool mark_boundaries(const struct loop *l, int64_t b, bool marks[B_COUNT])
 {
     const struct det_loop_config *c = l->c;
     marks[B_TRAIN] = c->test_mode || loop_due(l->op.unit, b, l->epoch_len);
     marks[B_VALIDATE] = loop_due(c->validation_period, b, l->epoch_len);
     marks[B_CHECKPOINT] = loop_due(c->checkpoint_period, b, l->epoch_len);
     marks[B_REPORT] =
-        loop_due(c->reporting_period, b, l->epoch_len) || (l->size == 1 && interrupted(l));
+        loop_due(c->reporting_period, b, l->epoch_len) || (l->size == 1 && is_interrupted(l));
     return marks[B_TRAIN] || marks[B_VALIDATE] || marks[B_CHECKPOINT] || marks[B_REPORT];
 }
 
@@ -219,7 +219,7 @@ static int run_workload(struct loop *l, bool marks[B_COUNT], struct det_err *err
         rc = between_batches(l, err);
         if (rc == 0)
             rc = train_batch(l, b, b / l->epoch_len, err);
-        if (rc == 0 && mark(l, b, marks))
+        if (rc == 0 && mark_boundaries(l, b, marks))
             break;
     }
     comm_set_timeout(l->comm, LOOP_PATIENCE_MS);
@@ -279,7 +279,7 @@ static int average_ranks(struct loop *l, struct det_err *err)
 static int average_workload(struct loop *l, struct loop_metrics *ret, struct det_err *err)
 {
     SPAN(SPAN_LOOP, "average_training_metrics");
-    int rc = settle(l, err);
+    int rc = settle_late_metrics(l, err);
     if (rc == 0 && l->size > 1)
         rc = average_ranks(l, err);
     return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
@@ -336,7 +336,8 @@ static int report_workload(struct loop *l, struct det_err *err)
 
 /* ---- Boundaries ------------------------------------------------------------------------------ */
 
-static int handle(struct loop *l, enum boundary which, bool *progressed, struct det_err *err)
+static int handle_boundary(struct loop *l, enum boundary which, bool *progressed,
+                           struct det_err *err)
 {
     switch (which) {
     case B_VALIDATE: return loop_val_current(l) ? 0 : loop_validate(l, err);
@@ -358,7 +359,7 @@ static int handle_boundaries(struct loop *l, const bool marks[B_COUNT], struct d
     for (int i = 0; rc == 0 && i < B_COUNT && !l->leaving; i++) {
         if (!marks[i])
             continue;
-        rc = handle(l, (enum boundary)i, &progressed, err);
+        rc = handle_boundary(l, (enum boundary)i, &progressed, err);
         loop_tensorboard_keep(l);
         if (rc == 0)
             rc = check_stop(l, err);
@@ -386,7 +387,7 @@ static int finish_op(struct loop *l, struct det_err *err)
 static int train_op(struct loop *l, struct det_err *err)
 {
     int rc = 0;
-    while (rc == 0 && !l->leaving && !reached(l)) {
+    while (rc == 0 && !l->leaving && !has_reached_op(l)) {
         bool marks[B_COUNT] = {0};
         rc = run_workload(l, marks, err);
         if (rc == 0)

@@ -47,8 +47,8 @@ static int evaluate_batches(struct loop *l, int64_t *records, struct det_err *er
     return rc;
 }
 
-static int reductions(struct loop *l, const struct loop_metrics *names, enum loop_reduction *how,
-                      struct det_err *err)
+static int choose_reductions(struct loop *l, const struct loop_metrics *names,
+                             enum loop_reduction *how, struct det_err *err)
 {
     for (size_t i = 0; i < names->n; i++) {
         int r = l->t->reduction ? l->t->reduction(l->self, names->v[i].name, err) : LOOP_AVG;
@@ -96,7 +96,7 @@ static int combine_all(struct loop *l, struct loop_partial *all, struct loop_par
     if (!names)
         return det_fail(err, DET_EINVAL, "validation_loader is empty.");
     det_cleanup(freep) enum loop_reduction *how = det_zalloc((names->n + 1) * sizeof *how);
-    int rc = reductions(l, names, how, err);
+    int rc = choose_reductions(l, names, how, err);
     return rc < 0 ? rc : loop_reduce_ranks(all, (size_t)l->size, how, &total->metrics, err);
 }
 
@@ -135,7 +135,7 @@ static int by_batches(struct loop *l, struct loop_partial *total, struct det_err
     size_t names = l->outs.n ? l->outs.v[0].n : 0;
     det_cleanup(freep) enum loop_reduction *how = det_zalloc((names + 1) * sizeof *how);
     if (l->outs.n)
-        rc = reductions(l, &l->outs.v[0], how, err);
+        rc = choose_reductions(l, &l->outs.v[0], how, err);
     if (rc == 0)
         rc = loop_reduce_rows(l->outs.v, l->outs.n, how, &mine.metrics, err);
     if (rc == 0)
@@ -264,7 +264,7 @@ static int chief_report(struct loop *l, const struct loop_metrics *m, bool compl
 }
 
 /* Reports, completes the operation, decides on a checkpoint: the chief does, all follow. */
-static int conclude(struct loop *l, const struct loop_metrics *m, struct det_err *err)
+static int conclude_validation(struct loop *l, const struct loop_metrics *m, struct det_err *err)
 {
     struct loop_agreed a = {0};
     bool completes = op_done(l) && !l->op.completed;
@@ -283,7 +283,7 @@ static int conclude(struct loop *l, const struct loop_metrics *m, struct det_err
     return a.flag && !loop_ckpt_current(l) ? loop_checkpoint(l, false, err) : 0;
 }
 
-static int begin(struct loop *l, struct det_err *err)
+static int begin_validation(struct loop *l, struct det_err *err)
 {
     int rc = l->chief ? loop_report_status(l, "validating", err) : 0;
     if (rc == 0)
@@ -301,7 +301,7 @@ int loop_validate(struct loop *l, struct det_err *err)
     struct loop_partial total = {0};
     int64_t start_us = clk_mono_us();
     loop_alive(PROGRESS_VALIDATING, (uint64_t)l->state.batches_trained);
-    int rc = begin(l, err);
+    int rc = begin_validation(l, err);
     if (rc == 0)
         rc = l->t->evaluate_batch ? by_batches(l, &total, err) : by_dataset(l, &total, err);
     if (rc == 0)
@@ -312,7 +312,7 @@ int loop_validate(struct loop *l, struct det_err *err)
         l->state.last_val = l->state.batches_trained;
         if (l->chief && l->c->managed)
             log_outcome(l, &total, clk_mono_us() - start_us);
-        rc = conclude(l, &total.metrics, err);
+        rc = conclude_validation(l, &total.metrics, err);
     }
     loop_metrics_finish(&total.metrics);
     return rc < 0 ? det_wrap(err, rc, "validation after %lld batches",

@@ -26,7 +26,7 @@ struct det_grad_scaler {
     struct det_value values[5];
 };
 
-static double given(double option, double fallback)
+static double option_or(double option, double fallback)
 {
     return option != 0 ? option : fallback;
 }
@@ -40,9 +40,9 @@ struct det_grad_scaler *det_grad_scaler_create(struct det_engine *e,
     *s = (struct det_grad_scaler){
         .engine = e,
         .disabled = o->disabled,
-        .scale = given(o->init_scale, 65536),
-        .growth_factor = given(o->growth_factor, 2),
-        .backoff_factor = given(o->backoff_factor, 0.5),
+        .scale = option_or(o->init_scale, 65536),
+        .growth_factor = option_or(o->growth_factor, 2),
+        .backoff_factor = option_or(o->backoff_factor, 0.5),
         .growth_interval = o->growth_interval ? o->growth_interval : 2000,
     };
     if (s->scale > 0 && s->growth_factor > 1 && s->backoff_factor > 0 && s->backoff_factor < 1 &&
@@ -70,7 +70,7 @@ struct det_tensor *det_grad_scaler_scale(struct det_grad_scaler *s, struct det_t
     return det_scale(s->engine, loss, s->scale);
 }
 
-static struct seen *find(const struct det_grad_scaler *s, const struct det_optim *o)
+static struct seen *find_seen(const struct det_grad_scaler *s, const struct det_optim *o)
 {
     for (size_t i = 0; s && i < s->seen.n; i++)
         if (s->seen.v[i].optim == o)
@@ -89,7 +89,7 @@ int det_grad_scaler_unscale(struct det_grad_scaler *s, struct det_optim *o)
         return DET_EINVAL;
     if (s->disabled || s->engine->err.code < 0)
         return s->engine->err.code;
-    const struct seen *was = find(s, o);
+    const struct seen *was = find_seen(s, o);
     if (was)
         return wrong_order(s, was->stage == STEPPED
                                   ? "unscale after the step: it is too late for this update"
@@ -102,14 +102,14 @@ int det_grad_scaler_unscale(struct det_grad_scaler *s, struct det_optim *o)
 
 bool det_grad_scaler_unscaled(const struct det_grad_scaler *s, const struct det_optim *o)
 {
-    return find(s, o) != NULL;
+    return find_seen(s, o) != NULL;
 }
 
 int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o)
 {
     if (!s || !o)
         return DET_EINVAL;
-    struct seen *now = find(s, o);
+    struct seen *now = find_seen(s, o);
     int rc = s->engine->err.code;
     if (rc == 0 && now && now->stage == STEPPED)
         return wrong_order(s, "step was called already since the last update");
@@ -119,7 +119,7 @@ int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o)
         rc = det_grad_scaler_unscale(s, o);
     if (rc < 0)
         return rc;
-    now = find(s, o);
+    now = find_seen(s, o);
     if (now)
         now->stage = STEPPED;
     if (now && now->infinite)

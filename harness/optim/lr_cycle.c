@@ -8,7 +8,7 @@
 
 #define AT(member) offsetof(struct det_lr, member)
 
-static double given(double option, double fallback)
+static double option_or(double option, double fallback)
 {
     return option != 0 ? option : fallback;
 }
@@ -31,7 +31,7 @@ static const struct lr_phase *phase_of(const struct det_lr *lr, double *ret_part
     return &lr->phases[i];
 }
 
-static double between(const struct det_lr *lr, double from, double to, double part)
+static double anneal_between(const struct det_lr *lr, double from, double to, double part)
 {
     if (lr->linear)
         return (to - from) * part + from;
@@ -43,16 +43,16 @@ static double one_cycle_rate(const struct det_lr *lr, size_t group, double rate)
     (void)rate;
     double part;
     const struct lr_phase *p = phase_of(lr, &part);
-    return between(lr, det_optim_get(lr->optim, group, p->start_lr),
-                   det_optim_get(lr->optim, group, p->end_lr), part);
+    return anneal_between(lr, det_optim_get(lr->optim, group, p->start_lr),
+                          det_optim_get(lr->optim, group, p->end_lr), part);
 }
 
 static double one_cycle_momentum(const struct det_lr *lr, size_t group)
 {
     double part;
     const struct lr_phase *p = phase_of(lr, &part);
-    return between(lr, det_optim_get(lr->optim, group, p->start_momentum),
-                   det_optim_get(lr->optim, group, p->end_momentum), part);
+    return anneal_between(lr, det_optim_get(lr->optim, group, p->start_momentum),
+                          det_optim_get(lr->optim, group, p->end_momentum), part);
 }
 
 static void one_cycle_step(struct det_lr *lr)
@@ -98,19 +98,19 @@ static void set_groups(struct det_optim *o, double max_lr, const struct det_one_
     for (size_t i = 0; i < o->groups.n; i++) {
         struct group *g = &o->groups.v[i];
         g->max_lr = p->max_lrs ? p->max_lrs[i] : max_lr;
-        g->initial_lr = g->max_lr / given(p->div_factor, 25);
-        g->min_lr = g->initial_lr / given(p->final_div_factor, 1e4);
+        g->initial_lr = g->max_lr / option_or(p->div_factor, 25);
+        g->min_lr = g->initial_lr / option_or(p->final_div_factor, 1e4);
         if (p->no_momentum)
             continue;
-        g->max_momentum = given(p->max_momentum, 0.95);
-        g->base_momentum = given(p->base_momentum, 0.85);
+        g->max_momentum = option_or(p->max_momentum, 0.95);
+        g->base_momentum = option_or(p->base_momentum, 0.85);
     }
 }
 
 struct det_lr *det_one_cycle_lr_create(struct det_optim *o, double max_lr, int64_t total_steps,
                                        const struct det_one_cycle_options *p)
 {
-    double pct = given(p->pct_start, 0.3);
+    double pct = option_or(p->pct_start, 0.3);
     if (total_steps < 1 || !(pct > 0 && pct <= 1))
         return lr_refuse(o, "OneCycleLR", "total_steps must be at least 1, pct_start in 0..1");
     if (!o || o->engine->err.code < 0)
@@ -130,7 +130,7 @@ struct det_lr *det_one_cycle_lr_create(struct det_optim *o, double max_lr, int64
 
 /* ---- triangles ---- */
 
-static double height(const struct det_lr *lr)
+static double cycle_scale(const struct det_lr *lr)
 {
     double k = (double)lr->last_epoch, cycle = floor(1 + k / lr->total_size);
     double x = 1. + k / lr->total_size - cycle;
@@ -143,13 +143,13 @@ static double height(const struct det_lr *lr)
 static double cyclic_rate(const struct det_lr *lr, size_t group, double rate)
 {
     (void)rate;
-    return lr->base[group] + (lr->max_lrs[group] - lr->base[group]) * height(lr);
+    return lr->base[group] + (lr->max_lrs[group] - lr->base[group]) * cycle_scale(lr);
 }
 
 static double cyclic_momentum(const struct det_lr *lr, size_t group)
 {
     double max = lr->max_momentums[group];
-    return max - (max - lr->base_momentums[group]) * height(lr);
+    return max - (max - lr->base_momentums[group]) * cycle_scale(lr);
 }
 
 #define CYCLIC_FIELDS                                                                              \
@@ -180,7 +180,8 @@ struct det_lr *det_cyclic_lr_create(struct det_optim *o, double base_lr, double 
                                     const struct det_cyclic_options *p)
 {
     static const char *const modes[] = {"triangular", "triangular2", "exp_range"};
-    double up = given((double)p->step_size_up, 2000), down = given((double)p->step_size_down, up);
+    double up = option_or((double)p->step_size_up, 2000),
+           down = option_or((double)p->step_size_down, up);
     bool cycles = !p->no_momentum;
     if (up < 1 || down < 1 || p->mode < 0 || p->mode > DET_CYCLIC_EXP_RANGE)
         return lr_refuse(o, "CyclicLR", "the sizes of steps must be at least 1, the mode known");
@@ -197,9 +198,9 @@ struct det_lr *det_cyclic_lr_create(struct det_optim *o, double base_lr, double 
                             .total_size = up + down,
                             .step_ratio = up / (up + down),
                             .mode = modes[p->mode],
-                            .gamma = given(p->gamma, 1),
+                            .gamma = option_or(p->gamma, 1),
                             .scale_mode = p->mode == DET_CYCLIC_EXP_RANGE ? "iterations" : "cycle",
                             .cycle_momentum = cycles,
-                            .base_momentums = lr_filled(n, given(p->base_momentum, 0.8)),
-                            .max_momentums = lr_filled(n, given(p->max_momentum, 0.9))});
+                            .base_momentums = lr_filled(n, option_or(p->base_momentum, 0.8)),
+                            .max_momentums = lr_filled(n, option_or(p->max_momentum, 0.9))});
 }

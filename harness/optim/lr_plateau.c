@@ -37,7 +37,7 @@ static const struct lr_type plateau_type = {
     .step = plateau_step,
 };
 
-static bool better(const struct det_lr *lr, double metric)
+static bool is_better(const struct det_lr *lr, double metric)
 {
     double sign = strcmp(lr->mode, "max") == 0 ? 1 : -1;
     if (strcmp(lr->threshold_mode, "abs") == 0)
@@ -45,7 +45,7 @@ static bool better(const struct det_lr *lr, double metric)
     return sign * metric > sign * (lr->best * (1 + sign * lr->threshold));
 }
 
-static void reduce(struct det_lr *lr)
+static void reduce_rates(struct det_lr *lr)
 {
     for (size_t i = 0; i < lr->n; i++) {
         double rate = det_optim_lr(lr->optim, i), next = fmax(rate * lr->factor, lr->min_lrs[i]);
@@ -57,7 +57,7 @@ static void reduce(struct det_lr *lr)
 static void plateau_metric(struct det_lr *lr, double metric)
 {
     lr->last_epoch++;
-    if (better(lr, metric)) {
+    if (is_better(lr, metric)) {
         lr->best = metric;
         lr->num_bad_epochs = 0;
     } else {
@@ -68,7 +68,7 @@ static void plateau_metric(struct det_lr *lr, double metric)
         lr->num_bad_epochs = 0;
     }
     if (lr->num_bad_epochs > lr->patience) {
-        reduce(lr);
+        reduce_rates(lr);
         lr->cooldown_counter = lr->cooldown;
         lr->num_bad_epochs = 0;
     }

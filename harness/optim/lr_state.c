@@ -95,8 +95,8 @@ const struct det_value *det_lr_state(struct det_lr *lr, size_t *ret_n)
 
 /* ---- in ---- */
 
-static int refuse(const struct det_lr *lr, const struct det_value *v, const char *what,
-                  struct det_err *err)
+static int refuse_value(const struct det_lr *lr, const struct det_value *v, const char *what,
+                        struct det_err *err)
 {
     return det_fail(err, DET_EINVAL, "%s: %s must be %s", lr->type->name, v->name, what);
 }
@@ -121,7 +121,7 @@ static int load_phases(struct det_lr *lr, const struct det_value *v, struct det_
             if (strcmp(d->v[k].name, "end_step") != 0)
                 continue;
             if (d->v[k].kind != DET_VALUE_FLOAT && d->v[k].kind != DET_VALUE_INT)
-                return refuse(lr, &d->v[k], "a number", err);
+                return refuse_value(lr, &d->v[k], "a number", err);
             lr->phases[i].end_step =
                 d->v[k].kind == DET_VALUE_FLOAT ? d->v[k].f : (double)d->v[k].i;
         }
@@ -159,21 +159,21 @@ static int load_number(struct det_lr *lr, const struct lr_field *f, const struct
     if (f->kind == DET_VALUE_INT) {
         int64_t least = strcmp(f->name, "last_epoch") == 0 ? -1 : may_be_zero(f->name) ? 0 : 1;
         if (!whole || v->i < least)
-            return refuse(lr, v, least == 1 ? "an integer above 0" : "a count", err);
+            return refuse_value(lr, v, least == 1 ? "an integer above 0" : "a count", err);
         *(int64_t *)(void *)at = v->i;
     } else if (f->kind == DET_VALUE_FLOAT) {
         if (!whole && v->kind != DET_VALUE_FLOAT)
-            return refuse(lr, v, "a number", err);
+            return refuse_value(lr, v, "a number", err);
         *(double *)(void *)at = whole ? (double)v->i : v->f;
     } else if (v->kind != f->kind) {
-        return refuse(lr, v, f->kind == DET_VALUE_STR ? "a str" : "a bool", err);
+        return refuse_value(lr, v, f->kind == DET_VALUE_STR ? "a str" : "a bool", err);
     } else if (f->kind == DET_VALUE_STR) {
         const char *own = *(const char *const *)(const void *)at;
         if (strcmp(v->str, own) != 0)
             return det_fail(err, DET_EINVAL, "%s: %s is %s, the scheduler's is %s", lr->type->name,
                             v->name, v->str, own);
     } else if (*(bool *)at != (v->i != 0)) {
-        return refuse(lr, v, *(bool *)at ? "True, as the scheduler has it" : "False", err);
+        return refuse_value(lr, v, *(bool *)at ? "True, as the scheduler has it" : "False", err);
     }
     return 0;
 }

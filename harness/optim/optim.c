@@ -114,7 +114,8 @@ static struct det_optim_attrs attrs_of(const struct det_optim *o, const struct s
 }
 
 /* What the step of a parameter is to the device, and what it keeps. */
-static int prepare(struct det_optim *o, struct slot *s, struct det_call *ret, struct det_err *err)
+static int prepare_step(struct det_optim *o, struct slot *s, struct det_call *ret,
+                        struct det_err *err)
 {
     const struct optim_type *t = o->type;
     int rc = 0;
@@ -152,7 +153,7 @@ static int step_all(struct det_optim *o, struct det_err *err)
         struct det_call c;
         if (!o->slots.v[i].param->grad_set)
             continue;
-        rc = prepare(o, &o->slots.v[i], &c, err);
+        rc = prepare_step(o, &o->slots.v[i], &c, err);
         vec_push(&calls, c);
     }
     autocast_clear(o->engine);

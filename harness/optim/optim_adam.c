@@ -2,7 +2,7 @@
 #include "mem.h"
 #include "optim_impl.h"
 
-static bool keeps(const struct group *g, int i)
+static bool keeps_slot(const struct group *g, int i)
 {
     return i < 2 || g->amsgrad;
 }
@@ -39,7 +39,7 @@ static const struct optim_type adam_type = {
     .kernel = DET_KERNEL_ADAM,
     .kept = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
     .step_kind = DET_VALUE_TENSOR,
-    .keeps = keeps,
+    .keeps = keeps_slot,
 };
 
 static const struct optim_type adamw_type = {
@@ -49,21 +49,21 @@ static const struct optim_type adamw_type = {
     .kept = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"},
     .step_kind = DET_VALUE_TENSOR,
     .decoupled = true,
-    .keeps = keeps,
+    .keeps = keeps_slot,
 };
 
-static double given(double option, double fallback)
+static double option_or(double option, double fallback)
 {
     return option != 0 ? option : fallback;
 }
 
-static struct det_optim *create(struct det_module *m, const struct optim_type *type,
-                                const struct det_adam_options *o, double weight_decay)
+static struct det_optim *create_adam(struct det_module *m, const struct optim_type *type,
+                                     const struct det_adam_options *o, double weight_decay)
 {
-    const struct group g = {.lr = given(o->lr, 1e-3),
-                            .betas = {given(o->beta1, 0.9), given(o->beta2, 0.999)},
-                            .eps = given(o->eps, 1e-8),
-                            .weight_decay = given(o->weight_decay, weight_decay),
+    const struct group g = {.lr = option_or(o->lr, 1e-3),
+                            .betas = {option_or(o->beta1, 0.9), option_or(o->beta2, 0.999)},
+                            .eps = option_or(o->eps, 1e-8),
+                            .weight_decay = option_or(o->weight_decay, weight_decay),
                             .amsgrad = o->amsgrad,
                             .maximize = o->maximize};
     const double numbers[] = {g.betas[0], g.betas[1], g.eps, g.weight_decay};
@@ -78,10 +78,10 @@ static struct det_optim *create(struct det_module *m, const struct optim_type *t
 
 struct det_optim *det_adam_create(struct det_module *m, const struct det_adam_options *options)
 {
-    return create(m, &adam_type, options, 0);
+    return create_adam(m, &adam_type, options, 0);
 }
 
 struct det_optim *det_adamw_create(struct det_module *m, const struct det_adam_options *options)
 {
-    return create(m, &adamw_type, options, 0.01);
+    return create_adam(m, &adamw_type, options, 0.01);
 }

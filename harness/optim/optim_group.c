@@ -108,7 +108,7 @@ struct choice {
     void *arg;
 };
 
-static bool takes(const struct choice *c, const struct det_tensor *t)
+static bool takes_tensor(const struct choice *c, const struct det_tensor *t)
 {
     size_t n;
     const struct det_named_tensor *params = det_module_params(c->m, &n);
@@ -151,7 +151,7 @@ int det_optim_add_group_of(struct det_optim *o, struct det_module *m, det_param_
         return det_engine_fail(o->engine, DET_ESTATE, "%s: groups are added before the first step",
                                o->type->name);
     for (size_t i = 0; i < o->slots.n; i++)
-        found += takes(&choice, o->slots.v[i].param);
+        found += takes_tensor(&choice, o->slots.v[i].param);
     if (found == 0)
         return det_engine_fail(o->engine, DET_EINVAL,
                                "%s: no such parameter of that module is in this optimizer",
@@ -164,7 +164,7 @@ int det_optim_add_group_of(struct det_optim *o, struct det_module *m, det_param_
         return rc;
     }
     for (size_t i = 0; i < o->slots.n; i++)
-        if (takes(&choice, o->slots.v[i].param))
+        if (takes_tensor(&choice, o->slots.v[i].param))
             o->slots.v[i].group = group;
     sort_slots(o, group);
     return (int)group;

@@ -39,16 +39,16 @@ static const struct optim_type adagrad_type = {
     .has_state_from_start = true,
 };
 
-static double given(double option, double fallback)
+static double option_or(double option, double fallback)
 {
     return option != 0 ? option : fallback;
 }
 
 struct det_optim *det_rmsprop_create(struct det_module *m, const struct det_rmsprop_options *o)
 {
-    const struct group g = {.lr = given(o->lr, 1e-2),
-                            .alpha = given(o->alpha, 0.99),
-                            .eps = given(o->eps, 1e-8),
+    const struct group g = {.lr = option_or(o->lr, 1e-2),
+                            .alpha = option_or(o->alpha, 0.99),
+                            .eps = option_or(o->eps, 1e-8),
                             .weight_decay = o->weight_decay,
                             .momentum = o->momentum,
                             .centered = o->centered,
@@ -61,9 +61,9 @@ struct det_optim *det_rmsprop_create(struct det_module *m, const struct det_rmsp
 
 struct det_optim *det_adagrad_create(struct det_module *m, const struct det_adagrad_options *o)
 {
-    const struct group g = {.lr = given(o->lr, 1e-2),
+    const struct group g = {.lr = option_or(o->lr, 1e-2),
                             .lr_decay = o->lr_decay,
-                            .eps = given(o->eps, 1e-10),
+                            .eps = option_or(o->eps, 1e-10),
                             .weight_decay = o->weight_decay,
                             .initial_sum = o->initial_accumulator_value,
                             .maximize = o->maximize};

@@ -2,7 +2,7 @@
 #include "mem.h"
 #include "optim_impl.h"
 
-static bool keeps(const struct group *g, int i)
+static bool keeps_slot(const struct group *g, int i)
 {
     (void)i;
     return g->momentum != 0;
@@ -22,7 +22,7 @@ static const struct optim_type sgd_type = {
     .kept = {"momentum_buffer"},
     .step_kind = DET_VALUE_NONE,
     .writes_none = true,
-    .keeps = keeps,
+    .keeps = keeps_slot,
 };
 
 struct det_optim *det_sgd_create(struct det_module *m, const struct det_sgd_options *options)

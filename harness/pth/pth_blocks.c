@@ -94,7 +94,7 @@ static void *write_blocks(void *arg)
     return NULL;
 }
 
-static int start(struct blocks *b, struct det_err *err)
+static int start_writer(struct blocks *b, struct det_err *err)
 {
     int rc = thread_start(&b->writer, NULL, write_blocks, b);
     b->running = rc == 0;
@@ -126,7 +126,7 @@ int blocks_create(const char *path, void *room, struct blocks **ret, struct det_
     if (rc == 0 && !b->ring)
         rc = det_fail(err, DET_ENOMEM, "write %s: no memory for its blocks", path);
     if (rc == 0)
-        rc = start(b, err);
+        rc = start_writer(b, err);
     if (rc < 0)
         blocks_destroy(b);
     else
@@ -135,7 +135,7 @@ int blocks_create(const char *path, void *room, struct blocks **ret, struct det_
 }
 
 /* The open block to the writer; the next one once it is free. */
-static int give(struct blocks *b, struct det_err *err)
+static int give_block(struct blocks *b, struct det_err *err)
 {
     pthread_mutex_lock(&b->lock);
     b->bytes[b->given % RING] = b->filled;
@@ -162,7 +162,7 @@ int blocks_put(struct blocks *b, const void *p, size_t n, struct det_err *err)
         from += part;
         n -= part;
         if (b->filled == BLOCK)
-            rc = give(b, err);
+            rc = give_block(b, err);
     }
     return rc;
 }
@@ -172,7 +172,7 @@ uint64_t blocks_at(const struct blocks *b)
     return b->at;
 }
 
-static int end(struct blocks *b, struct det_err *err)
+static int end_writer(struct blocks *b, struct det_err *err)
 {
     pthread_mutex_lock(&b->lock);
     b->ended = true;
@@ -186,9 +186,9 @@ static int end(struct blocks *b, struct det_err *err)
 
 int blocks_end(struct blocks *b, char *ret_hash, struct det_err *err)
 {
-    int rc = b->filled ? give(b, err) : 0;
+    int rc = b->filled ? give_block(b, err) : 0;
     if (rc == 0)
-        rc = end(b, err);
+        rc = end_writer(b, err);
     if (rc == 0)
         hash_end(det_take(b->hash), ret_hash);
     if (rc == 0 && close(b->fd) < 0)
@@ -204,7 +204,7 @@ void blocks_destroy(struct blocks *b)
     char unused[HASH_HEX_MAX];
     if (!b)
         return;
-    det_ignore(end(b, NULL), "what was not finished is thrown away");
+    det_ignore(end_writer(b, NULL), "what was not finished is thrown away");
     if (b->hash)
         hash_end(b->hash, unused);
     pthread_cond_destroy(&b->moved);

@@ -18,7 +18,7 @@
 
 /* ---- input ---- */
 
-static int take(struct pth_vm *vm, size_t n, const uint8_t **ret)
+static int take_bytes(struct pth_vm *vm, size_t n, const uint8_t **ret)
 {
     if (n > (size_t)(vm->end - vm->p))
         return pth_vm_bad(vm, "cut short");
@@ -31,7 +31,7 @@ static int take(struct pth_vm *vm, size_t n, const uint8_t **ret)
 static int take_uint(struct pth_vm *vm, size_t n, uint64_t *ret)
 {
     const uint8_t *p = NULL;
-    int rc = take(vm, n, &p);
+    int rc = take_bytes(vm, n, &p);
     if (rc < 0)
         return rc;
     *ret = 0;
@@ -42,7 +42,7 @@ static int take_uint(struct pth_vm *vm, size_t n, uint64_t *ret)
 
 /* ---- stack ---- */
 
-static struct pth_value *top(const struct pth_vm *vm)
+static struct pth_value *stack_top(const struct pth_vm *vm)
 {
     return vm->stack.n > pth_vm_floor(vm) ? vm->stack.v[vm->stack.n - 1] : NULL;
 }
@@ -70,7 +70,7 @@ static int push_float(struct pth_vm *vm)
 {
     const uint8_t *p = NULL;
     uint64_t bits = 0;
-    int rc = take(vm, 8, &p);
+    int rc = take_bytes(vm, 8, &p);
     if (rc < 0)
         return rc;
     for (int i = 0; i < 8; i++)
@@ -116,7 +116,7 @@ static int push_string(struct pth_vm *vm, int kind, size_t len_bytes)
     uint64_t n = 0;
     const uint8_t *p = NULL;
     int rc = take_uint(vm, len_bytes, &n);
-    if (rc < 0 || (rc = take(vm, n, &p)) < 0)
+    if (rc < 0 || (rc = take_bytes(vm, n, &p)) < 0)
         return rc;
     if (kind == PTH_STR && memchr(p, '\0', n))
         kind = PTH_BYTES;
@@ -193,13 +193,13 @@ static int memo_put(struct pth_vm *vm, size_t len_bytes)
     int rc = len_bytes ? take_uint(vm, len_bytes, &at) : 0;
     if (rc < 0)
         return rc;
-    if (!top(vm))
+    if (!stack_top(vm))
         return pth_vm_bad(vm, "the stack is empty");
     if (at > vm->memo.n + MEMO_GAP_MAX)
         return pth_vm_bad(vm, "a memo index out of order");
     while (vm->memo.n <= at)
         vec_push(&vm->memo, NULL);
-    vm->memo.v[at] = top(vm);
+    vm->memo.v[at] = stack_top(vm);
     return 0;
 }
 
@@ -249,7 +249,7 @@ static int unknown_op(struct pth_vm *vm, uint8_t op)
     return DET_ECORRUPT;
 }
 
-static int step(struct pth_vm *vm, uint8_t op)
+static int run_op(struct pth_vm *vm, uint8_t op)
 {
     switch (op) {
     case 0x80: return check_proto(vm);
@@ -340,17 +340,17 @@ static int check_tree(struct pth_vm *vm, struct pth_value *v, int depth)
     return v->color == BLACK ? 0 : check_items(vm, v, depth);
 }
 
-static int run(struct pth_vm *vm)
+static int run_pickle(struct pth_vm *vm)
 {
     const uint8_t *op = NULL;
     for (;;) {
         vm->op_at = (size_t)(vm->p - vm->begin);
-        int rc = take(vm, 1, &op);
+        int rc = take_bytes(vm, 1, &op);
         if (rc < 0)
             return rc;
         if (*op == '.')
             return 0;
-        if ((rc = step(vm, *op)) < 0)
+        if ((rc = run_op(vm, *op)) < 0)
             return rc;
     }
 }
@@ -362,7 +362,7 @@ int pth_unpickle(const void *bytes, size_t n, const struct pth_storages *storage
     vm.end = vm.begin + n;
     if (n > PTH_PICKLE_MAX)
         return det_fail(err, DET_ETOOBIG, "pickle: %zu bytes, %zu are allowed", n, PTH_PICKLE_MAX);
-    int rc = run(&vm);
+    int rc = run_pickle(&vm);
     if (rc == 0 && (vm.marks.n || vm.stack.n != 1))
         rc = pth_vm_bad(&vm, "it does not end with one value");
     if (rc == 0)

@@ -99,7 +99,7 @@ const char *pth_kind_name(enum pth_kind kind)
 
 /* ---- making: a program's own values; PTH_VALUES_MAX of them is a mistake of ours ---- */
 
-static struct pth_value *make(struct pth_doc *doc, int kind)
+static struct pth_value *make_value(struct pth_doc *doc, int kind)
 {
     struct pth_value *v = pth_new(doc, kind);
     if (!v)
@@ -109,33 +109,33 @@ static struct pth_value *make(struct pth_doc *doc, int kind)
 
 struct pth_value *pth_none(struct pth_doc *doc)
 {
-    return make(doc, PTH_NONE);
+    return make_value(doc, PTH_NONE);
 }
 
 struct pth_value *pth_bool(struct pth_doc *doc, bool v)
 {
-    struct pth_value *x = make(doc, PTH_BOOL);
+    struct pth_value *x = make_value(doc, PTH_BOOL);
     x->i = v;
     return x;
 }
 
 struct pth_value *pth_int(struct pth_doc *doc, int64_t v)
 {
-    struct pth_value *x = make(doc, PTH_INT);
+    struct pth_value *x = make_value(doc, PTH_INT);
     x->i = v;
     return x;
 }
 
 struct pth_value *pth_float(struct pth_doc *doc, double v)
 {
-    struct pth_value *x = make(doc, PTH_FLOAT);
+    struct pth_value *x = make_value(doc, PTH_FLOAT);
     x->f = v;
     return x;
 }
 
 struct pth_value *pth_str(struct pth_doc *doc, const char *s)
 {
-    struct pth_value *x = make(doc, PTH_STR);
+    struct pth_value *x = make_value(doc, PTH_STR);
     size_t n = strlen(s);
     char *p = pth_doc_alloc(doc, n + 1);
     memcpy(p, s, n + 1);
@@ -146,29 +146,29 @@ struct pth_value *pth_str(struct pth_doc *doc, const char *s)
 
 struct pth_value *pth_list(struct pth_doc *doc)
 {
-    return make(doc, PTH_LIST);
+    return make_value(doc, PTH_LIST);
 }
 
 struct pth_value *pth_tuple(struct pth_doc *doc)
 {
-    return make(doc, PTH_TUPLE);
+    return make_value(doc, PTH_TUPLE);
 }
 
 struct pth_value *pth_dict(struct pth_doc *doc)
 {
-    return make(doc, PTH_DICT);
+    return make_value(doc, PTH_DICT);
 }
 
 struct pth_value *pth_ordered_dict(struct pth_doc *doc)
 {
-    struct pth_value *x = make(doc, PTH_DICT);
+    struct pth_value *x = make_value(doc, PTH_DICT);
     x->ordered = true;
     return x;
 }
 
 struct pth_value *pth_counter(struct pth_doc *doc)
 {
-    struct pth_value *x = make(doc, PTH_DICT);
+    struct pth_value *x = make_value(doc, PTH_DICT);
     x->counter = true;
     return x;
 }
@@ -176,7 +176,7 @@ struct pth_value *pth_counter(struct pth_doc *doc)
 struct pth_value *pth_tensor(struct pth_doc *doc, enum pth_dtype dtype, int ndim,
                              const int64_t *dims, const void *data)
 {
-    struct pth_value *x = make(doc, PTH_TENSOR);
+    struct pth_value *x = make_value(doc, PTH_TENSOR);
     int64_t stride = 1;
     x->tensor = pth_doc_alloc(doc, sizeof *x->tensor);
     *x->tensor = (struct pth_tensor_view){.dtype = dtype, .ndim = ndim, .data = data};
@@ -267,27 +267,27 @@ enum pth_kind pth_kind(const struct pth_value *v)
     return v ? (enum pth_kind)v->kind : PTH_NONE;
 }
 
-static bool is(const struct pth_value *v, int kind)
+static bool is_kind(const struct pth_value *v, int kind)
 {
     return v && v->kind == kind;
 }
 
 size_t pth_len(const struct pth_value *v)
 {
-    if (is(v, PTH_DICT))
+    if (is_kind(v, PTH_DICT))
         return v->seq.n / 2;
-    return is(v, PTH_LIST) || is(v, PTH_TUPLE) ? v->seq.n : 0;
+    return is_kind(v, PTH_LIST) || is_kind(v, PTH_TUPLE) ? v->seq.n : 0;
 }
 
 const struct pth_value *pth_at(const struct pth_value *seq, size_t i)
 {
-    return !is(seq, PTH_DICT) && i < pth_len(seq) ? seq->seq.v[i] : NULL;
+    return !is_kind(seq, PTH_DICT) && i < pth_len(seq) ? seq->seq.v[i] : NULL;
 }
 
 const struct pth_value *pth_item(const struct pth_value *dict, size_t i,
                                  const struct pth_value **ret_key)
 {
-    if (!is(dict, PTH_DICT) || i >= dict->seq.n / 2)
+    if (!is_kind(dict, PTH_DICT) || i >= dict->seq.n / 2)
         return NULL;
     *ret_key = dict->seq.v[2 * i];
     return dict->seq.v[2 * i + 1];
@@ -301,17 +301,17 @@ const struct pth_value *pth_get(const struct pth_value *dict, const char *key)
 
 int64_t pth_as_int(const struct pth_value *v, int64_t fallback)
 {
-    return is(v, PTH_INT) || is(v, PTH_BOOL) ? v->i : fallback;
+    return is_kind(v, PTH_INT) || is_kind(v, PTH_BOOL) ? v->i : fallback;
 }
 
 double pth_as_float(const struct pth_value *v, double fallback)
 {
-    if (is(v, PTH_FLOAT))
+    if (is_kind(v, PTH_FLOAT))
         return v->f;
-    return is(v, PTH_INT) || is(v, PTH_BOOL) ? (double)v->i : fallback;
+    return is_kind(v, PTH_INT) || is_kind(v, PTH_BOOL) ? (double)v->i : fallback;
 }
 
 const char *pth_as_str(const struct pth_value *v, const char *fallback)
 {
-    return is(v, PTH_STR) ? v->str.p : fallback;
+    return is_kind(v, PTH_STR) ? v->str.p : fallback;
 }

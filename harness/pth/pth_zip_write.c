@@ -31,22 +31,22 @@ struct zip_writer {
     VEC(struct written) entries;
 };
 
-static void le16(struct buf *b, uint32_t v)
+static void add_le16(struct buf *b, uint32_t v)
 {
     const char p[2] = {(char)v, (char)(v >> 8)};
     buf_add(b, p, 2);
 }
 
-static void le32(struct buf *b, uint32_t v)
+static void add_le32(struct buf *b, uint32_t v)
 {
-    le16(b, v & 0xffff);
-    le16(b, v >> 16);
+    add_le16(b, v & 0xffff);
+    add_le16(b, v >> 16);
 }
 
-static void le64(struct buf *b, uint64_t v)
+static void add_le64(struct buf *b, uint64_t v)
 {
-    le32(b, (uint32_t)v);
-    le32(b, (uint32_t)(v >> 32));
+    add_le32(b, (uint32_t)v);
+    add_le32(b, (uint32_t)(v >> 32));
 }
 
 static bool is_big(const struct zip_writer *w, uint64_t v)
@@ -70,14 +70,14 @@ static void put_zip64(struct buf *b, bool sizes, bool place, const struct writte
 {
     if (!sizes && !place)
         return;
-    le16(b, ZIP64_ID);
-    le16(b, (sizes ? 16 : 0) + (place ? 8 : 0));
+    add_le16(b, ZIP64_ID);
+    add_le16(b, (sizes ? 16 : 0) + (place ? 8 : 0));
     if (sizes) {
-        le64(b, e->size);
-        le64(b, e->size);
+        add_le64(b, e->size);
+        add_le64(b, e->size);
     }
     if (place)
-        le64(b, e->at);
+        add_le64(b, e->at);
 }
 
 /* The fields that local and central headers share. The time is 1980-01-01: equal states, equal
@@ -85,16 +85,16 @@ static void put_zip64(struct buf *b, bool sizes, bool place, const struct writte
 static void put_common(struct buf *b, const struct zip_writer *w, const struct written *e,
                        bool local, size_t extra)
 {
-    le16(b, is_big(w, e->size) || is_big(w, e->at) ? VERSION_ZIP64 : VERSION_PLAIN);
-    le16(b, FLAGS);
-    le16(b, 0); /* stored */
-    le16(b, 0);
-    le16(b, 0x0021);
-    le32(b, local ? 0 : e->crc);
-    le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
-    le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
-    le16(b, (uint32_t)strlen(e->name));
-    le16(b, (uint32_t)extra);
+    add_le16(b, is_big(w, e->size) || is_big(w, e->at) ? VERSION_ZIP64 : VERSION_PLAIN);
+    add_le16(b, FLAGS);
+    add_le16(b, 0); /* stored */
+    add_le16(b, 0);
+    add_le16(b, 0x0021);
+    add_le32(b, local ? 0 : e->crc);
+    add_le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
+    add_le32(b, local && !is_big(w, e->size) ? 0 : or_ones(w, e->size));
+    add_le16(b, (uint32_t)strlen(e->name));
+    add_le16(b, (uint32_t)extra);
 }
 
 int zip_writer_create(const char *path, const struct zip_writer_options *o, struct zip_writer **ret,
@@ -114,8 +114,8 @@ int zip_writer_create(const char *path, const struct zip_writer_options *o, stru
 /* An extra field ("FB", as torch has it) that makes the content start aligned; at least 4 bytes. */
 static void put_padding(struct buf *b, size_t bytes)
 {
-    le16(b, 0x4246);
-    le16(b, (uint32_t)bytes - 4);
+    add_le16(b, 0x4246);
+    add_le16(b, (uint32_t)bytes - 4);
     for (size_t i = 4; i < bytes; i++)
         buf_add_ch(b, 'Z');
 }
@@ -151,12 +151,12 @@ static int put_descriptor(struct zip_writer *w, const struct written *e, struct 
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     buf_add(&b, "PK\7\10", 4);
-    le32(&b, e->crc);
+    add_le32(&b, e->crc);
     for (int i = 0; i < 2; i++) { /* as it is stored, and as it was */
         if (is_big(w, e->size))
-            le64(&b, e->size);
+            add_le64(&b, e->size);
         else
-            le32(&b, (uint32_t)e->size);
+            add_le32(&b, (uint32_t)e->size);
     }
     return blocks_put(w->out, b.p, b.len, err);
 }
@@ -180,13 +180,13 @@ static void put_directory(struct buf *b, const struct zip_writer *w)
         det_cleanup(buf_finish) struct buf zip64 = BUF_INIT;
         put_zip64(&zip64, is_big(w, e->size), is_big(w, e->at), e);
         buf_add(b, "PK\1\2", 4);
-        le16(b, VERSION_PLAIN); /* made by: MS-DOS */
+        add_le16(b, VERSION_PLAIN); /* made by: MS-DOS */
         put_common(b, w, e, false, zip64.len);
-        le16(b, 0); /* comment */
-        le16(b, 0); /* disk */
-        le16(b, 0); /* internal attributes */
-        le32(b, 0); /* external attributes */
-        le32(b, or_ones(w, e->at));
+        add_le16(b, 0); /* comment */
+        add_le16(b, 0); /* disk */
+        add_le16(b, 0); /* internal attributes */
+        add_le32(b, 0); /* external attributes */
+        add_le32(b, or_ones(w, e->at));
         buf_add_str(b, e->name);
         buf_add(b, zip64.p, zip64.len);
     }
@@ -196,17 +196,17 @@ static void put_directory(struct buf *b, const struct zip_writer *w)
 static void put_zip64_end(struct buf *b, uint64_t count, uint64_t bytes, uint64_t at)
 {
     buf_add(b, "PK\6\6", 4);
-    le64(b, 44); /* what follows of the record */
-    le16(b, VERSION_ZIP64);
-    le16(b, VERSION_ZIP64);
-    le64(b, 0); /* disks */
-    le64(b, count);
-    le64(b, count);
-    le64(b, bytes);
-    le64(b, at);
+    add_le64(b, 44); /* what follows of the record */
+    add_le16(b, VERSION_ZIP64);
+    add_le16(b, VERSION_ZIP64);
+    add_le64(b, 0); /* disks */
+    add_le64(b, count);
+    add_le64(b, count);
+    add_le64(b, bytes);
+    add_le64(b, at);
     buf_add(b, "PK\6\7\0\0\0\0", 8);
-    le64(b, at + bytes);
-    le32(b, 1); /* disks in all */
+    add_le64(b, at + bytes);
+    add_le32(b, 1); /* disks in all */
 }
 
 static int put_end(struct zip_writer *w, struct det_err *err)
@@ -218,11 +218,11 @@ static int put_end(struct zip_writer *w, struct det_err *err)
     if (is_big(w, at) || is_big(w, bytes) || count_or_ones(w, count) == UINT16_MAX)
         put_zip64_end(&b, count, bytes, at);
     buf_add(&b, "PK\5\6\0\0\0\0", 8);
-    le16(&b, count_or_ones(w, count));
-    le16(&b, count_or_ones(w, count));
-    le32(&b, or_ones(w, bytes));
-    le32(&b, or_ones(w, at));
-    le16(&b, 0);
+    add_le16(&b, count_or_ones(w, count));
+    add_le16(&b, count_or_ones(w, count));
+    add_le32(&b, or_ones(w, bytes));
+    add_le32(&b, or_ones(w, at));
+    add_le16(&b, 0);
     return blocks_put(w->out, b.p, b.len, err);
 }
 

@@ -68,7 +68,7 @@ static void print_help(void)
     buf_finish(&b);
 }
 
-static int usage(const struct det_err *err)
+static int refuse_usage(const struct det_err *err)
 {
     fprintf(stderr, "det-harness: %s\nTry 'det-harness --help'.\n", err->text);
     return 2;
@@ -133,7 +133,7 @@ static int entry_of(const struct det_loop_config *c, const char *arg, struct mod
     return rc;
 }
 
-static int train(struct det_loop_config *c, const char *entrypoint, struct det_err *err)
+static int train_entry(struct det_loop_config *c, const char *entrypoint, struct det_err *err)
 {
     struct model_entry entry;
     const struct det_trial_type *type = NULL;
@@ -180,7 +180,7 @@ static int run_trial(bool local, const char *entrypoint, char **argv)
         watch_interrupt(&c);
     }
     if (rc == 0)
-        rc = train(&c, entrypoint, &err);
+        rc = train_entry(&c, entrypoint, &err);
     run_progress_clear(&progress);
     if (rc < 0)
         log_error("%s", err.text);
@@ -223,14 +223,14 @@ int main(int argc, char **argv)
     log_init("det-harness", LOG_INFO);
     log_set_task_format();
     if (opt_parse(options, argc, argv, 1, &pos, &err) < 0)
-        return usage(&err);
+        return refuse_usage(&err);
     if (want_help || want_version) {
         want_help ? print_help() : (void)puts("det-harness " DET_VERSION);
         return 0;
     }
     bool local = pos.n > 0 && strcmp(pos.v[0], "run") == 0;
     if (check_arguments(&pos, local, &err) < 0)
-        return usage(&err);
+        return refuse_usage(&err);
     if (local)
         wait_passively(argv);
     signal(SIGPIPE, SIG_IGN);

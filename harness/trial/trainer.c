@@ -21,7 +21,7 @@ struct det_trainer {
 /* ---- creating ---- */
 
 /* *ret: the object of a text; NULL for NULL. */
-static int parse(const char *text, const char *what, json_t **ret, struct det_err *err)
+static int parse_object(const char *text, const char *what, json_t **ret, struct det_err *err)
 {
     *ret = NULL;
     if (!text)
@@ -59,14 +59,14 @@ static int configure_local(struct det_trainer *t, const struct det_trainer_optio
     return comm_options_from_env(&c->ranks, err);
 }
 
-static int configure(struct det_trainer *t, const struct det_trainer_options *o,
-                     struct det_err *err)
+static int configure_loop(struct det_trainer *t, const struct det_trainer_options *o,
+                          struct det_err *err)
 {
     struct det_loop_config *c = &t->config;
     json_t *hparams = NULL, *conf = NULL;
-    int rc = parse(o->hparams, "hparams", &hparams, err);
+    int rc = parse_object(o->hparams, "hparams", &hparams, err);
     if (rc == 0)
-        rc = parse(o->exp_conf, "exp_conf", &conf, err);
+        rc = parse_object(o->exp_conf, "exp_conf", &conf, err);
     if (rc == 0)
         rc = loop_env_managed() ? loop_env_config(c, err) : configure_local(t, o, err);
     if (hparams) {
@@ -101,7 +101,7 @@ int det_trainer_create(const struct det_trial_type *type, const struct det_train
     t->extra = (struct trial_extra){.arg = o->arg, .kwargs = t->kwargs};
     t->run = trial_run_create_with(type, &t->extra);
     trial_run_keep(t->run);
-    if ((rc = configure(t, o, err)) < 0) {
+    if ((rc = configure_loop(t, o, err)) < 0) {
         det_trainer_destroy(t);
         return rc;
     }
@@ -125,8 +125,8 @@ void det_trainer_destroy(struct det_trainer *t)
 
 /* ---- fitting ---- */
 
-static int unit(const struct det_loop_config *c, const struct det_unit *u, const char *what,
-                struct loop_unit *ret, struct det_err *err)
+static int convert_unit(const struct det_loop_config *c, const struct det_unit *u, const char *what,
+                        struct loop_unit *ret, struct det_err *err)
 {
     *ret = (struct loop_unit){.n = u->n, .at = u->at, .n_at = u->n_at};
     if (u->kind == DET_UNIT_EPOCHS)
@@ -143,20 +143,23 @@ static int unit(const struct det_loop_config *c, const struct det_unit *u, const
     return 0;
 }
 
-static int periods(struct det_loop_config *c, const struct det_fit_options *o, struct det_err *err)
+static int set_periods(struct det_loop_config *c, const struct det_fit_options *o,
+                       struct det_err *err)
 {
     static const struct det_unit hundred = DET_BATCHES(100);
     bool report = o->reporting_period.n > 0 || o->reporting_period.at;
-    int rc = unit(c, &o->checkpoint_period, "checkpoint_period", &c->checkpoint_period, err);
+    int rc =
+        convert_unit(c, &o->checkpoint_period, "checkpoint_period", &c->checkpoint_period, err);
     if (rc == 0)
-        rc = unit(c, &o->validation_period, "validation_period", &c->validation_period, err);
+        rc =
+            convert_unit(c, &o->validation_period, "validation_period", &c->validation_period, err);
     if (rc == 0)
-        rc = unit(c, report ? &o->reporting_period : &hundred, "reporting_period",
-                  &c->reporting_period, err);
+        rc = convert_unit(c, report ? &o->reporting_period : &hundred, "reporting_period",
+                          &c->reporting_period, err);
     return rc;
 }
 
-static int policy(const char *name, enum loop_policy *ret, struct det_err *err)
+static int parse_policy(const char *name, enum loop_policy *ret, struct det_err *err)
 {
     static const char *const names[] = {
         [LOOP_POLICY_BEST] = "best", [LOOP_POLICY_ALL] = "all", [LOOP_POLICY_NONE] = "none"};
@@ -188,12 +191,12 @@ static int local_length(struct det_loop_config *c, const struct det_fit_options 
     return 0;
 }
 
-static int prepare(struct det_trainer *t, const struct det_fit_options *o, struct det_err *err)
+static int prepare_fit(struct det_trainer *t, const struct det_fit_options *o, struct det_err *err)
 {
     struct det_loop_config *c = &t->config;
-    int rc = periods(c, o, err);
+    int rc = set_periods(c, o, err);
     if (rc == 0)
-        rc = policy(o->checkpoint_policy, &c->policy, err);
+        rc = parse_policy(o->checkpoint_policy, &c->policy, err);
     c->step_zero_validation = o->step_zero_validation;
     c->observer = run_progress_observer(&t->progress, o->quiet || c->managed);
     if (rc < 0)
@@ -225,7 +228,7 @@ int det_trainer_fit_opt(struct det_trainer *t, const struct det_fit_options *opt
     struct det_err local = {0};
     err = err ? err : &local;
     *err = (struct det_err){0};
-    int rc = prepare(t, options, err);
+    int rc = prepare_fit(t, options, err);
     if (rc < 0)
         return rc;
     struct det_loop_trial client = trial_run_client(t->run);

@@ -1,7 +1,7 @@
 /* Rank 0's parameters, buffers and optimizer tensors to all ranks, before training. */
 #include "trial_context.h"
 
-static int share(struct comm *comm, struct det_tensor *t, struct det_err *err)
+static int broadcast_tensor(struct comm *comm, struct det_tensor *t, struct det_err *err)
 {
     size_t bytes = det_tensor_bytes(t);
     det_cleanup(freep) void *copy = det_try_alloc(bytes + 1);
@@ -18,7 +18,7 @@ static int share_list(struct comm *comm, const struct det_named_tensor *list, si
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if ((rc = share(comm, list[i].tensor, err)) < 0)
+        if ((rc = broadcast_tensor(comm, list[i].tensor, err)) < 0)
             det_wrap(err, rc, "broadcast %s", list[i].name);
     return rc;
 }
@@ -37,7 +37,8 @@ static int share_optim(struct comm *comm, struct det_optim *o, struct det_err *e
         size_t n;
         const struct det_value *v = det_optim_param_state(o, p, &n);
         for (size_t i = 0; rc == 0 && i < n; i++)
-            if (v[i].kind == DET_VALUE_TENSOR && (rc = share(comm, v[i].tensor, err)) < 0)
+            if (v[i].kind == DET_VALUE_TENSOR &&
+                (rc = broadcast_tensor(comm, v[i].tensor, err)) < 0)
                 det_wrap(err, rc, "broadcast state of parameter %zu", p);
     }
     return rc;

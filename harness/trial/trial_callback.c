@@ -30,7 +30,7 @@ static int64_t began_ns(void)
 }
 
 /* "callbacks.early.on_training_start", where a profiler listens. */
-static void tell(const struct trial_callback *c, const char *hook, int64_t start_ns)
+static void tell_span(const struct trial_callback *c, const char *hook, int64_t start_ns)
 {
     char name[200];
     if (!start_ns)
@@ -47,7 +47,7 @@ static void tell(const struct trial_callback *c, const char *hook, int64_t start
         trial_crash_mark(#hook " of a callback", loop_batch_idx(c->ctx->loop));                    \
         int64_t start_ns = began_ns();                                                             \
         c->cb.hook(__VA_ARGS__);                                                                   \
-        tell(c, #hook, start_ns);                                                                  \
+        tell_span(c, #hook, start_ns);                                                             \
         return trial_check(c->ctx, err);                                                           \
     }
 
@@ -100,7 +100,7 @@ static int call_on_training_workload_end(void *self, const struct loop_metrics *
     trial_crash_mark("on_training_workload_end of a callback", loop_batch_idx(c->ctx->loop));
     int64_t start_ns = began_ns();
     c->cb.on_training_workload_end(c->cb.self, &m, r.v, n);
-    tell(c, "on_training_workload_end", start_ns);
+    tell_span(c, "on_training_workload_end", start_ns);
     rows_free(&r);
     return trial_check(c->ctx, err);
 }
@@ -113,7 +113,7 @@ static int call_on_validation_epoch_end(void *self, const struct loop_metrics *o
     trial_crash_mark("on_validation_epoch_end of a callback", loop_batch_idx(c->ctx->loop));
     int64_t start_ns = began_ns();
     c->cb.on_validation_epoch_end(c->cb.self, r.v, n);
-    tell(c, "on_validation_epoch_end", start_ns);
+    tell_span(c, "on_validation_epoch_end", start_ns);
     rows_free(&r);
     return trial_check(c->ctx, err);
 }

@@ -69,7 +69,7 @@ static void list_names(struct buf *out, const json_t *object, const char *wanted
     vec_free(&names);
 }
 
-static void missing(struct det_trial_context *ctx, const char *name)
+static void report_missing(struct det_trial_context *ctx, const char *name)
 {
     size_t bytes = 0;
     det_cleanup(freep) char *part = NULL;
@@ -87,17 +87,17 @@ static void missing(struct det_trial_context *ctx, const char *name)
                name, bytes ? "." : "", (int)bytes, name, buf_str(&has));
 }
 
-static const json_t *hparam(struct det_trial_context *ctx, const char *name)
+static const json_t *find_hparam(struct det_trial_context *ctx, const char *name)
 {
     const json_t *v = ctx->config->hparams ? json_path(ctx->config->hparams, name) : NULL;
     if (!v)
-        missing(ctx, name);
+        report_missing(ctx, name);
     return v;
 }
 
 double det_hparam_f64(struct det_trial_context *ctx, const char *name)
 {
-    const json_t *v = hparam(ctx, name);
+    const json_t *v = find_hparam(ctx, name);
     if (v && !json_is_number(v))
         wrong_type(ctx, "hyperparameters", name, v, "a number");
     return json_number_value(v);
@@ -105,7 +105,7 @@ double det_hparam_f64(struct det_trial_context *ctx, const char *name)
 
 int64_t det_hparam_i64(struct det_trial_context *ctx, const char *name)
 {
-    const json_t *v = hparam(ctx, name);
+    const json_t *v = find_hparam(ctx, name);
     if (json_is_integer(v))
         return json_integer_value(v);
     double d = json_number_value(v);
@@ -118,7 +118,7 @@ int64_t det_hparam_i64(struct det_trial_context *ctx, const char *name)
 
 const char *det_hparam_str(struct det_trial_context *ctx, const char *name)
 {
-    const json_t *v = hparam(ctx, name);
+    const json_t *v = find_hparam(ctx, name);
     if (v && !json_is_string(v))
         wrong_type(ctx, "hyperparameters", name, v, "a string");
     return json_string_value(v);
@@ -126,7 +126,7 @@ const char *det_hparam_str(struct det_trial_context *ctx, const char *name)
 
 bool det_hparam_bool(struct det_trial_context *ctx, const char *name)
 {
-    const json_t *v = hparam(ctx, name);
+    const json_t *v = find_hparam(ctx, name);
     if (v && !json_is_boolean(v))
         wrong_type(ctx, "hyperparameters", name, v, "true or false");
     return json_is_true(v);

@@ -89,7 +89,7 @@ int det_trial_cross_size(const struct det_trial_context *ctx)
 
 /* ---- the place in the data ---- */
 
-static bool training(struct det_trial_context *ctx, const char *what)
+static bool check_training(struct det_trial_context *ctx, const char *what)
 {
     bool yes = loop_epoch_len(ctx->loop) > 0 && loop_batch_idx(ctx->loop) >= 0;
     if (!yes)
@@ -99,24 +99,24 @@ static bool training(struct det_trial_context *ctx, const char *what)
 
 bool det_trial_is_epoch_start(struct det_trial_context *ctx)
 {
-    return training(ctx, "det_trial_is_epoch_start()") &&
+    return check_training(ctx, "det_trial_is_epoch_start()") &&
            loop_batch_idx(ctx->loop) % loop_epoch_len(ctx->loop) == 0;
 }
 
 bool det_trial_is_epoch_end(struct det_trial_context *ctx)
 {
-    return training(ctx, "det_trial_is_epoch_end()") &&
+    return check_training(ctx, "det_trial_is_epoch_end()") &&
            (loop_batch_idx(ctx->loop) + 1) % loop_epoch_len(ctx->loop) == 0;
 }
 
 int64_t det_trial_current_train_epoch(struct det_trial_context *ctx)
 {
-    return training(ctx, "det_trial_current_train_epoch()") ? loop_epoch_idx(ctx->loop) : 0;
+    return check_training(ctx, "det_trial_current_train_epoch()") ? loop_epoch_idx(ctx->loop) : 0;
 }
 
 int64_t det_trial_current_train_batch(struct det_trial_context *ctx)
 {
-    return training(ctx, "det_trial_current_train_batch()") ? loop_batch_idx(ctx->loop) : 0;
+    return check_training(ctx, "det_trial_current_train_batch()") ? loop_batch_idx(ctx->loop) : 0;
 }
 
 void det_trial_set_stop_requested(struct det_trial_context *ctx, bool stop)

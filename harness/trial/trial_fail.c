@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void vfail(struct det_trial_context *ctx, int code, const char *fmt, va_list ap)
+static void keep_failure(struct det_trial_context *ctx, int code, const char *fmt, va_list ap)
 {
     char text[DET_ERR_TEXT_MAX];
     if (det_trial_failed(ctx))
@@ -17,7 +17,7 @@ void trial_fail(struct det_trial_context *ctx, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vfail(ctx, code, fmt, ap);
+    keep_failure(ctx, code, fmt, ap);
     va_end(ap);
 }
 
@@ -25,7 +25,7 @@ void det_trial_fail(struct det_trial_context *ctx, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vfail(ctx, DET_EINVAL, fmt, ap);
+    keep_failure(ctx, DET_EINVAL, fmt, ap);
     va_end(ap);
 }
 
@@ -33,7 +33,7 @@ void det_trial_invalid_hp(struct det_trial_context *ctx, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vfail(ctx, DET_EINVALIDHP, fmt, ap);
+    keep_failure(ctx, DET_EINVALIDHP, fmt, ap);
     va_end(ap);
 }
 

@@ -7,7 +7,7 @@
 #define LATE_PLACES 512
 
 /* Place `i`, as a scalar. */
-static struct det_tensor place(const struct det_tensor *all, size_t i)
+static struct det_tensor place_at(const struct det_tensor *all, size_t i)
 {
     struct det_tensor t = *all;
     t.data = (char *)t.data + i * sizeof(double);
@@ -16,7 +16,7 @@ static struct det_tensor place(const struct det_tensor *all, size_t i)
     return t;
 }
 
-static bool more(struct trial_late *late, struct det_engine *e)
+static bool add_places(struct trial_late *late, struct det_engine *e)
 {
     struct det_tensor *t = NULL;
     struct det_err err;
@@ -33,9 +33,9 @@ bool trial_late_put(struct trial_late *late, struct det_engine *e, const struct 
     if (e->backend->host_memory || e->err.code < 0 || t->engine != e || det__is_dead(t) ||
         t->ndim != 0)
         return false;
-    if (late->n == late->places.n * LATE_PLACES && !more(late, e))
+    if (late->n == late->places.n * LATE_PLACES && !add_places(late, e))
         return false;
-    struct det_tensor to = place(late->places.v[late->n / LATE_PLACES], late->n % LATE_PLACES);
+    struct det_tensor to = place_at(late->places.v[late->n / LATE_PLACES], late->n % LATE_PLACES);
     const struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {t}, .out = {&to}};
     if (det__run(e, &copy, &err) < 0) {
         det__keep_error(e, &err); /* a device may say it only once */

@@ -4,7 +4,7 @@
 #include "trial_crash.h"
 
 /* The permutation of an epoch; kept until another epoch is asked for. */
-static const int64_t *permutation(struct trial_loader *l, int64_t epoch)
+static const int64_t *epoch_permutation(struct trial_loader *l, int64_t epoch)
 {
     size_t n = (size_t)det_data_loader_records(l->loader);
     if (l->perm_epoch != epoch) {
@@ -15,7 +15,7 @@ static const int64_t *permutation(struct trial_loader *l, int64_t epoch)
 }
 
 /* A pure function of k (and seed, plan): a data loader's threads may run it ahead. */
-static int pick(void *arg, int64_t k, struct data_pick *ret, struct det_err *err)
+static int pick_batch(void *arg, int64_t k, struct data_pick *ret, struct det_err *err)
 {
     struct trial_loader *l = arg;
     const struct det_loader_options *o = det_data_loader_get_options(l->loader);
@@ -27,7 +27,7 @@ static int pick(void *arg, int64_t k, struct data_pick *ret, struct det_err *err
         return data_loader_pick(l->loader, pos.epoch, pos.index, ret, err);
     sampler_batch_range(det_data_loader_records(l->loader), o->batch_size, pos.index, &first,
                         &count);
-    *ret = (struct data_pick){permutation(l, pos.epoch) + first, (size_t)count, pos.epoch};
+    *ret = (struct data_pick){epoch_permutation(l, pos.epoch) + first, (size_t)count, pos.epoch};
     return 0;
 }
 
@@ -36,7 +36,7 @@ static int on_start(void *self, const struct sampler_plan *plan, struct det_err 
     struct trial_loader *l = self;
     data_loader_stop(l->loader); /* before the plan changes under its thread */
     l->plan = *plan;
-    return data_loader_start(l->loader, (struct data_order){pick, l, l->seed}, err);
+    return data_loader_start(l->loader, (struct data_order){pick_batch, l, l->seed}, err);
 }
 
 static int on_next(void *self, struct sampler_pos pos, const void **ret_batch, struct det_err *err)

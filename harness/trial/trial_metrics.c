@@ -162,7 +162,8 @@ static int on_per_slot(void *self, void **ret, size_t *ret_bytes, struct det_err
 
 /* First of rank 0, first of rank 1, ..., second of rank 0, ...; ranks that have no more are
  * passed. */
-static double *interleave(const void *const *values, const size_t *bytes, size_t n, size_t *ret_n)
+static double *interleave_values(const void *const *values, const size_t *bytes, size_t n,
+                                 size_t *ret_n)
 {
     size_t most = 0, total = 0, k = 0;
     for (size_t r = 0; r < n; r++) {
@@ -187,7 +188,7 @@ static int on_cross_slot(void *self, const void *const *values, const size_t *by
         r->type->cross_slot_reduce(r->self, values, bytes, n, &m);
     } else {
         size_t k;
-        det_cleanup(freep) double *all = interleave(values, bytes, n, &k);
+        det_cleanup(freep) double *all = interleave_values(values, bytes, n, &k);
         loop_metrics_f64(out, r->name, r->fn(r->arg, all, k));
     }
     return trial_check(r->ctx, err);

@@ -60,7 +60,7 @@ static int write_trace(struct det_trial_context *ctx, struct det_err *err)
 }
 
 /* A trace that cannot be written is said once and does not end the trial. */
-static void save(struct det_trial_context *ctx)
+static void save_trace(struct det_trial_context *ctx)
 {
     struct trial_profile *t = ctx->profile;
     struct det_err err;
@@ -83,7 +83,7 @@ void trial_profile_step(struct det_trial_context *ctx)
         t->started = true;
         profile_start(&t->p);
     } else if (profile_step(&t->p)) {
-        save(ctx);
+        save_trace(ctx);
         profile_next(&t->p);
     }
 }
@@ -91,7 +91,7 @@ void trial_profile_step(struct det_trial_context *ctx)
 void trial_profile_stop(struct det_trial_context *ctx)
 {
     if (ctx->profile && profile_stop(&ctx->profile->p))
-        save(ctx);
+        save_trace(ctx);
 }
 
 void trial_profile_finish(struct det_trial_context *ctx)

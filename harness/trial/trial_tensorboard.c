@@ -55,7 +55,7 @@ const char *trial_tensorboard_place(struct det_trial_context *ctx)
 /* ---- the writer ---- */
 
 /* What goes wrong is said once; the training goes on. */
-static void check(struct trial_tensorboard *t)
+static void check_writer(struct trial_tensorboard *t)
 {
     struct det_err err;
     if (!t->failed && det_tensorboard_error(t->writer, &err) < 0) {
@@ -146,7 +146,7 @@ void trial_tensorboard_write(struct det_trial_context *ctx, int64_t steps,
         write_training(w, steps, metrics, rows, n);
     else
         write_validation(w, steps, metrics);
-    check(&ctx->tensorboard);
+    check_writer(&ctx->tensorboard);
 }
 
 const char *trial_tensorboard_dir(struct det_trial_context *ctx)
@@ -154,6 +154,6 @@ const char *trial_tensorboard_dir(struct det_trial_context *ctx)
     struct trial_tensorboard *t = &ctx->tensorboard;
     det_tensorboard_flush(t->writer);
     if (t->writer)
-        check(t);
+        check_writer(t);
     return t->path;
 }

@@ -54,8 +54,8 @@ struct det_module *det_trial_wrap_model(struct det_trial_context *ctx, struct de
 }
 
 /* Its options, or NULL: it was not wrapped. */
-static const struct det_wrap_optimizer_options *wrapped(const struct det_trial_context *ctx,
-                                                        const struct det_optim *o)
+static const struct det_wrap_optimizer_options *find_options(const struct det_trial_context *ctx,
+                                                             const struct det_optim *o)
 {
     for (size_t i = 0; i < ctx->optims.n; i++)
         if (ctx->optims.v[i] == o)
@@ -72,7 +72,7 @@ struct det_optim *det_trial_wrap_optimizer_opt(struct det_trial_context *ctx,
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: the optimizer is NULL");
         return NULL;
     }
-    if (wrapped(ctx, optim)) {
+    if (find_options(ctx, optim)) {
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_optimizer: it is wrapped already");
         return optim;
     }
@@ -104,7 +104,7 @@ struct det_lr *det_trial_wrap_lr_scheduler(struct det_trial_context *ctx, struct
         trial_fail(ctx, DET_EINVAL, "det_trial_wrap_lr_scheduler: the scheduler is NULL");
         return NULL;
     }
-    if (!wrapped(ctx, det_lr_optim(lr)))
+    if (!find_options(ctx, det_lr_optim(lr)))
         trial_fail(ctx, DET_EINVAL,
                    "det_trial_wrap_lr_scheduler: wrap the scheduler's optimizer first");
     if (mode < DET_STEP_EVERY_EPOCH || mode > DET_STEP_EVERY_OPTIMIZER_STEP || frequency < 1)
@@ -245,7 +245,7 @@ void det_trial_step_optimizer_opt(struct det_trial_context *ctx, struct det_opti
                                   const struct det_step_options *options)
 {
     struct step s = {ctx, o, options};
-    const struct det_wrap_optimizer_options *w = wrapped(ctx, o);
+    const struct det_wrap_optimizer_options *w = find_options(ctx, o);
     bool clips = options->clip_norm > 0 || options->clip_value > 0 || options->clip_grads;
     if (!ctx->loop)
         trial_fail(ctx, DET_ESTATE, "det_trial_step_optimizer: training has not started");

@@ -41,7 +41,7 @@ static int get_random(void *self, int64_t index, struct det_draws *draws, void *
     return rc;
 }
 
-static void destroy(void *self)
+static void destroy_images(void *self)
 {
     struct images *s = self;
     det_dataset_unref(s->ds);
@@ -50,7 +50,8 @@ static void destroy(void *self)
     free(s);
 }
 
-static const struct det_dataset_type images_type = {.get_random = get_random, .destroy = destroy};
+static const struct det_dataset_type images_type = {.get_random = get_random,
+                                                    .destroy = destroy_images};
 
 /* Of a field u8 (1 or 3, height, width). */
 static int find_field(struct images *s, const char *name, struct det_err *err)
@@ -78,7 +79,7 @@ struct det_dataset *det_dataset_images(struct det_dataset *ds, const char *image
     s->pool = image_pool_create();
     if (find_field(s, image, err) < 0 ||
         image_steps_init(&s->steps, steps, (int)s->dims[1], (int)s->dims[2], err) < 0) {
-        destroy(s);
+        destroy_images(s);
         return NULL;
     }
     size_t n = dataset_fields(ds, fields);

@@ -47,7 +47,7 @@ static void on_progress(j_common_ptr cinfo)
 }
 
 /* Within setjmp: the library's state and the file's head. */
-static void begin(struct jpeg *j, const struct image_source *s)
+static void begin_decompress(struct jpeg *j, const struct image_source *s)
 {
     jpeg_create_decompress(&j->cinfo);
     j->cinfo.client_data = j;
@@ -57,7 +57,7 @@ static void begin(struct jpeg *j, const struct image_source *s)
     jpeg_read_header(&j->cinfo, TRUE);
 }
 
-static void setup(struct jpeg *j)
+static void init_reader(struct jpeg *j)
 {
     memset(j, 0, sizeof *j);
     j->cinfo.err = jpeg_std_error(&j->errors);
@@ -66,7 +66,7 @@ static void setup(struct jpeg *j)
     j->errors.emit_message = on_message;
 }
 
-static int failure(struct jpeg *j, const struct image_source *s, struct det_err *err)
+static int fail_damaged(struct jpeg *j, const struct image_source *s, struct det_err *err)
 {
     jpeg_destroy_decompress(&j->cinfo);
     return det_fail(err, DET_ECORRUPT, "%s: the JPEG is damaged or cut short: %s", s->name,
@@ -139,10 +139,10 @@ static int jpeg_decode(const struct image_source *s, struct image_rect rect, str
                        struct image *ret, struct det_err *err)
 {
     struct jpeg j;
-    setup(&j);
+    init_reader(&j);
     if (setjmp(j.stop))
-        return failure(&j, s, err);
-    begin(&j, s);
+        return fail_damaged(&j, s, err);
+    begin_decompress(&j, s);
     int rc = decode_rows(&j, rect, w, ret, err);
     jpeg_destroy_decompress(&j.cinfo);
     return rc;
@@ -151,10 +151,10 @@ static int jpeg_decode(const struct image_source *s, struct image_rect rect, str
 int image_open_jpeg(struct image_source *s, struct det_err *err)
 {
     struct jpeg j;
-    setup(&j);
+    init_reader(&j);
     if (setjmp(j.stop))
-        return failure(&j, s, err);
-    begin(&j, s);
+        return fail_damaged(&j, s, err);
+    begin_decompress(&j, s);
     s->width = (int)j.cinfo.image_width;
     s->height = (int)j.cinfo.image_height;
     s->decode = jpeg_decode;

@@ -34,13 +34,13 @@ static void on_read(png_structp png, png_bytep to, size_t n)
     r->at += n;
 }
 
-static int failure(struct png_reader *r, const struct image_source *s, struct det_err *err)
+static int fail_damaged(struct png_reader *r, const struct image_source *s, struct det_err *err)
 {
     png_destroy_read_struct(&r->png, &r->info, NULL);
     return det_fail(err, DET_ECORRUPT, "%s: the PNG is damaged or cut short: %s", s->name, r->text);
 }
 
-static int setup(struct png_reader *r, const struct image_source *s, struct det_err *err)
+static int init_reader(struct png_reader *r, const struct image_source *s, struct det_err *err)
 {
     *r = (struct png_reader){.bytes = s->bytes, .n = s->n_bytes, .text = "out of memory"};
     r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, on_error, on_warning);
@@ -92,11 +92,11 @@ static int png_decode(const struct image_source *s, struct image_rect rect, stru
     uint8_t *px = image_room(&w->decoded, stride * (size_t)s->height, err);
     if (!px)
         return DET_ENOMEM;
-    int rc = setup(&r, s, err);
+    int rc = init_reader(&r, s, err);
     if (rc < 0)
         return rc;
     if (setjmp(png_jmpbuf(r.png)))
-        return failure(&r, s, err);
+        return fail_damaged(&r, s, err);
     png_read_info(r.png, r.info);
     to_rgbx(&r);
     read_rows(&r, px, stride, s->height);
@@ -111,11 +111,11 @@ static int png_decode(const struct image_source *s, struct image_rect rect, stru
 int image_open_png(struct image_source *s, struct det_err *err)
 {
     struct png_reader r;
-    int rc = setup(&r, s, err);
+    int rc = init_reader(&r, s, err);
     if (rc < 0)
         return rc;
     if (setjmp(png_jmpbuf(r.png)))
-        return failure(&r, s, err);
+        return fail_damaged(&r, s, err);
     png_read_info(r.png, r.info);
     s->width = (int)png_get_image_width(r.png, r.info);
     s->height = (int)png_get_image_height(r.png, r.info);

@@ -69,7 +69,8 @@ static int check_step(const struct det_image_step *s, size_t i, struct det_err *
 }
 
 /* Size of the shorter side given: the other keeps the shape, rounded down as torchvision does. */
-static void resized(const struct det_image_step *s, int height, int width, int *ret_h, int *ret_w)
+static void resized_size(const struct det_image_step *s, int height, int width, int *ret_h,
+                         int *ret_w)
 {
     *ret_h = step_height(s);
     *ret_w = step_width(s);
@@ -86,7 +87,7 @@ static void follow_size(const struct det_image_step *s, int *height, int *width)
 {
     if (s->op == DET_RESIZE && !s->height && !s->width) {
         if (*height)
-            resized(s, *height, *width, height, width);
+            resized_size(s, *height, *width, height, width);
     } else if (s->op <= DET_RANDOM_RESIZED_CROP) {
         *height = step_height(s);
         *width = step_width(s);
@@ -150,7 +151,7 @@ static int now_height(const struct under_way *u)
 }
 
 /* Cuts to a window within the present one, given as it looks after a flip. */
-static void cut(struct under_way *u, struct image_rect r)
+static void cut_window(struct under_way *u, struct image_rect r)
 {
     int x = u->flipped ? now_width(u) - r.x - r.width : r.x;
     if (u->source) {
@@ -170,8 +171,8 @@ static int need_pixels(struct under_way *u, struct image_work *w, struct det_err
 }
 
 /* Zeros around: the image is at (left, top) of the new one. */
-static int pad(struct under_way *u, int left, int top, int width, int height, struct image_work *w,
-               struct det_err *err)
+static int pad_image(struct under_way *u, int left, int top, int width, int height,
+                     struct image_work *w, struct det_err *err)
 {
     struct image to;
     int rc = need_pixels(u, w, err);
@@ -205,15 +206,15 @@ static int center_crop(struct under_way *u, const struct det_image_step *s, stru
     int dx = width - now_width(u), dy = height - now_height(u);
     if (dx > 0 || dy > 0) {
         int left = dx > 0 ? dx / 2 : 0, top = dy > 0 ? dy / 2 : 0;
-        int rc = pad(u, left, top, dx > 0 ? width : now_width(u), dy > 0 ? height : now_height(u),
-                     w, err);
+        int rc = pad_image(u, left, top, dx > 0 ? width : now_width(u),
+                           dy > 0 ? height : now_height(u), w, err);
         if (rc < 0)
             return rc;
     }
     /* halves go to the even side, as Python's round() has it */
     int x = (int)nearbyint((now_width(u) - width) / 2.0);
     int y = (int)nearbyint((now_height(u) - height) / 2.0);
-    cut(u, (struct image_rect){x, y, width, height});
+    cut_window(u, (struct image_rect){x, y, width, height});
     return 0;
 }
 
@@ -225,16 +226,16 @@ static int random_crop(struct under_way *u, const struct det_image_step *s, cons
         return det_fail(err, DET_EINVAL, "%s: a crop of %d x %d from %d x %d pixels and %d around",
                         name, width, height, now_width(u), now_height(u), p);
     if (p > 0)
-        rc = pad(u, p, p, now_width(u) + 2 * p, now_height(u) + 2 * p, w, err);
+        rc = pad_image(u, p, p, now_width(u) + 2 * p, now_height(u) + 2 * p, w, err);
     if (rc < 0)
         return rc;
     int y = (int)det_draw_int(d, now_height(u) - height + 1);
     int x = (int)det_draw_int(d, now_width(u) - width + 1);
-    cut(u, (struct image_rect){x, y, width, height});
+    cut_window(u, (struct image_rect){x, y, width, height});
     return 0;
 }
 
-static struct image_rect middle(int width, int height, double ratio_min, double ratio_max)
+static struct image_rect central_rect(int width, int height, double ratio_min, double ratio_max)
 {
     double ratio = (double)width / height;
     struct image_rect r = {.width = width, .height = height};
@@ -268,7 +269,7 @@ static struct image_rect random_part(int width, int height, const struct det_ima
         r.x = (int)det_draw_int(d, width - r.width + 1);
         return r;
     }
-    return middle(width, height, ratio[0], ratio[1]);
+    return central_rect(width, height, ratio[0], ratio[1]);
 }
 
 static int run_step(struct under_way *u, const struct det_image_step *s, const char *name,
@@ -277,12 +278,12 @@ static int run_step(struct under_way *u, const struct det_image_step *s, const c
     int height = step_height(s), width = step_width(s), rc;
     switch (s->op) {
     case DET_RESIZE:
-        resized(s, now_height(u), now_width(u), &height, &width);
+        resized_size(s, now_height(u), now_width(u), &height, &width);
         return resize_to(u, height, width, name, w, err);
     case DET_CENTER_CROP: return center_crop(u, s, w, err);
     case DET_RANDOM_CROP: return random_crop(u, s, name, d, w, err);
     case DET_RANDOM_RESIZED_CROP:
-        cut(u, random_part(now_width(u), now_height(u), s, d));
+        cut_window(u, random_part(now_width(u), now_height(u), s, d));
         return resize_to(u, height, width, name, w, err);
     case DET_RANDOM_HORIZONTAL_FLIP:
         u->flipped ^= det_draw_uniform(d, 0, 1) < (s->p > 0 ? s->p : 0.5);
@@ -299,7 +300,8 @@ static int run_step(struct under_way *u, const struct det_image_step *s, const c
 }
 
 /* Planes of f32 from pixels, each through its colour's table. */
-static void put(const struct image_steps *s, const struct image *im, bool flipped, float *out)
+static void write_planes(const struct image_steps *s, const struct image *im, bool flipped,
+                         float *out)
 {
     size_t plane = (size_t)s->height * (size_t)s->width;
     ptrdiff_t step = flipped ? -4 : 4;
@@ -327,6 +329,6 @@ int image_steps_run(const struct image_steps *s, const struct image_source *sour
     if (u.im.width != s->width || u.im.height != s->height)
         return det_fail(err, DET_EINVAL, "%s: %d x %d pixels after the steps, %d x %d are needed",
                         source->name, u.im.width, u.im.height, s->width, s->height);
-    put(s, &u.im, u.flipped, out);
+    write_planes(s, &u.im, u.flipped, out);
     return 0;
 }

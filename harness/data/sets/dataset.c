@@ -151,8 +151,8 @@ size_t dataset_fields(const struct det_dataset *ds, struct det_field ret[DET_FIE
     return base->n_fields;
 }
 
-static int call(const struct det_dataset *ds, int64_t at, struct data_key key, void *const *out,
-                struct det_err *err)
+static int call_get(const struct det_dataset *ds, int64_t at, struct data_key key, void *const *out,
+                    struct det_err *err)
 {
     if (!ds->type->get_random)
         return ds->type->get(ds->self, at, out, err);
@@ -166,7 +166,7 @@ int dataset_read(const struct det_dataset *ds, int64_t i, struct data_key key, v
     const struct det_dataset *base = dataset_base(ds);
     int64_t at = base_index(ds, i);
     if (base->type) {
-        int rc = call(base, at, key, out, err);
+        int rc = call_get(base, at, key, out, err);
         return rc < 0 ? det_wrap(err, rc, "record %lld", (long long)at) : 0;
     }
     for (size_t f = 0; f < base->n_fields; f++) {

@@ -170,8 +170,8 @@ static int add_fields(struct csv *c, struct det_dataset *ds, struct det_err *err
     return 0;
 }
 
-static int fill(struct csv *c, struct det_dataset *ds, const char *p, const char *end,
-                struct det_err *err)
+static int read_rows(struct csv *c, struct det_dataset *ds, const char *p, const char *end,
+                     struct det_err *err)
 {
     const char *stop;
     int rc = add_fields(c, ds, err);
@@ -202,11 +202,11 @@ static struct det_dataset *parse(struct csv *c, const char *p, const char *end, 
     det_cleanup(freep) double *row = det_alloc(sizeof *row * (size_t)c->columns);
     c->row = row;
     det_cleanup(det_dataset_unrefp) struct det_dataset *ds = det_dataset_create(records, err);
-    return fill(c, ds, p, end, err) < 0 ? NULL : det_take(ds);
+    return read_rows(c, ds, p, end, err) < 0 ? NULL : det_take(ds);
 }
 
 /* The fields alone. */
-static struct det_dataset *fake(struct csv *c, struct det_err *err)
+static struct det_dataset *make_fake(struct csv *c, struct det_err *err)
 {
     c->columns = INT_MAX;
     if (err)
@@ -225,7 +225,7 @@ struct det_dataset *det_dataset_csv(const char *path, const struct det_csv_optio
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     int rc = data_file_read(path, &text, err);
     if (rc == DET_ENOENT && data_fake_wanted())
-        return fake(&c, err);
+        return make_fake(&c, err);
     if (rc < 0)
         return NULL;
     if (memchr(buf_str(&text), '\0', text.len)) {

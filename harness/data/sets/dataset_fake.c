@@ -33,7 +33,7 @@ struct fake {
 
 /* ---- what the real data looks like ---- */
 
-static void widen(struct fake_field *f, const void *bytes, bool first)
+static void widen_range(struct fake_field *f, const void *bytes, bool first)
 {
     det_cleanup(freep) double *v = det_alloc(f->elements * sizeof *v + 1);
     det__convert(f->dtype, bytes, 1, DET_F64, v, 1, (int64_t)f->elements);
@@ -46,7 +46,7 @@ static void widen(struct fake_field *f, const void *bytes, bool first)
 }
 
 /* Records spread over the whole; a dataset that cannot be read keeps the range 0 to 1. */
-static void look(struct fake *k, const struct det_dataset *like)
+static void sample_ranges(struct fake *k, const struct det_dataset *like)
 {
     void *out[DET_FIELDS_MAX] = {0};
     int64_t n = det_dataset_length(like), step = n > SAMPLES ? n / SAMPLES : 1;
@@ -57,7 +57,7 @@ static void look(struct fake *k, const struct det_dataset *like)
         if (dataset_read(like, i, (struct data_key){0}, out, &err) < 0)
             break;
         for (size_t f = 0; f < k->n; f++)
-            widen(&k->fields[f], out[f], i == 0);
+            widen_range(&k->fields[f], out[f], i == 0);
     }
     for (size_t f = 0; f < k->n; f++) {
         struct fake_field *x = &k->fields[f];
@@ -70,7 +70,7 @@ static void look(struct fake *k, const struct det_dataset *like)
 /* ---- making it up ---- */
 
 /* splitmix64 (Steele, Lea, Flood 2014): a number of 0 <= u < 1 from record, field and element. */
-static double draw(uint64_t record, uint64_t field, uint64_t element)
+static double draw_uniform(uint64_t record, uint64_t field, uint64_t element)
 {
     uint64_t z = record * 0x9e3779b97f4a7c15u + field * 0xd1b54a32d192ed03u + element + 1;
     z *= 0x9e3779b97f4a7c15u;
@@ -79,14 +79,14 @@ static double draw(uint64_t record, uint64_t field, uint64_t element)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static int get(void *self, int64_t index, void *const *out, struct det_err *err)
+static int get_record(void *self, int64_t index, void *const *out, struct det_err *err)
 {
     const struct fake *k = self;
     for (size_t i = 0; i < k->n; i++) {
         const struct fake_field *f = &k->fields[i];
         det_cleanup(freep) double *v = det_alloc(f->elements * sizeof *v + 1);
         for (size_t e = 0; e < f->elements; e++) {
-            double u = draw((uint64_t)index, i, e);
+            double u = draw_uniform((uint64_t)index, i, e);
             v[e] = det__is_float(f->dtype) ? f->low + u * (f->high - f->low)
                                            : f->low + floor(u * (f->high - f->low + 1));
         }
@@ -95,12 +95,12 @@ static int get(void *self, int64_t index, void *const *out, struct det_err *err)
     return 0;
 }
 
-static void destroy(void *self)
+static void destroy_fake(void *self)
 {
     free(self);
 }
 
-static const struct det_dataset_type fake_type = {.get = get, .destroy = destroy};
+static const struct det_dataset_type fake_type = {.get = get_record, .destroy = destroy_fake};
 
 struct det_dataset *dataset_fake(struct det_dataset *like, struct det_err *err)
 {
@@ -112,7 +112,7 @@ struct det_dataset *dataset_fake(struct det_dataset *like, struct det_err *err)
         for (int i = 0; i < fields[f].ndim; i++)
             k->fields[f].elements *= (size_t)fields[f].dims[i];
     }
-    look(k, like);
+    sample_ranges(k, like);
     struct det_dataset *ds =
         det_dataset_callback(&fake_type, k, det_dataset_length(like), fields, k->n, err);
     det_dataset_unref(like);

@@ -48,7 +48,7 @@ static bool is_dir(const char *path)
 }
 
 /* The sorted paths of what is in dir, hidden names left out: its directories and its files. */
-static int list(const char *dir, names *dirs, names *files, struct det_err *err)
+static int list_directory(const char *dir, names *dirs, names *files, struct det_err *err)
 {
     DIR *d = opendir(dir);
     if (!d)
@@ -106,16 +106,16 @@ static int take_files(struct folder *f, names *files, struct det_err *err)
 }
 
 /* All directories below dir, dir too. */
-static int walk(const char *dir, int depth, names *all, struct det_err *err)
+static int walk_directories(const char *dir, int depth, names *all, struct det_err *err)
 {
     det_cleanup(names_finish) names dirs = {0}, files = {0};
     if (depth == DEPTH_MAX)
         return det_fail(err, DET_EINVAL, "image folder: %s is more than %d directories deep", dir,
                         DEPTH_MAX);
     vec_push(all, det_strdup(dir));
-    int rc = list(dir, &dirs, &files, err);
+    int rc = list_directory(dir, &dirs, &files, err);
     for (size_t i = 0; rc == 0 && i < dirs.n; i++)
-        rc = walk(dirs.v[i], depth + 1, all, err);
+        rc = walk_directories(dirs.v[i], depth + 1, all, err);
     return rc;
 }
 
@@ -125,12 +125,12 @@ static int take_class(struct folder *f, const char *dir, struct det_err *err)
     det_cleanup(names_finish) names all = {0};
     size_t before = f->files.n;
     vec_push(&f->classes, det_strdup(strrchr(dir, '/') + 1));
-    int rc = walk(dir, 0, &all, err);
+    int rc = walk_directories(dir, 0, &all, err);
     if (rc == 0)
         qsort(all.v, all.n, sizeof *all.v, by_bytes);
     for (size_t i = 0; rc == 0 && i < all.n; i++) {
         det_cleanup(names_finish) names dirs = {0}, files = {0};
-        if ((rc = list(all.v[i], &dirs, &files, err)) == 0)
+        if ((rc = list_directory(all.v[i], &dirs, &files, err)) == 0)
             rc = take_files(f, &files, err);
     }
     if (rc == 0 && f->files.n == before)
@@ -141,7 +141,7 @@ static int take_class(struct folder *f, const char *dir, struct det_err *err)
 static int take_classes(struct folder *f, const char *path, struct det_err *err)
 {
     det_cleanup(names_finish) names dirs = {0}, files = {0};
-    int rc = list(path, &dirs, &files, err);
+    int rc = list_directory(path, &dirs, &files, err);
     for (size_t i = 0; rc == 0 && i < dirs.n; i++)
         rc = take_class(f, dirs.v[i], err);
     if (rc == 0 && dirs.n == 0)
@@ -213,7 +213,7 @@ static int get_random(void *self, int64_t index, struct det_draws *draws, void *
     return rc;
 }
 
-static void destroy(void *self)
+static void destroy_folder(void *self)
 {
     struct folder *f = self;
     for (size_t i = 0; i < f->classes.n; i++)
@@ -227,7 +227,8 @@ static void destroy(void *self)
     free(f);
 }
 
-static const struct det_dataset_type folder_type = {.get_random = get_random, .destroy = destroy};
+static const struct det_dataset_type folder_type = {.get_random = get_random,
+                                                    .destroy = destroy_folder};
 
 static int settle_size(struct folder *f, struct det_err *err)
 {
@@ -260,7 +261,7 @@ struct det_dataset *det_dataset_image_folder(const struct det_image_folder_optio
     for (int i = 0; fake && i < FAKE_CLASSES; i++)
         vec_push(&f->classes, det_asprintf("class %d", i));
     if (rc < 0 && !fake) {
-        destroy(f);
+        destroy_folder(f);
         return NULL;
     }
     const struct det_field fields[] = {{"image", DET_F32, 3, {3, f->steps.height, f->steps.width}},

@@ -18,7 +18,7 @@ static void idx_finish(struct idx *x)
     buf_finish(&x->bytes);
 }
 
-static uint32_t be32(const uint8_t *p)
+static uint32_t read_be32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
@@ -34,7 +34,7 @@ static int idx_read(struct idx *x, const char *path, int ndim, struct det_err *e
         return det_fail(err, DET_ECORRUPT, "%s: not an IDX file of unsigned bytes in %d dimensions",
                         path, ndim);
     for (int i = 0; i < ndim; i++) {
-        x->dims[i] = be32(p + 4 + 4 * i);
+        x->dims[i] = read_be32(p + 4 + 4 * i);
         if (x->dims[i] == 0 || __builtin_mul_overflow(want, (size_t)x->dims[i], &want))
             return det_fail(err, DET_ECORRUPT, "%s: dimension %d is %u", path, i, x->dims[i]);
     }

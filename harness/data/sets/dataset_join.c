@@ -9,7 +9,7 @@ struct join {
     int64_t *ends;              /* of a concatenation: records up to part i's end */
 };
 
-static void destroy(void *self)
+static void destroy_join(void *self)
 {
     struct join *j = self;
     for (size_t i = 0; i < j->n; i++)
@@ -58,7 +58,7 @@ static int zip_get(void *self, int64_t index, struct det_draws *draws, void *con
     return rc;
 }
 
-static const struct det_dataset_type zip_type = {.get_random = zip_get, .destroy = destroy};
+static const struct det_dataset_type zip_type = {.get_random = zip_get, .destroy = destroy_join};
 
 /* The part's fields behind its name and a dot; the new names are the caller's to free. */
 static int add_fields(const struct det_dataset_part *part, struct det_field *all, size_t *n,
@@ -101,7 +101,7 @@ struct det_dataset *det_dataset_zip(const struct det_dataset_part *parts, size_t
     if (rc == 0)
         ds = det_dataset_callback(&zip_type, j, parts[0].ds->records, fields, n_fields, err);
     else
-        destroy(j);
+        destroy_join(j);
     for (size_t f = 0; f < n_fields; f++)
         free((void *)(uintptr_t)fields[f].name);
     return ds;
@@ -119,7 +119,8 @@ static int concat_get(void *self, int64_t index, struct det_draws *draws, void *
     return read_part(j, i, index - (i ? j->ends[i - 1] : 0), draws, out, err);
 }
 
-static const struct det_dataset_type concat_type = {.get_random = concat_get, .destroy = destroy};
+static const struct det_dataset_type concat_type = {.get_random = concat_get,
+                                                    .destroy = destroy_join};
 
 static bool same_field(const struct det_field *a, const struct det_field *b)
 {
@@ -157,7 +158,7 @@ struct det_dataset *det_dataset_concat(struct det_dataset *const *parts, size_t 
     if (n)
         memcpy(j->parts, parts, sizeof *parts * n);
     if (has_null(j) || check_concat(j, fields, &n_fields, err) < 0) {
-        destroy(j);
+        destroy_join(j);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)

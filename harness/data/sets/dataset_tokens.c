@@ -20,7 +20,7 @@ struct tokens {
 
 static const size_t sizes[] = {[DET_TOKENS_U16] = 2, [DET_TOKENS_U32] = 4, [DET_TOKENS_I64] = 8};
 
-static int64_t token(const struct tokens *t, int64_t i)
+static int64_t token_at(const struct tokens *t, int64_t i)
 {
     uint16_t u16;
     uint32_t u32;
@@ -37,13 +37,13 @@ static int64_t token(const struct tokens *t, int64_t i)
     return i64;
 }
 
-static int get(void *self, int64_t index, void *const *out, struct det_err *err)
+static int get_record(void *self, int64_t index, void *const *out, struct det_err *err)
 {
     const struct tokens *t = self;
     int64_t first = index * t->o.stride;
     char *input = out[0], *target = out[1];
     for (int64_t i = 0; i <= t->o.sequence; i++) {
-        int64_t v = token(t, first + i);
+        int64_t v = token_at(t, first + i);
         if (t->o.vocabulary > 0 && (v < 0 || v >= t->o.vocabulary))
             return det_fail(err, DET_ECORRUPT,
                             "%s: token %lld is %lld, outside a vocabulary of %lld", t->path,
@@ -56,7 +56,7 @@ static int get(void *self, int64_t index, void *const *out, struct det_err *err)
     return 0;
 }
 
-static void destroy(void *self)
+static void destroy_tokens(void *self)
 {
     struct tokens *t = self;
     if (t->map)
@@ -65,7 +65,7 @@ static void destroy(void *self)
     free(t);
 }
 
-static const struct det_dataset_type tokens_type = {.get = get, .destroy = destroy};
+static const struct det_dataset_type tokens_type = {.get = get_record, .destroy = destroy_tokens};
 
 static int map_file(struct tokens *t, struct det_err *err)
 {
@@ -108,7 +108,7 @@ struct det_dataset *det_dataset_tokens(const struct det_token_options *o, struct
     t->o.stride = o->stride ? o->stride : o->sequence;
     t->path = det_strdup(o->path);
     if (map_file(t, err) < 0) {
-        destroy(t);
+        destroy_tokens(t);
         return NULL;
     }
     const struct det_field fields[] = {{"input", DET_I64, 1, {o->sequence}},

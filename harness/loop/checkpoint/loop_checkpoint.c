@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-static bool hooked(const struct loop *l)
+static bool has_write_hooks(const struct loop *l)
 {
     for (size_t i = 0; i < l->n_callbacks; i++)
         if (l->callbacks[i].on_checkpoint_write_end || l->callbacks[i].on_checkpoint_upload_end)
@@ -24,7 +24,7 @@ static bool hooked(const struct loop *l)
 
 int loop_checkpoint_init(struct loop *l, struct det_err *err)
 {
-    float waits = hooked(l);
+    float waits = has_write_hooks(l);
     int rc = comm_allreduce_mean_f32(l->comm, &waits, 1, err);
     l->checkpoints_wait = waits > 0;
     return rc;
@@ -48,7 +48,7 @@ static json_t *metadata_of(struct loop *l, struct det_err *err)
 }
 
 /* The row of a checkpoint that is written; drops it. */
-static int report(struct loop *l, struct loop_save *done, struct det_err *err)
+static int report_saved(struct loop *l, struct loop_save *done, struct det_err *err)
 {
     const struct loop_saved *s = loop_save_result(done);
     int rc = loop_report_checkpoint(l, s->uuid, s->steps, s->metadata, s->files, err);
@@ -56,7 +56,7 @@ static int report(struct loop *l, struct loop_save *done, struct det_err *err)
     return rc;
 }
 
-static int finish(struct loop *l, struct det_err *err)
+static int finish_saving(struct loop *l, struct det_err *err)
 {
     struct loop_save *s = det_take(l->saving);
     if (!s)
@@ -65,7 +65,7 @@ static int finish(struct loop *l, struct det_err *err)
     int rc = loop_save_wait(s, err);
     loop_alive_disk(false);
     if (rc == 0)
-        return report(l, s, err);
+        return report_saved(l, s, err);
     loop_save_destroy(s);
     return rc;
 }
@@ -74,7 +74,7 @@ int loop_checkpoint_poll(struct loop *l, struct det_err *err)
 {
     if (!l->saving || !loop_save_done(l->saving))
         return 0;
-    int rc = finish(l, err);
+    int rc = finish_saving(l, err);
     return rc < 0 ? det_wrap(err, rc, "checkpoint") : 0;
 }
 
@@ -85,7 +85,7 @@ int loop_checkpoint_finish(struct loop *l, struct det_err *err)
         return 0;
     if (l->chief) {
         struct det_err e = {0};
-        loop_agreed_fail(&a, finish(l, &e), &e);
+        loop_agreed_fail(&a, finish_saving(l, &e), &e);
     }
     int rc = loop_agree(l, &a, err);
     return rc < 0 ? det_wrap(err, rc, "checkpoint") : 0;
@@ -98,7 +98,7 @@ void loop_checkpoint_abandon(struct loop *l, int why)
         return;
     if (why == DET_ESTALE)
         loop_save_cancel(l->saving);
-    if (finish(l, &e) < 0 && why != DET_ESTALE)
+    if (finish_saving(l, &e) < 0 && why != DET_ESTALE)
         log_warning("checkpoint: %s", e.text);
 }
 
@@ -115,7 +115,7 @@ static int save_now(struct loop *l, struct loop_save *s, struct det_err *err)
         rc = loop_save_seal(s, err);
     loop_alive_disk(false);
     if (rc == 0)
-        return report(l, s, err);
+        return report_saved(l, s, err);
     loop_save_destroy(s);
     return rc;
 }
@@ -123,7 +123,7 @@ static int save_now(struct loop *l, struct loop_save *s, struct det_err *err)
 static int chief_checkpoint(struct loop *l, const char *uuid, bool waits, struct det_err *err)
 {
     struct loop_save *s = NULL;
-    int rc = finish(l, err);
+    int rc = finish_saving(l, err);
     JSON_OWN metadata = rc == 0 ? metadata_of(l, err) : NULL;
     if (!metadata)
         return rc < 0 ? rc : DET_EINVAL;

@@ -52,18 +52,19 @@ static int verify_files(struct loop *l, const char *uuid, int64_t *ret_steps, st
     return storage_verify_dir(dir, m, err);
 }
 
-static bool damaged(int rc)
+static bool is_damaged(int rc)
 {
     return rc == DET_ECORRUPT || rc == DET_ENOENT;
 }
 
 /* A store that is away, or went away meanwhile, is no damaged checkpoint: the run ends, and the
  * next one waits for the store. */
-static int verify(struct loop *l, const char *uuid, int64_t *ret_steps, struct det_err *err)
+static int verify_checkpoint(struct loop *l, const char *uuid, int64_t *ret_steps,
+                             struct det_err *err)
 {
     struct det_err e = {0};
     int rc = verify_files(l, uuid, ret_steps, &e);
-    int ready = damaged(rc) && l->storage ? storage_ready(l->storage, err) : 0;
+    int ready = is_damaged(rc) && l->storage ? storage_ready(l->storage, err) : 0;
     return ready < 0 ? ready : rc < 0 ? det_fail_as(err, rc, &e) : 0;
 }
 
@@ -74,7 +75,7 @@ struct candidate {
 
 /* The newest of the list with at most so many steps that is not refused already. A run that was
  * repeated may have left several of the same step. */
-static struct candidate next(const json_t *list, int64_t most, const json_t *refused)
+static struct candidate next_candidate(const json_t *list, int64_t most, const json_t *refused)
 {
     struct candidate best = {NULL, -1};
     size_t i;
@@ -93,7 +94,7 @@ static struct candidate next(const json_t *list, int64_t most, const json_t *ref
     return best;
 }
 
-static void choose(struct loop_agreed *a, const char *uuid, int64_t steps)
+static void choose_candidate(struct loop_agreed *a, const char *uuid, int64_t steps)
 {
     snprintf(a->uuid, sizeof a->uuid, "%s", uuid);
     a->n[0] = steps;
@@ -109,19 +110,19 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
         return det_fail_as(err, DET_ECORRUPT, why);
     JSON_OWN refused = json_make("{s:b}", l->c->latest_checkpoint, true);
     for (;;) {
-        struct candidate c = next(list, l->c->steps_completed, refused);
+        struct candidate c = next_candidate(list, l->c->steps_completed, refused);
         struct det_err e = {0};
         int64_t steps = 0;
         if (!c.uuid)
             break;
-        int rc = verify(l, c.uuid, &steps, &e);
+        int rc = verify_checkpoint(l, c.uuid, &steps, &e);
         if (rc == 0) {
             log_warning("checkpoint %s is damaged (%s); going on from %s after %lld batches",
                         l->c->latest_checkpoint, why->text, c.uuid, (long long)steps);
-            choose(a, c.uuid, steps);
+            choose_candidate(a, c.uuid, steps);
             return 0;
         }
-        if (!damaged(rc))
+        if (!is_damaged(rc))
             return det_fail(err, rc, "checkpoint %s: %s", c.uuid, e.text);
         log_warning("checkpoint %s is damaged too (%s)", c.uuid, e.text);
         json_set(refused, c.uuid, json_true());
@@ -129,7 +130,7 @@ static int fall_back(struct loop *l, struct loop_agreed *a, const struct det_err
     log_warning("checkpoint %s is damaged (%s) and there is no older one; starting from the "
                 "beginning",
                 l->c->latest_checkpoint, why->text);
-    choose(a, "", 0);
+    choose_candidate(a, "", 0);
     return 0;
 }
 
@@ -138,17 +139,17 @@ static int choose_chief(struct loop *l, struct loop_agreed *a, struct det_err *e
     const char *uuid = l->c->latest_checkpoint;
     struct det_err why = {0};
     int64_t steps = 0;
-    choose(a, "", 0);
+    choose_candidate(a, "", 0);
     if (!uuid || !*uuid)
         return 0;
-    int rc = verify(l, uuid, &steps, &why);
+    int rc = verify_checkpoint(l, uuid, &steps, &why);
     if (rc == 0) {
         /* a warm start counts from zero, whatever its checkpoint says */
-        choose(a, uuid, l->c->managed ? l->c->steps_completed : steps);
+        choose_candidate(a, uuid, l->c->managed ? l->c->steps_completed : steps);
         return 0;
     }
     bool own = l->c->managed && l->c->steps_completed > 0;
-    if (own && damaged(rc))
+    if (own && is_damaged(rc))
         return fall_back(l, a, &why, err);
     return det_fail(err, rc, "checkpoint %s: %s", uuid, why.text);
 }

@@ -117,7 +117,7 @@ static int copy_code(struct loop *l, const char *from, const char *to, struct de
 
 /* A file of the user's own that cannot be opened is no matter of the store's, unless its folder
  * there takes no file either. */
-static int failed(const struct loop_save *s, int rc, const char *what, struct det_err *err)
+static int wrap_failure(const struct loop_save *s, int rc, const char *what, struct det_err *err)
 {
     bool stored = loop_storage_is_short(err) || access(s->dir, W_OK | X_OK) < 0;
     det_wrap(err, rc, "write %s%s", s->dir, what);
@@ -131,9 +131,9 @@ static int write_own(struct loop_save *s, struct det_err *err)
     int rc = t->snapshot ? t->write_snapshot(s->snapshot, s->dir, s->hashes, err)
                          : t->save(s->l->self, s->dir, err);
     if (rc < 0)
-        return failed(s, rc, ": save", err);
+        return wrap_failure(s, rc, ": save", err);
     rc = write_state(s, err);
-    return rc < 0 ? failed(s, rc, "", err) : 0;
+    return rc < 0 ? wrap_failure(s, rc, "", err) : 0;
 }
 
 int loop_save_write(struct loop_save *s, struct det_err *err)
@@ -146,14 +146,14 @@ int loop_save_write(struct loop_save *s, struct det_err *err)
     rc = write_load_data(s->l, s->dir, err);
     if (rc == 0 && code_dir && !s->l->code_is_too_big)
         rc = copy_code(s->l, code_dir, code, err);
-    return rc < 0 ? failed(s, rc, "", err) : 0;
+    return rc < 0 ? wrap_failure(s, rc, "", err) : 0;
 }
 
 int loop_save_seal(struct loop_save *s, struct det_err *err)
 {
     int rc = write_metadata(s, err);
     if (rc < 0)
-        return failed(s, rc, "", err);
+        return wrap_failure(s, rc, "", err);
     rc = storage_publish(s->l->storage, s->saved.uuid, err);
     if (rc < 0)
         return loop_storage_failed(s->l, rc, err);
@@ -204,7 +204,7 @@ int loop_save_begin(struct loop *l, const char *uuid, const json_t *metadata,
     return 0;
 }
 
-static void *run(void *arg)
+static void *save_and_seal(void *arg)
 {
     struct loop_save *s = arg;
     s->rc = loop_save_write(s, &s->err);
@@ -219,7 +219,7 @@ static void *run(void *arg)
 int loop_save_start(struct loop_save *s, struct det_err *err)
 {
     s->behind = true;
-    int rc = thread_start(&s->thread, NULL, run, s);
+    int rc = thread_start(&s->thread, NULL, save_and_seal, s);
     s->running = rc == 0;
     return rc == 0 ? 0 : det_fail_errno(err, DET_ENOMEM, rc, "a thread for the checkpoint");
 }

@@ -66,7 +66,7 @@ static const struct remedy {
     {EIO, true, "that disk fails; the kernel's log (dmesg) says how"},
 };
 
-static const struct remedy *remedy(const struct det_err *err)
+static const struct remedy *find_remedy(const struct det_err *err)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(remedies); i++)
         if (err->sys == remedies[i].number)
@@ -76,7 +76,7 @@ static const struct remedy *remedy(const struct det_err *err)
 
 bool loop_storage_is_short(const struct det_err *err)
 {
-    const struct remedy *r = remedy(err);
+    const struct remedy *r = find_remedy(err);
     return r && r->is_short;
 }
 
@@ -96,7 +96,7 @@ int loop_storage_failed(struct loop *l, int rc, struct det_err *err)
     struct det_err was = *err;
     const char *other = l->c->managed ? "checkpoint_storage in the experiment's configuration"
                                       : "--checkpoint-dir, checkpoint_dir or XDG_DATA_HOME";
-    const struct remedy *r = remedy(err);
+    const struct remedy *r = find_remedy(err);
     loop_storage_saw(l, err);
     if (!r || rc == DET_EUNAVAIL)
         return rc;

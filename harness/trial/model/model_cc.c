@@ -148,8 +148,8 @@ static int wait_for(pid_t pid, const char *compiler, const char *c_path, struct 
 }
 
 /* `text` becomes the compiler's descriptor `as`. */
-static int run(const struct model_cc *cc, const args_vec *a, int as, const char *c_path,
-               struct det_err *err)
+static int run_compiler(const struct model_cc *cc, const args_vec *a, int as, const char *c_path,
+                        struct det_err *err)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid;
@@ -169,12 +169,12 @@ static int run(const struct model_cc *cc, const args_vec *a, int as, const char 
 
 /* -dD keeps the macros. Without -g0 the text would begin with the working directory, which is
  * another one in every task. */
-static int preprocess(const struct model_cc *cc, const char *c_path, struct det_err *err)
+static int preprocess_source(const struct model_cc *cc, const char *c_path, struct det_err *err)
 {
     det_cleanup(args_finish) args_vec a = {0};
     add_common(&a, cc);
     add_args(&a, (const char *const[]){"-g0", "-E", "-dD", c_path, NULL}, 5);
-    return run(cc, &a, STDOUT_FILENO, c_path, err);
+    return run_compiler(cc, &a, STDOUT_FILENO, c_path, err);
 }
 
 int model_cc_make(struct model_cc *cc, const char *c_path, const char *out, struct det_err *err)
@@ -186,7 +186,7 @@ int model_cc_make(struct model_cc *cc, const char *c_path, const char *out, stru
     add_args(&a,
              (const char *const[]){"-o", out, "-x", "cpp-output", "-", "-x", "none", "-lm", NULL},
              9);
-    return run(cc, &a, STDIN_FILENO, c_path, err);
+    return run_compiler(cc, &a, STDIN_FILENO, c_path, err);
 }
 
 /* ---- the key ---- */
@@ -219,7 +219,7 @@ int model_cc_read(struct model_cc *cc, const char *c_path, char key[HASH_HEX_MAX
     cc->text = memfd_create("preprocessed", MFD_CLOEXEC);
     if (cc->text < 0)
         return det_fail_errno(err, DET_EIO, errno, "memory for %s, preprocessed", c_path);
-    int rc = preprocess(cc, c_path, err);
+    int rc = preprocess_source(cc, c_path, err);
     if (rc == 0 && lseek(cc->text, 0, SEEK_SET) < 0)
         rc = det_fail_errno(err, DET_EIO, errno, "%s, preprocessed", c_path);
     if (rc < 0 || (rc = hash_fd(HASH_SHA256, cc->text, text, err)) < 0)

@@ -16,7 +16,7 @@ struct image {
 };
 
 /* n items of `size` at `offset`, all of them inside, or NULL. */
-static const void *part(const struct image *f, uint64_t offset, uint64_t n, size_t size)
+static const void *image_part(const struct image *f, uint64_t offset, uint64_t n, size_t size)
 {
     uint64_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || offset > f->n || bytes > f->n - offset ||
@@ -31,11 +31,11 @@ static bool is_trial(const ElfW(Sym) * s)
            s->st_shndx != SHN_UNDEF && s->st_size == sizeof(struct det_trial_type);
 }
 
-static int list(const struct image *f, const ElfW(Shdr) * dynsym, const ElfW(Shdr) * names,
-                struct buf *ret, size_t *ret_n)
+static int list_symbols(const struct image *f, const ElfW(Shdr) * dynsym, const ElfW(Shdr) * names,
+                        struct buf *ret, size_t *ret_n)
 {
     size_t n = dynsym->sh_size / sizeof(ElfW(Sym));
-    const ElfW(Sym) *syms = part(f, dynsym->sh_offset, n, sizeof *syms);
+    const ElfW(Sym) *syms = image_part(f, dynsym->sh_offset, n, sizeof *syms);
     if (!syms || names->sh_offset > f->n || names->sh_size > f->n - names->sh_offset)
         return DET_ECORRUPT;
     const char *text = f->p + names->sh_offset;
@@ -49,15 +49,15 @@ static int list(const struct image *f, const ElfW(Shdr) * dynsym, const ElfW(Shd
     return 0;
 }
 
-static int find(const struct image *f, struct buf *ret, size_t *ret_n)
+static int find_exports(const struct image *f, struct buf *ret, size_t *ret_n)
 {
-    const ElfW(Ehdr) *h = part(f, 0, 1, sizeof *h);
+    const ElfW(Ehdr) *h = image_part(f, 0, 1, sizeof *h);
     if (!h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
         return DET_ECORRUPT;
-    const ElfW(Shdr) *s = part(f, h->e_shoff, h->e_shnum, sizeof *s);
+    const ElfW(Shdr) *s = image_part(f, h->e_shoff, h->e_shnum, sizeof *s);
     for (size_t i = 0; s && i < h->e_shnum; i++)
         if (s[i].sh_type == SHT_DYNSYM && s[i].sh_link < h->e_shnum)
-            return list(f, &s[i], &s[s[i].sh_link], ret, ret_n);
+            return list_symbols(f, &s[i], &s[s[i].sh_link], ret, ret_n);
     return DET_ECORRUPT;
 }
 
@@ -69,6 +69,6 @@ int model_exports(const char *path, struct buf *ret, size_t *ret_n, struct det_e
     if (rc < 0)
         return rc;
     struct image f = {buf_str(&bytes), bytes.len};
-    rc = find(&f, ret, ret_n);
+    rc = find_exports(&f, ret, ret_n);
     return rc < 0 ? det_fail(err, rc, "%s is not a shared object of this machine", path) : 0;
 }

@@ -57,7 +57,7 @@ static int set_each(json_t *config, const char *prefix, const struct opt_list *l
     return rc;
 }
 
-static int change(const struct run_options *o, json_t *config, struct det_err *err)
+static int change_config(const struct run_options *o, json_t *config, struct det_err *err)
 {
     det_cleanup(freep) char *policy =
         o->checkpoint_policy ? det_asprintf("checkpoint_policy=%s", o->checkpoint_policy) : NULL;
@@ -81,13 +81,13 @@ static int change(const struct run_options *o, json_t *config, struct det_err *e
     return rc;
 }
 
-static int complete(const struct run_options *o, const char *entrypoint, json_t **ret,
-                    struct det_err *err)
+static int complete_config(const struct run_options *o, const char *entrypoint, json_t **ret,
+                           struct det_err *err)
 {
     json_t *raw = NULL;
     int rc = loop_local_read(o->config, &raw, err);
     if (rc == 0)
-        rc = change(o, raw, err);
+        rc = change_config(o, raw, err);
     if (rc == 0)
         rc = loop_local_complete(raw, entrypoint, ret, err);
     json_decref(raw);
@@ -115,8 +115,8 @@ static int set_reporting(const struct run_options *o, struct det_loop_config *c,
     return 0;
 }
 
-static int fill(const struct run_options *o, const struct expconf *view, struct det_loop_config *c,
-                struct det_err *err)
+static int fill_loop_config(const struct run_options *o, const struct expconf *view,
+                            struct det_loop_config *c, struct det_err *err)
 {
     JSON_OWN hparams = NULL;
     int rc = loop_local_hparams(view, o->point, &hparams, err);
@@ -141,10 +141,10 @@ int run_local_config(const struct run_options *o, const char *entrypoint,
 {
     JSON_OWN config = NULL;
     struct expconf view;
-    int rc = complete(o, entrypoint, &config, err);
+    int rc = complete_config(o, entrypoint, &config, err);
     if (rc < 0 || (rc = expconf_view(config, &view, err)) < 0)
         return rc;
-    rc = fill(o, &view, ret, err);
+    rc = fill_loop_config(o, &view, ret, err);
     expconf_finish(&view);
     return rc;
 }

@@ -84,7 +84,7 @@ static void become_rank(int rank, int n, int port, int pipes[STREAMS][2], pid_t 
 }
 
 /* 1 in the rank itself. */
-static int start(struct group *g, int rank, int port, struct det_err *err)
+static int start_rank(struct group *g, int rank, int port, struct det_err *err)
 {
     int pipes[STREAMS][2] = {{-1, -1}, {-1, -1}};
     pid_t parent = getpid(), pid = -1;
@@ -185,7 +185,7 @@ static void note_end(struct group *g, int rank, int status)
     g->kill_at_ms = clk_mono_ms() + GRACE_MS;
 }
 
-static void reap(struct group *g)
+static void reap_ranks(struct group *g)
 {
     pid_t pid;
     int status;
@@ -206,20 +206,20 @@ static void watch_deaths(struct group *g)
             deaths_add(g->deaths, g->v[i].pid);
 }
 
-static int watch(struct group *g)
+static int watch_ranks(struct group *g)
 {
     watch_deaths(g);
     signal(SIGINT, SIG_IGN); /* the terminal sends it to the ranks too, which save and end */
     while (g->running) {
         read_all(g, 50);
-        reap(g);
+        reap_ranks(g);
     }
     while (read_all(g, 0)) /* what they left in the pipes */
         ;
     return g->code;
 }
 
-static void finish(struct group *g)
+static void close_pipes(struct group *g)
 {
     for (int i = 0; i < g->n * STREAMS; i++) {
         struct rank *r = &g->v[i / STREAMS];
@@ -238,9 +238,9 @@ int run_ranks(int n, struct det_err *err)
     for (int i = 0; i < n; i++)
         g.v[i].fd[OUT] = g.v[i].fd[ERR] = -1;
     for (int i = 0; rc >= 0 && i < n; i++) {
-        rc = start(&g, i, port, err);
+        rc = start_rank(&g, i, port, err);
         if (rc == 1) {
-            finish(&g);
+            close_pipes(&g);
             return -1;
         }
     }
@@ -249,7 +249,7 @@ int run_ranks(int n, struct det_err *err)
         g.code = 1;
         signal_all(&g, SIGKILL);
     }
-    int code = watch(&g);
-    finish(&g);
+    int code = watch_ranks(&g);
+    close_pipes(&g);
     return code;
 }

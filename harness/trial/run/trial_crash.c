@@ -39,7 +39,7 @@ void trial_crash_watch(struct det_trial_context *ctx)
     watched = ctx;
 }
 
-static void put(const char *s)
+static void put_text(const char *s)
 {
     ssize_t rc = write(STDERR_FILENO, s, strlen(s));
     (void)rc;
@@ -52,7 +52,7 @@ static void put_number(int64_t v)
     do
         *--p = (char)('0' + v % 10);
     while (v /= 10);
-    put(p);
+    put_text(p);
 }
 
 static const char *signal_words(int sig)
@@ -90,18 +90,19 @@ static bool is_stack_overflow(const siginfo_t *info, const ucontext_t *c)
 
 static void put_stack_overflow(void)
 {
-    put("a stack overflow (of ");
+    put_text("a stack overflow (of ");
     put_number((int64_t)(stack_bytes >> 10));
-    put(" KiB: local arrays that are too large, which belong on the heap, or a recursion without "
+    put_text(
+        " KiB: local arrays that are too large, which belong on the heap, or a recursion without "
         "end; `ulimit -s` sets the size)");
 }
 
 static void put_place(void)
 {
-    put(" in ");
-    put(now_in ? now_in : "its end");
+    put_text(" in ");
+    put_text(now_in ? now_in : "its end");
     if (at_batch >= 0) {
-        put(", batch ");
+        put_text(", batch ");
         put_number(at_batch);
     }
 }
@@ -138,12 +139,12 @@ static void on_early_exit(int status, void *arg)
     (void)arg;
     if (!now_in || getpid() != owner)
         return;
-    put("ERROR: det-harness: the trial called exit(");
+    put_text("ERROR: det-harness: the trial called exit(");
     put_number(status);
-    put(")");
+    put_text(")");
     put_place();
-    put(": return from there instead; det_trial_fail() ends the run as an error, "
-        "det_trial_set_stop_requested() with a checkpoint\n");
+    put_text(": return from there instead; det_trial_fail() ends the run as an error, "
+             "det_trial_set_stop_requested() with a checkpoint\n");
     status = (status & 0xff) == 0 ? 1 : status; /* a parent sees the last byte only */
     flush_bounded(status);
     _exit(status);
@@ -156,20 +157,20 @@ static void put_failure(void)
     watched = NULL; /* should this crash too */
     if (!ctx || !ctx->engine || trial_check(ctx, &err) == 0)
         return;
-    put("; it had failed before that: ");
-    put(err.text);
+    put_text("; it had failed before that: ");
+    put_text(err.text);
 }
 
 static void on_crash(int sig, siginfo_t *info, void *context)
 {
-    put("ERROR: det-harness: the trial crashed with ");
+    put_text("ERROR: det-harness: the trial crashed with ");
     if (is_stack_overflow(info, context))
         put_stack_overflow();
     else
-        put(signal_words(sig));
+        put_text(signal_words(sig));
     put_place();
     put_failure();
-    put("\n");
+    put_text("\n");
     raise(sig); /* SA_RESETHAND: this time the default action */
 }
 

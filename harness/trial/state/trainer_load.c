@@ -36,7 +36,7 @@ static int read_load_data(const char *path, struct det_loop_config *c, char **re
     return 0;
 }
 
-static int override(struct det_loop_config *c, const char *hparams, struct det_err *err)
+static int override_hparams(struct det_loop_config *c, const char *hparams, struct det_err *err)
 {
     if (!hparams)
         return 0;
@@ -72,14 +72,14 @@ static int type_of(const char *path, const char *spec, const struct det_trial_ty
     return rc;
 }
 
-static int load(struct det_loaded_trial *t, const char *path, const struct det_load_options *o,
-                struct det_err *err)
+static int load_trial(struct det_loaded_trial *t, const char *path,
+                      const struct det_load_options *o, struct det_err *err)
 {
     det_cleanup(freep) char *spec = NULL;
     const struct det_trial_type *type = o->type;
     int rc = read_load_data(path, &t->config, &spec, err);
     if (rc == 0)
-        rc = override(&t->config, o->hparams, err);
+        rc = override_hparams(&t->config, o->hparams, err);
     if (rc == 0)
         rc = type ? trial_type_check(type, "the trial", err) : type_of(path, spec, &type, err);
     if (rc < 0)
@@ -106,7 +106,7 @@ int det_load_trial_from_checkpoint(const char *path, const struct det_load_optio
     t->config = (struct det_loop_config)LOOP_CONFIG_INIT;
     t->config.ranks.size = t->config.ranks.local_size = 1;
     t->kwargs = det_strdup(o->kwargs);
-    int rc = load(t, path, o, err);
+    int rc = load_trial(t, path, o, err);
     if (rc < 0) {
         det_loaded_trial_destroy(t);
         return det_wrap(err, rc, "det_load_trial_from_checkpoint(%s)", path);

@@ -126,7 +126,7 @@ void det_checkpoint_put_tensor(struct det_checkpoint *c, const char *key,
                    key);
 }
 
-static struct det_tensor *lend(struct det_checkpoint *c, const struct pth_value *v)
+static struct det_tensor *lend_tensor(struct det_checkpoint *c, const struct pth_value *v)
 {
     struct det_err err = {0};
     if (pth_kind(v) != PTH_TENSOR)
@@ -143,10 +143,10 @@ static struct det_tensor *lend(struct det_checkpoint *c, const struct pth_value 
 
 struct det_tensor *det_checkpoint_get_tensor(struct det_checkpoint *c, const char *key)
 {
-    return lend(c, pth_get(c->root, key));
+    return lend_tensor(c, pth_get(c->root, key));
 }
 
-static struct pth_value *weights(const struct det_checkpoint *c, size_t model)
+static struct pth_value *find_weights(const struct det_checkpoint *c, size_t model)
 {
     return (struct pth_value *)pth_at(pth_get(c->root, "models_state_dict"), model);
 }
@@ -154,12 +154,12 @@ static struct pth_value *weights(const struct det_checkpoint *c, size_t model)
 bool det_checkpoint_rename_weight(struct det_checkpoint *c, size_t model, const char *name,
                                   const char *to)
 {
-    return pth_rename(c->doc, weights(c, model), name, to);
+    return pth_rename(c->doc, find_weights(c, model), name, to);
 }
 
 struct det_tensor *det_checkpoint_weight(struct det_checkpoint *c, size_t model, const char *name)
 {
-    return lend(c, pth_get(weights(c, model), name));
+    return lend_tensor(c, pth_get(find_weights(c, model), name));
 }
 
 /* ---- the hooks ---- */

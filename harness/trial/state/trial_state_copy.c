@@ -27,7 +27,7 @@ void state_copies_add(struct state_copies *s, void *to, const void *from, size_t
     s->bytes += bytes;
 }
 
-static size_t later(size_t a, size_t b)
+static size_t larger_of(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
@@ -38,7 +38,7 @@ static void *copy_share(void *arg)
     size_t at = 0;
     for (size_t i = 0; i < s->copies->v.n && at < s->to; i++) {
         const struct state_copy *c = &s->copies->v.v[i];
-        size_t from = later(s->from, at), end = at + c->bytes < s->to ? at + c->bytes : s->to;
+        size_t from = larger_of(s->from, at), end = at + c->bytes < s->to ? at + c->bytes : s->to;
         if (from < end)
             memcpy((char *)c->to + (from - at), (const char *)c->from + (from - at), end - from);
         at += c->bytes;
@@ -57,7 +57,7 @@ static void keep_off(pthread_attr_t *attr, int processor)
 }
 
 /* A share without a thread is copied by this one. */
-static void start(struct share *s, int n)
+static void start_copies(struct share *s, int n)
 {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
@@ -70,14 +70,14 @@ static void start(struct share *s, int n)
 void state_copies_run(struct state_copies *c, int threads)
 {
     struct share s[THREADS_MAX];
-    size_t most = later(c->bytes / SHARE_MIN, 1);
+    size_t most = larger_of(c->bytes / SHARE_MIN, 1);
     size_t n = threads < THREADS_MAX ? (size_t)threads : THREADS_MAX;
     n = n < most ? n : most;
     for (size_t i = 0; i < n; i++)
         s[i] = (struct share){.copies = c,
                               .from = c->bytes / n * i,
                               .to = i + 1 < n ? c->bytes / n * (i + 1) : c->bytes};
-    start(s + 1, (int)n - 1);
+    start_copies(s + 1, (int)n - 1);
     copy_share(&s[0]);
     for (size_t i = 1; i < n; i++)
         if (s[i].threaded)

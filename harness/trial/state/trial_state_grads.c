@@ -51,8 +51,8 @@ void state_put_grads(struct det_trial_context *ctx, struct pth_doc *doc, struct 
     pth_put(doc, root, KEY, dict);
 }
 
-static int restore(struct det_trial_context *ctx, const struct pth_value *bytes,
-                   struct det_err *err)
+static int restore_grads(struct det_trial_context *ctx, const struct pth_value *bytes,
+                         struct det_err *err)
 {
     struct det_tensor *t = state_tensor(bytes, DET_U8, err);
     if (!t)
@@ -78,6 +78,6 @@ int state_take_grads(struct det_trial_context *ctx, const struct pth_value *root
                     pth_len(ranks), ctx->config->ranks.size);
         return 0;
     }
-    int rc = restore(ctx, pth_at(ranks, (size_t)ctx->config->ranks.rank), err);
+    int rc = restore_grads(ctx, pth_at(ranks, (size_t)ctx->config->ranks.rank), err);
     return rc < 0 ? det_wrap(err, rc, KEY) : 0;
 }
