@@ -110,7 +110,7 @@ void core_destroy(struct core *c)
     free(c);
 }
 
-static void begin(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
+static void begin_step(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
 {
     c->now_ms = now_ms > c->now_ms ? now_ms : c->now_ms;
     c->now_us = now_us;
@@ -130,7 +130,7 @@ static void set_deadlines(struct core *c)
 }
 
 /* Until nothing changes any more. */
-static void schedule(struct core *c)
+static void schedule_all(struct core *c)
 {
     for (bool again = true; again;) {
         again = false;
@@ -143,10 +143,10 @@ static void schedule(struct core *c)
 }
 
 /* Schedules what changed, unless more changes first, and writes the rows. */
-static void finish(struct core *c, bool more)
+static void finish_step(struct core *c, bool more)
 {
     if (!more)
-        schedule(c);
+        schedule_all(c);
     set_deadlines(c);
     save_flush(c);
     c->out = NULL;
@@ -189,7 +189,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
 {
     struct core_reply reply = {0};
     struct det_err err = {0};
-    begin(c, ev->now_ms, ev->now_us, out);
+    begin_step(c, ev->now_ms, ev->now_us, out);
     on_timers(c);
     int rc = dispatch_event(c, ev, &reply, &err);
     fx_reply(out, ev->request, rc, "%s", err.text);
@@ -201,7 +201,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
         r->data = reply.data;
         reply_about(c, ev, r);
     }
-    finish(c, ev->more);
+    finish_step(c, ev->more);
     return rc == DET_EINVAL ? rc : 0;
 }
 
@@ -216,9 +216,9 @@ bool core_refused(struct core *c, struct core_effects *batch, const struct core_
         park_leave_out(batch, r->row, r->words);
         return true;
     }
-    begin(c, now_ms, now_us, batch);
+    begin_step(c, now_ms, now_us, batch);
     park(c, exp_id, r->whole ? 0 : trial_id, r->words);
-    finish(c, false);
+    finish_step(c, false);
     return true;
 }
 
@@ -233,12 +233,12 @@ static int64_t settled_ms(const struct core *c)
 
 int core_restored(struct core *c, int64_t now_ms, int64_t now_us, struct core_effects *out)
 {
-    begin(c, now_ms, now_us, out);
+    begin_step(c, now_ms, now_us, out);
     c->settled_ms = settled_ms(c);
     restore_finish(c);
     for (size_t i = 0; i < c->pools.n; i++)
         c->pools.v[i]->dirty = true;
-    finish(c, false);
+    finish_step(c, false);
     return 0;
 }
 

@@ -63,7 +63,7 @@ static void refuse_whole(unsigned right, struct det_err *err)
         det_fail(err, DET_EPERM, "only an administrator may do this; ask one");
 }
 
-static void refuse(unsigned right, const struct may_what *what, struct det_err *err)
+static void refuse_right(unsigned right, const struct may_what *what, struct det_err *err)
 {
     const char *role = role_for(right);
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
@@ -88,7 +88,7 @@ int may(enum may_mode mode, const struct may_who *who, unsigned right, const str
             "an access token may not change accounts and tokens: log in with the password (det "
             "user login)");
     else if (what->name)
-        refuse(right, what, err);
+        refuse_right(right, what, err);
     else
         refuse_whole(right, err);
     return DET_EPERM;

@@ -11,7 +11,7 @@ uint64_t name_hash(const char *name)
     return strtoull(hex + 16, NULL, 16);
 }
 
-static int digit(char hex)
+static int digit_of_hex(char hex)
 {
     return hex <= '9' ? hex - '0' : hex - 'a' + 10;
 }
@@ -22,7 +22,7 @@ static void uuid_of(enum hash_kind kind, const char *name, char out[UUID_STR_MAX
     uint8_t bytes[16];
     hash_bytes(kind, name, strlen(name), hex);
     for (int i = 0; i < 16; i++)
-        bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+        bytes[i] = (uint8_t)(digit_of_hex(hex[2 * i]) << 4 | digit_of_hex(hex[2 * i + 1]));
     uuid_from_bytes(bytes, out);
 }
 

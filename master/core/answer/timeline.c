@@ -33,7 +33,7 @@ static const char *until_what(const char *kind)
 static const char *const lasting[] = {"prepared",   "compiled",      "first_batch",
                                       "validating", "checkpointing", "stalled"};
 
-static bool lasts(const struct timeline_entry *e)
+static bool is_lasting(const struct timeline_entry *e)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(lasting); i++)
         if (strcmp(e->kind, lasting[i]) == 0)
@@ -54,8 +54,8 @@ static int by_time(const void *x, const void *y)
 
 /* The first row of the run of v[i] that is `what`, else the run's end; clocks of hosts may have it
  * before v[i]. */
-static const struct timeline_entry *ender(const struct timeline_entry *v, size_t n, size_t i,
-                                          const char *what)
+static const struct timeline_entry *find_ender(const struct timeline_entry *v, size_t n, size_t i,
+                                               const char *what)
 {
     for (size_t k = 0; k < n; k++)
         if (k != i && v[k].run_id == v[i].run_id && strcmp(v[k].kind, what) == 0)
@@ -71,10 +71,10 @@ void timeline_durations(struct timeline_entry *v, size_t n, int64_t now_us)
     if (n)
         qsort(v, n, sizeof *v, by_time);
     for (size_t i = 0; i < n; i++) {
-        const char *what = lasts(&v[i]) ? NULL : until_what(v[i].kind);
-        const struct timeline_entry *end = what ? ender(v, n, i, what) : NULL;
+        const char *what = is_lasting(&v[i]) ? NULL : until_what(v[i].kind);
+        const struct timeline_entry *end = what ? find_ender(v, n, i, what) : NULL;
         v[i].open = what && !end;
-        v[i].took_us = lasts(&v[i]) ? v[i].duration_us : -1;
+        v[i].took_us = is_lasting(&v[i]) ? v[i].duration_us : -1;
         if (what) {
             int64_t took = (end ? end->at_us : now_us) - v[i].at_us;
             v[i].took_us = took > 0 ? took : 0;

@@ -35,7 +35,7 @@ bool core_agent_at(const struct core *c, size_t i, struct core_agent_view *ret)
     return false;
 }
 
-static const struct agent *present(const struct core *c, const char *id)
+static const struct agent *find_present(const struct core *c, const char *id)
 {
     const struct agent *a = agent_find(c, id);
     return a && a->state != AGENT_ABSENT ? a : NULL;
@@ -43,7 +43,7 @@ static const struct agent *present(const struct core *c, const char *id)
 
 bool core_agent_get(const struct core *c, const char *agent_id, struct core_agent_view *ret)
 {
-    const struct agent *a = present(c, agent_id);
+    const struct agent *a = find_present(c, agent_id);
     if (a)
         agent_view(a, ret);
     return a;
@@ -51,7 +51,7 @@ bool core_agent_get(const struct core *c, const char *agent_id, struct core_agen
 
 bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct core_slot_view *ret)
 {
-    const struct agent *a = present(c, agent_id);
+    const struct agent *a = find_present(c, agent_id);
     if (!a || i >= a->slots.n)
         return false;
     const struct slot *s = &a->slots.v[i];
@@ -74,7 +74,7 @@ bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct c
 bool core_agent_container(const struct core *c, const char *agent_id, size_t i,
                           struct core_container_view *ret)
 {
-    const struct agent *a = present(c, agent_id);
+    const struct agent *a = find_present(c, agent_id);
     if (!a || i >= a->containers.n)
         return false;
     const struct container *k = a->containers.v[i];
@@ -182,7 +182,7 @@ const char *core_store_kind_text(enum core_store_kind k)
 bool core_agent_sight(const struct core *c, const char *agent_id, size_t i,
                       struct core_sight_view *ret)
 {
-    const struct agent *a = present(c, agent_id);
+    const struct agent *a = find_present(c, agent_id);
     if (!a || i >= a->sights.n)
         return false;
     const struct sight *x = &a->sights.v[i];

@@ -23,10 +23,10 @@ struct answer {
     json_t *j;
 };
 
-static void say(json_t *j, const char *key, const char *fmt, ...)
+static void set_text(json_t *j, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(json_t *j, const char *key, const char *fmt, ...)
+static void set_text(json_t *j, const char *key, const char *fmt, ...)
 {
     va_list ap;
     struct buf b = BUF_INIT;
@@ -37,29 +37,29 @@ static void say(json_t *j, const char *key, const char *fmt, ...)
     buf_finish(&b);
 }
 
-static const char *plural(int64_t n)
+static const char *plural_suffix(int64_t n)
 {
     return n == 1 ? "" : "s";
 }
 
 /* Every answer has these. */
-static json_t *blank(void)
+static json_t *blank_answer(void)
 {
     return json_make("{s:b,s:s,s:s,s:[],s:i,s:[],s:n}", "waiting", 0, "reason", "", "text", "",
                      "blockers", "blockersTotal", 0, "suggestions", "expectedStart");
 }
 
 /* What passes write into the core is scratch, or is put back. */
-static struct answer begin(struct core *c, struct core_now now)
+static struct answer begin_answer(struct core *c, struct core_now now)
 {
-    return (struct answer){c, now, blank()};
+    return (struct answer){c, now, blank_answer()};
 }
 
 json_t *core_why_ended(const char *state)
 {
-    json_t *j = blank();
+    json_t *j = blank_answer();
     json_set(j, "reason", json_string("ENDED"));
-    say(j, "text", "it has ended: %s", state);
+    set_text(j, "text", "it has ended: %s", state);
     return j;
 }
 
@@ -99,31 +99,34 @@ static void why_agents(const struct answer *w, const struct group *g)
     struct room r = room_of(g->pool);
     const char *pool = g->pool->name;
     if (g->pool->agents.n == 0)
-        say(w->j, "text", "no agent of pool %s is connected", pool);
+        set_text(w->j, "text", "no agent of pool %s is connected", pool);
     else if (r.off + r.away > 0 && fit_ever(&g->pool->fit, g->size))
-        say(w->j, "text",
-            "%" PRId64 " slot%s would fit pool %s, but of its %" PRId64 " slots %" PRId64
-            " are switched off or not usable and %" PRId64 " belong to agents that are away",
-            g->size, plural(g->size), pool, r.slots, r.off, r.away);
+        set_text(w->j, "text",
+                 "%" PRId64 " slot%s would fit pool %s, but of its %" PRId64 " slots %" PRId64
+                 " are switched off or not usable and %" PRId64 " belong to agents that are away",
+                 g->size, plural_suffix(g->size), pool, r.slots, r.off, r.away);
     else
-        say(w->j, "text",
-            "%" PRId64 " slot%s fit no set of the agents of pool %s, even idle: all on one agent, "
-            "or whole agents of one size",
-            g->size, plural(g->size), pool);
+        set_text(w->j, "text",
+                 "%" PRId64
+                 " slot%s fit no set of the agents of pool %s, even idle: all on one agent, "
+                 "or whole agents of one size",
+                 g->size, plural_suffix(g->size), pool);
 }
 
 static void why_room(const struct answer *w, const struct group *g)
 {
     struct room r = room_of(g->pool);
     if (r.free < g->size)
-        say(w->j, "text",
-            "it asks for %" PRId64 " slot%s; %" PRId64 " of the %" PRId64 " of pool %s %s free",
-            g->size, plural(g->size), r.free, r.slots, g->pool->name, r.free == 1 ? "is" : "are");
+        set_text(w->j, "text",
+                 "it asks for %" PRId64 " slot%s; %" PRId64 " of the %" PRId64
+                 " of pool %s %s free",
+                 g->size, plural_suffix(g->size), r.free, r.slots, g->pool->name,
+                 r.free == 1 ? "is" : "are");
     else
-        say(w->j, "text",
-            "%" PRId64 " slots of pool %s are free, but not so that %" PRId64
-            " go together: all on one agent, or whole idle agents of one size",
-            r.free, g->pool->name, g->size);
+        set_text(w->j, "text",
+                 "%" PRId64 " slots of pool %s are free, but not so that %" PRId64
+                 " go together: all on one agent, or whole idle agents of one size",
+                 r.free, g->pool->name, g->size);
 }
 
 static int64_t jobs_ahead(const struct group *g)
@@ -140,8 +143,9 @@ static void why_quota(const struct answer *w, const struct group *g)
 {
     const struct exp *e = g->exp;
     int64_t max = quota_max(w->c, e->owner, g->pool);
-    say(w->j, "text", "the quota of %s is %" PRId64 " slot%s, and %" PRId64 " more would exceed it",
-        e->owner ? e->owner : "its owner", max, plural(max), g->size);
+    set_text(w->j, "text",
+             "the quota of %s is %" PRId64 " slot%s, and %" PRId64 " more would exceed it",
+             e->owner ? e->owner : "its owner", max, plural_suffix(max), g->size);
 }
 
 /* Fair share has no line: it keeps what is free for what found its room first. */
@@ -149,13 +153,13 @@ static void why_order(const struct answer *w, const struct group *g)
 {
     int64_t n = jobs_ahead(g);
     if (g->pool->o.scheduler == CORE_FAIR_SHARE)
-        say(w->j, "text",
-            "what is free of pool %s is kept for a request that more is being freed "
-            "for: a larger one within its fair share, or one that has waited too long",
-            g->pool->name);
+        set_text(w->j, "text",
+                 "what is free of pool %s is kept for a request that more is being freed "
+                 "for: a larger one within its fair share, or one that has waited too long",
+                 g->pool->name);
     else
-        say(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed", n,
-            plural(n), n == 1 ? "s" : "", g->pool->name, n == 1 ? "it" : "they");
+        set_text(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed",
+                 n, plural_suffix(n), n == 1 ? "s" : "", g->pool->name, n == 1 ? "it" : "they");
 }
 
 static const char *const wait_names[] = {
@@ -178,7 +182,7 @@ static void why_store(const struct answer *w, const struct store *s, const struc
     struct buf text = BUF_INIT;
     store_explain(s, p, &text);
     json_set(w->j, "reason", json_string(wait_names[CORE_WAIT_STORE]));
-    say(w->j, "text", "%s", buf_str(&text));
+    set_text(w->j, "text", "%s", buf_str(&text));
     buf_finish(&text);
 }
 
@@ -191,15 +195,16 @@ static void why_group(const struct answer *w, struct group *g)
     switch (wait) {
     case CORE_WAIT_QUOTA: why_quota(w, g); break;
     case CORE_WAIT_MAX_SLOTS:
-        say(w->j, "text",
-            "its experiment holds %" PRId64 " slot%s of the %" PRId64 " that its max_slots allows",
-            g->held + g->releasing, plural(g->held + g->releasing), g->max_slots);
+        set_text(w->j, "text",
+                 "its experiment holds %" PRId64 " slot%s of the %" PRId64
+                 " that its max_slots allows",
+                 g->held + g->releasing, plural_suffix(g->held + g->releasing), g->max_slots);
         break;
     case CORE_WAIT_SHARE:
-        say(w->j, "text",
-            "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
-            "is %" PRId64 " now; nor has it room in what others leave of theirs",
-            g->held, plural(g->held), g->pool->name, g->offer);
+        set_text(w->j, "text",
+                 "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
+                 "is %" PRId64 " now; nor has it room in what others leave of theirs",
+                 g->held, plural_suffix(g->held), g->pool->name, g->offer);
         break;
     case CORE_WAIT_ORDER: why_order(w, g); break;
     case CORE_WAIT_AGENTS: why_agents(w, g); break;
@@ -212,7 +217,7 @@ static void why_group(const struct answer *w, struct group *g)
 
 /* ---- Who is in the way ---- */
 
-static json_t *blocker(const struct answer *w, const struct alloc *a)
+static json_t *blocker_json(const struct answer *w, const struct alloc *a)
 {
     JSON_OWN agents = json_array();
     for (size_t i = 0; i < a->containers.n; i++)
@@ -229,7 +234,7 @@ static json_t *blocker(const struct answer *w, const struct alloc *a)
     return j;
 }
 
-static void blockers(const struct answer *w, const struct group *g)
+static void list_blockers(const struct answer *w, const struct group *g)
 {
     json_t *list = json_array();
     size_t total = 0;
@@ -239,7 +244,7 @@ static void blockers(const struct answer *w, const struct group *g)
             a->queued_as == QUEUE_PENDING || a->queued_as == QUEUE_NONE)
             continue;
         if (total++ < BLOCKERS_MAX)
-            json_array_append_new(list, blocker(w, a));
+            json_array_append_new(list, blocker_json(w, a));
     }
     json_set(w->j, "blockers", list);
     json_set(w->j, "blockersTotal", json_integer((json_int_t)total));
@@ -247,7 +252,7 @@ static void blockers(const struct answer *w, const struct group *g)
 
 /* ---- The answer ---- */
 
-static void waiting(const struct answer *w, const struct alloc *a)
+static void explain_waiting(const struct answer *w, const struct alloc *a)
 {
     struct group *g = a->exp ? a->exp->group : NULL;
     const struct store *store = store_of_alloc(a);
@@ -262,14 +267,15 @@ static void waiting(const struct answer *w, const struct alloc *a)
         }
         json_set(w->j, "reason", json_string("HOLD"));
         if (a->trial && a->trial->start_rounds > 0)
-            say(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
-                s < 0 ? 0 : s);
+            set_text(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
+                     s < 0 ? 0 : s);
         else
-            say(w->j, "text",
-                "its last %d runs ended by no fault of its own (%s): the next is "
-                "tried in %" PRId64 " s",
-                a->trial ? a->trial->transients : 0,
-                a->trial && a->trial->lost ? a->trial->lost : "its log says why", s < 0 ? 0 : s);
+            set_text(w->j, "text",
+                     "its last %d runs ended by no fault of its own (%s): the next is "
+                     "tried in %" PRId64 " s",
+                     a->trial ? a->trial->transients : 0,
+                     a->trial && a->trial->lost ? a->trial->lost : "its log says why",
+                     s < 0 ? 0 : s);
         return;
     }
     int64_t waited = w->now.us - a->start_us;
@@ -280,7 +286,7 @@ static void waiting(const struct answer *w, const struct alloc *a)
     for (const struct alloc *x = g->pending.first; x && x != a; x = x->next)
         ahead++;
     json_set(w->j, "sameExperimentAhead", json_integer((json_int_t)ahead));
-    blockers(w, g);
+    list_blockers(w, g);
     why_suggest(w->c, g, json_object_get(w->j, "suggestions"));
     json_set(w->j, "expectedStart", eta_start(w->c, g, w->now.ms));
     why_try(w->c, g); /* what the groups wait for is as it was before things were tried */
@@ -295,10 +301,10 @@ static void why_holds(const struct answer *w, const struct alloc *a)
     const struct sight *x = s && host ? store_sight(s, host) : NULL;
     if (!x || x->kind == CORE_STORE_UNSEEN || store_is_on(s, host) || alloc_is_ending(a))
         return;
-    say(w->j, "text",
-        "it runs on agent %s, where its checkpoint store %s is away (%s): it holds "
-        "at its next checkpoint until the store is mounted there again",
-        host->id, s->place, x->text);
+    set_text(w->j, "text",
+             "it runs on agent %s, where its checkpoint store %s is away (%s): it holds "
+             "at its next checkpoint until the store is mounted there again",
+             host->id, s->place, x->text);
 }
 
 /* Its container whose rank has been silent for longest, as far as its agent is there to say so. */
@@ -317,10 +323,10 @@ static const struct container *silent_of(const struct alloc *a)
 static void why_silent(const struct answer *w, const struct container *k)
 {
     int64_t ms = w->now.ms - k->silent.since_ms;
-    say(w->j, "text",
-        "it runs on agent %s; rank %d: no batch for %" PRId64 " s (%s), a verdict "
-        "comes at %" PRId64 " s",
-        k->agent_id, k->silent.rank, ms / 1000, k->silent.phase, k->silent.timeout_ms / 1000);
+    set_text(w->j, "text",
+             "it runs on agent %s; rank %d: no batch for %" PRId64 " s (%s), a verdict "
+             "comes at %" PRId64 " s",
+             k->agent_id, k->silent.rank, ms / 1000, k->silent.phase, k->silent.timeout_ms / 1000);
 }
 
 static const struct container *unreached_of(const struct alloc *a)
@@ -336,13 +342,13 @@ static const struct container *unreached_of(const struct alloc *a)
 static void why_unreached(const struct answer *w, const struct container *k)
 {
     int64_t left = k->unreached.since_ms + ALLOC_UNREACHED_MS - w->now.ms;
-    say(w->j, "text",
-        "its processes on agent %s get no answer from the master, though the agent "
-        "does (%s): in %" PRId64 " s the run ends as one that could not be started there",
-        k->agent_id, k->unreached.text, left > 0 ? (left + 999) / 1000 : 0);
+    set_text(w->j, "text",
+             "its processes on agent %s get no answer from the master, though the agent "
+             "does (%s): in %" PRId64 " s the run ends as one that could not be started there",
+             k->agent_id, k->unreached.text, left > 0 ? (left + 999) / 1000 : 0);
 }
 
-static void placed(const struct answer *w, const struct alloc *a)
+static void explain_placed(const struct answer *w, const struct alloc *a)
 {
     int64_t left = eta_of(a, w->now.ms);
     const char *agent = a->containers.n ? a->containers.v[0]->agent_id : "";
@@ -351,24 +357,24 @@ static void placed(const struct answer *w, const struct alloc *a)
     json_set(w->j, "pool", pool_json(a->pool));
     json_set(w->j, "slots", json_integer(a->slots));
     if (alloc_is_ending(a))
-        say(w->j, "text", "it was asked to stop and is ending on agent %s", agent);
+        set_text(w->j, "text", "it was asked to stop and is ending on agent %s", agent);
     else if (unreached)
         why_unreached(w, unreached);
     else if (silent)
         why_silent(w, silent);
     else if (!a->is_ready)
-        say(w->j, "text", "it is starting on agent %s", agent);
+        set_text(w->j, "text", "it is starting on agent %s", agent);
     else if (left >= 0)
-        say(w->j, "text", "it runs on agent %s; about %" PRId64 " s of its operation are left",
-            agent, (left + 999) / 1000);
+        set_text(w->j, "text", "it runs on agent %s; about %" PRId64 " s of its operation are left",
+                 agent, (left + 999) / 1000);
     else
-        say(w->j, "text", "it runs on agent %s", agent);
+        set_text(w->j, "text", "it runs on agent %s", agent);
     why_holds(w, a);
     why_slots_of_alloc(a, w->j);
 }
 
 /* Trials of its rung whose metric it waits for. */
-static json_t *awaited(const struct exp *e, const struct search_place *mine)
+static json_t *list_awaited(const struct exp *e, const struct search_place *mine)
 {
     json_t *ids = json_array();
     for (size_t i = 0; i < e->trials.n && json_array_size(ids) < AWAITED_MAX; i++) {
@@ -390,7 +396,7 @@ static void why_searcher(const struct answer *w, const struct trial *t)
     trial_said(t, &text);
     json_set(w->j, "reason", json_string("SEARCHER"));
     if (search_place_of(t->exp->search, t->request_id, &p)) {
-        json_t *ids = awaited(t->exp, &p);
+        json_t *ids = list_awaited(t->exp, &p);
         for (size_t i = 0; i < json_array_size(ids); i++)
             buf_addf(&text, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "; it waits for trial ",
                      json_integer_value(json_array_get(ids, i)));
@@ -398,7 +404,7 @@ static void why_searcher(const struct answer *w, const struct trial *t)
         json_set(place, "awaited", ids);
         json_set(w->j, "search", place);
     }
-    say(w->j, "text", "%s", buf_str(&text));
+    set_text(w->j, "text", "%s", buf_str(&text));
     buf_finish(&text);
 }
 
@@ -407,9 +413,9 @@ static void why_paused(const struct answer *w, const struct exp *e)
     json_set(w->j, "reason", json_string("PAUSED"));
     json_set(w->j, "held", json_boolean(e->held != NULL));
     if (e->held)
-        say(w->j, "text", "its search is held (paused): %s", e->held);
+        set_text(w->j, "text", "its search is held (paused): %s", e->held);
     else
-        say(w->j, "text", "its experiment is paused");
+        set_text(w->j, "text", "its experiment is paused");
     det_cleanup(freep) char *cmd = det_asprintf("det experiment activate %" PRId64, e->id);
     json_array_append_new(
         json_object_get(w->j, "suggestions"),
@@ -424,7 +430,7 @@ static void without_allocation(const struct answer *w, const struct exp *e, cons
         why_searcher(w, t);
     else {
         json_set(w->j, "reason", json_string("STOPPING"));
-        say(w->j, "text", "it is %s", trial_state_text(t->state));
+        set_text(w->j, "text", "it is %s", trial_state_text(t->state));
     }
 }
 
@@ -433,21 +439,21 @@ json_t *core_why_trial(struct core *c, int64_t trial_id, struct core_now now)
     const struct trial *t = trial_find(c, trial_id);
     if (!t || trial_state_is_terminal(t->state))
         return NULL;
-    struct answer w = begin(c, now);
+    struct answer w = begin_answer(c, now);
     json_set(w.j, "trialId", json_integer(t->id));
     json_set(w.j, "experimentId", json_integer(t->exp->id));
     json_set(w.j, "avoids", avoid_json(t));
     if (!t->alloc)
         without_allocation(&w, t->exp, t);
     else if (t->alloc->state == ALLOC_PENDING)
-        waiting(&w, t->alloc);
+        explain_waiting(&w, t->alloc);
     else
-        placed(&w, t->alloc);
+        explain_placed(&w, t->alloc);
     return w.j;
 }
 
 /* The trial that speaks for the experiment: the first that waits, else the first that runs. */
-static const struct trial *speaker(const struct exp *e)
+static const struct trial *find_speaker(const struct exp *e)
 {
     const struct trial *found = NULL;
     for (size_t i = 0; i < e->trials.n; i++) {
@@ -464,10 +470,10 @@ static const struct trial *speaker(const struct exp *e)
 
 static void no_trial(const struct answer *w, const struct exp *e)
 {
-    say(w->j, "text",
-        e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
-                               : "its searcher has asked for no trial%s",
-        e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
+    set_text(w->j, "text",
+             e->state == EXP_PAUSED ? "it is paused, and has no trial yet"
+                                    : "its searcher has asked for no trial%s",
+             e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
 }
 
 json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
@@ -475,11 +481,11 @@ json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
     const struct exp *e = exp_find(c, exp_id);
     if (!e || exp_state_is_terminal(e->state))
         return NULL;
-    const struct trial *t = e->held ? NULL : speaker(e); /* that is the experiment's */
+    const struct trial *t = e->held ? NULL : find_speaker(e); /* that is the experiment's */
     json_t *j = t ? core_why_trial(c, t->id, now) : NULL;
     size_t running = e->group->running.n + e->group->ending.n, waits = e->group->pending.n;
     if (!j) {
-        struct answer w = begin(c, now);
+        struct answer w = begin_answer(c, now);
         j = w.j;
         json_set(j, "trialId", json_null());
         json_set(j, "experimentId", json_integer(e->id));

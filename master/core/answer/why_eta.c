@@ -52,8 +52,8 @@ static int by_end(const void *x, const void *y)
 }
 
 /* Who will leave the pool, the first to go first; returns how many do not say when. */
-static size_t collect(const struct core *c, const struct group *g, int64_t now_ms,
-                      struct leavings *ret)
+static size_t collect_leavings(const struct core *c, const struct group *g, int64_t now_ms,
+                               struct leavings *ret)
 {
     size_t unknown = 0;
     for (size_t i = 0; i < c->allocs.n; i++) {
@@ -71,7 +71,7 @@ static size_t collect(const struct core *c, const struct group *g, int64_t now_m
     return unknown;
 }
 
-static json_t *answer(double seconds, const char *basis)
+static json_t *eta_json(double seconds, const char *basis)
 {
     json_t *j = json_make("{s:s}", "basis", basis);
     json_set(j, "seconds", seconds < 0 ? json_null() : json_double(seconds));
@@ -105,26 +105,26 @@ static json_t *answer_ending(const struct leavings *l, int64_t now_ms)
             killed_ms = a->preempt_ms;
     }
     if (killed_ms == now_ms)
-        return answer(-1, "as soon as what is being ended is gone");
+        return eta_json(-1, "as soon as what is being ended is gone");
     det_cleanup(freep) char *text =
         det_asprintf("as soon as what was asked to stop has stopped; it is killed in %" PRId64
                      " s at the latest",
                      (killed_ms - now_ms + 999) / 1000);
-    return answer(-1, text);
+    return eta_json(-1, text);
 }
 
 static json_t *answer_in(int64_t ms)
 {
-    return answer((double)ms / 1000,
-                  "from the speed of the trials that run and what is left of their operations");
+    return eta_json((double)ms / 1000,
+                    "from the speed of the trials that run and what is left of their operations");
 }
 
 json_t *eta_start(struct core *c, struct group *g, int64_t now_ms)
 {
     struct leavings l = {0};
     if (!g->could)
-        return answer(-1, "not before the agents of the pool change");
-    size_t unknown = collect(c, g, now_ms, &l);
+        return eta_json(-1, "not before the agents of the pool change");
+    size_t unknown = collect_leavings(c, g, now_ms, &l);
     size_t mark = fit_mark(&g->pool->fit);
     const struct leaving *last = step_through(c, g, &l);
     fit_undo(&g->pool->fit, mark);
@@ -138,7 +138,7 @@ json_t *eta_start(struct core *c, struct group *g, int64_t now_ms)
         det_cleanup(freep) char *text =
             det_asprintf("%zu of the trials in its way %s not reported enough to tell their speed",
                          unknown, unknown == 1 ? "has" : "have");
-        return answer(-1, text);
+        return eta_json(-1, text);
     }
-    return answer(-1, "the ends of the trials that run do not tell");
+    return eta_json(-1, "the ends of the trials that run do not tell");
 }

@@ -10,7 +10,7 @@ struct told {
     size_t total;
 };
 
-static void add(struct told *t, const struct agent *a, const struct slot *s)
+static void add_slot(struct told *t, const struct agent *a, const struct slot *s)
 {
     if (t->total++ < LISTED_MAX)
         json_array_append_new(t->list, json_make("{s:s,s:i,s:s,s:s,s:b}", "agentId", a->id, "slot",
@@ -41,7 +41,7 @@ void why_slots_of_pool(const struct pool *p, json_t *answer)
         const struct agent *a = p->agents.v[i];
         for (size_t k = 0; a->state == AGENT_UP && k < a->slots.n; k++)
             if (a->slots.v[k].state != CORE_SLOT_USABLE && slot_is_out(&a->slots.v[k]))
-                add(&t, a, &a->slots.v[k]);
+                add_slot(&t, a, &a->slots.v[k]);
     }
     answer_with(&t, answer);
 }
@@ -54,7 +54,7 @@ void why_slots_of_alloc(const struct alloc *al, json_t *answer)
         for (size_t k = 0; a && k < a->slots.n; k++)
             if (a->slots.v[k].holder == al->containers.v[i] &&
                 a->slots.v[k].state > CORE_SLOT_UNSEEN)
-                add(&t, a, &a->slots.v[k]);
+                add_slot(&t, a, &a->slots.v[k]);
     }
     answer_with(&t, answer);
 }

@@ -12,10 +12,10 @@
 
 enum { PASSES_MAX = 48, GROUPS_MAX = 48000, WEIGHT_MAX = 64 };
 
-static void add(json_t *list, const char *command, const char *fmt, ...)
+static void add_suggestion(json_t *list, const char *command, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void add(json_t *list, const char *command, const char *fmt, ...)
+static void add_suggestion(json_t *list, const char *command, const char *fmt, ...)
 {
     va_list ap;
     struct buf text = BUF_INIT;
@@ -95,26 +95,27 @@ static void fewer_slots(struct core *c, struct group *g, json_t *list)
     }
     g->size = a->slots = was;
     if (out == WHY_STARTS)
-        add(list, "",
-            "ask for %" PRId64 " slot%s (resources.slots_per_trial) instead of %" PRId64
-            ": that many would start now",
-            k, k == 1 ? "" : "s", was);
+        add_suggestion(list, "",
+                       "ask for %" PRId64 " slot%s (resources.slots_per_trial) instead of %" PRId64
+                       ": that many would start now",
+                       k, k == 1 ? "" : "s", was);
 }
 
-static const char *how(enum why_outcome o)
+static const char *outcome_text(enum why_outcome o)
 {
     return o == WHY_STARTS ? "it would start now" : "others would be asked to make room for it";
 }
 
 /* Says that this setting of the experiment would help; nothing when it would not. */
-static void offer(json_t *list, const struct exp *e, const char *key, const double value[2],
-                  enum why_outcome out)
+static void offer_setting(json_t *list, const struct exp *e, const char *key, const double value[2],
+                          enum why_outcome out)
 {
     if (out == WHY_STILL_WAITS)
         return;
     det_cleanup(freep) char *cmd =
         det_asprintf("det experiment set %s %" PRId64 " %.15g", key, e->id, value[1]);
-    add(list, cmd, "%s %.15g instead of %.15g: %s", key, value[1], value[0], how(out));
+    add_suggestion(list, cmd, "%s %.15g instead of %.15g: %s", key, value[1], value[0],
+                   outcome_text(out));
 }
 
 /* The least important level that would be enough. */
@@ -139,7 +140,7 @@ static void more_priority(struct core *c, struct group *g, json_t *list)
     }
     const double value[] = {now, e->group->priority};
     e->group->priority = was;
-    offer(list, e, "priority", value, out);
+    offer_setting(list, e, "priority", value, out);
 }
 
 static void more_weight(struct core *c, struct group *g, json_t *list)
@@ -153,7 +154,7 @@ static void more_weight(struct core *c, struct group *g, json_t *list)
     }
     const double value[] = {was, e->group->weight};
     e->group->weight = was;
-    offer(list, e, "weight", value, out);
+    offer_setting(list, e, "weight", value, out);
 }
 
 static void more_max_slots(struct core *c, struct group *g, json_t *list)
@@ -165,7 +166,7 @@ static void more_max_slots(struct core *c, struct group *g, json_t *list)
     e->group->max_slots = want;
     enum why_outcome out = why_try(c, g);
     e->group->max_slots = was;
-    offer(list, e, "max-slots", (const double[]){(double)was, (double)want}, out);
+    offer_setting(list, e, "max-slots", (const double[]){(double)was, (double)want}, out);
 }
 
 /* An agent that was switched off, wholly or in part. */
@@ -189,8 +190,8 @@ static void enable_agent(struct core *c, struct group *g, struct agent *a, json_
     if (out == WHY_STILL_WAITS)
         return;
     det_cleanup(freep) char *cmd = det_asprintf("det agent enable %s", a->id);
-    add(list, cmd, "enable agent %s, which is switched off%s: %s", a->id, off ? "" : " in part",
-        how(out));
+    add_suggestion(list, cmd, "enable agent %s, which is switched off%s: %s", a->id,
+                   off ? "" : " in part", outcome_text(out));
 }
 
 static bool is_off(const struct agent *a)
@@ -226,8 +227,9 @@ static void other_pool(struct core *c, struct group *g, json_t *list)
             continue;
         det_cleanup(freep) char *cmd =
             det_asprintf("det job update %s --resource-pool %s", g->exp->job_id, o->name);
-        add(list, cmd, "move it to pool %s, where %" PRId64 " slots are free: it would start now",
-            o->name, fit_free(&o->fit));
+        add_suggestion(list, cmd,
+                       "move it to pool %s, where %" PRId64 " slots are free: it would start now",
+                       o->name, fit_free(&o->fit));
     }
     vec_free(&p.nodes);
 }
@@ -244,10 +246,10 @@ static void end_one(struct core *c, struct group *g, json_t *list)
         if (try_without(c, g, a) != WHY_STARTS)
             continue;
         det_cleanup(freep) char *cmd = det_asprintf("det experiment pause %" PRId64, a->exp_id);
-        add(list, cmd,
-            "pause experiment %" PRId64 " (its trial %" PRId64 " holds %" PRId64
-            " slot%s): it would start once that has stopped",
-            a->exp_id, a->trial->id, a->slots, a->slots == 1 ? "" : "s");
+        add_suggestion(list, cmd,
+                       "pause experiment %" PRId64 " (its trial %" PRId64 " holds %" PRId64
+                       " slot%s): it would start once that has stopped",
+                       a->exp_id, a->trial->id, a->slots, a->slots == 1 ? "" : "s");
         return;
     }
 }

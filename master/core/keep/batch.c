@@ -9,7 +9,7 @@
 enum { RETRY_MS = 200, DOUBT_TRIES = 2 };
 enum { DOUBT_MS = 2000, MOMENT_MS = 60000, PATIENCE_MAX_MS = 30 * 60000, FORGET_MS = 60 * 60000 };
 
-static void move(struct batch *b, enum batch_state to)
+static void move_to(struct batch *b, enum batch_state to)
 {
     b->state = edges_go(b->core, MACHINE_BATCH, b->state, to);
 }
@@ -20,7 +20,7 @@ void batch_init(struct batch *b, struct core *core, size_t most)
     b->tail = &b->head;
 }
 
-static struct batch_event *pop(struct batch_event **head)
+static struct batch_event *pop_event(struct batch_event **head)
 {
     struct batch_event *e = *head;
     *head = e->next;
@@ -30,9 +30,9 @@ static struct batch_event *pop(struct batch_event **head)
 void batch_finish(struct batch *b)
 {
     while (b->refused)
-        batch_event_free(pop(&b->refused));
+        batch_event_free(pop_event(&b->refused));
     while (b->head)
-        batch_event_free(pop(&b->head));
+        batch_event_free(pop_event(&b->head));
     core_effects_finish(&b->effects);
 }
 
@@ -60,16 +60,16 @@ void batch_db(struct batch *b, bool is_up, int64_t now_ms)
     b->is_up = is_up;
 }
 
-static void end(struct batch *b)
+static void end_batches(struct batch *b)
 {
     b->is_stopping = b->is_owing = true;
-    move(b, BATCH_OVER);
+    move_to(b, BATCH_OVER);
 }
 
 void batch_stop(struct batch *b)
 {
     if (b->state == BATCH_HELD)
-        end(b);
+        end_batches(b);
     b->is_stopping = true;
 }
 
@@ -108,12 +108,12 @@ void batch_turn(struct batch *b, int64_t now_ms)
     if (is_blocked(b))
         refuse_asked(b);
     if (b->state == BATCH_HELD && b->is_up && b->retry_ms <= now_ms) {
-        move(b, BATCH_SENDING);
+        move_to(b, BATCH_SENDING);
     } else if (b->state == BATCH_HELD && b->retry_ms <= now_ms) {
         b->retry_ms = INT64_MAX;
     } else if (b->state == BATCH_IDLE && b->head && !b->is_stopping) {
         b->done = 0;
-        move(b, BATCH_GATHERING);
+        move_to(b, BATCH_GATHERING);
     }
 }
 
@@ -129,7 +129,7 @@ static bool is_any_written(const struct core_effects *f)
 static void send_or_perform(struct batch *b)
 {
     b->done = 0;
-    move(b, b->effects.n > 0 ? BATCH_SENDING : BATCH_PERFORMING);
+    move_to(b, b->effects.n > 0 ? BATCH_SENDING : BATCH_PERFORMING);
 }
 
 void batch_begin(struct batch *b, struct core_effects *owed)
@@ -142,14 +142,14 @@ void batch_begin(struct batch *b, struct core_effects *owed)
 static void end_broken(struct batch *b)
 {
     b->is_broken = true;
-    end(b);
+    end_batches(b);
 }
 
-static void hold(struct batch *b, int64_t now_ms)
+static void hold_batch(struct batch *b, int64_t now_ms)
 {
     b->is_overdue = true;
     b->retry_ms = now_ms + RETRY_MS;
-    move(b, BATCH_HELD);
+    move_to(b, BATCH_HELD);
 }
 
 /* Once more without the row, until all is taken. */
@@ -158,7 +158,7 @@ static void take_out(struct batch *b, const struct core_refusal *r, int64_t now_
     b->suspect.tries = 0;
     b->is_overdue = false; /* it is another batch by now */
     if (core_refused(b->core, &b->effects, r, now_ms, now_us))
-        move(b, BATCH_SENDING);
+        move_to(b, BATCH_SENDING);
     else
         end_broken(b);
 }
@@ -168,7 +168,7 @@ static void on_refused(struct batch *b, const struct batch_told *t, int64_t now_
 {
     if (!b->is_singly) {
         b->is_singly = true;
-        move(b, BATCH_SENDING);
+        move_to(b, BATCH_SENDING);
     } else if (t->row < b->effects.n) {
         take_out(b, &(struct core_refusal){t->row, false, t->words}, now_ms, now_us);
     } else {
@@ -206,7 +206,7 @@ static void forget_old(struct batch *b, int64_t now_ms)
 }
 
 /* Of an experiment of many trials, all of which may be as bad, the second ends it. */
-static void blame(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
+static void blame_row(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
 {
     b->doubted_ms = now_ms;
     const struct core_effect *f = &b->effects.v[t->row];
@@ -226,9 +226,9 @@ static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_
     if (was_singly && !is_row && !t->may_pass) {
         end_broken(b);
     } else if (was_singly && is_row && is_culprit(b, t, now_ms)) {
-        blame(b, t, now_ms, now_us);
+        blame_row(b, t, now_ms, now_us);
     } else {
-        hold(b, now_ms);
+        hold_batch(b, now_ms);
     }
 }
 
@@ -238,7 +238,7 @@ static void on_committed(struct batch *b)
     b->is_overdue = false;
     b->suspect.tries = 0;
     b->done = 0;
-    move(b, BATCH_PERFORMING);
+    move_to(b, BATCH_PERFORMING);
 }
 
 void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
@@ -247,10 +247,10 @@ void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int
         on_committed(b);
     } else if (b->is_stopping || t->answer == BATCH_CANCELED) {
         b->is_stopping = true;
-        move(b, BATCH_OVER); /* never performed: the rows tell the next start what is owed */
+        move_to(b, BATCH_OVER); /* never performed: the rows tell the next start what is owed */
     } else if (t->answer == BATCH_AWAY) {
         b->suspect.tries = 0;
-        hold(b, now_ms);
+        hold_batch(b, now_ms);
     } else if (t->answer == BATCH_REFUSED) {
         on_refused(b, t, now_ms, now_us);
     } else if (t->answer == BATCH_DOUBTED) {
@@ -260,9 +260,9 @@ void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int
     }
 }
 
-static struct batch_event *take(struct batch *b)
+static struct batch_event *take_event(struct batch *b)
 {
-    struct batch_event *e = pop(&b->head);
+    struct batch_event *e = pop_event(&b->head);
     if (!b->head)
         b->tail = &b->head;
     b->queued--;
@@ -271,15 +271,15 @@ static struct batch_event *take(struct batch *b)
 }
 
 /* One decision about what starts for all that came together: it looks at everything that waits. */
-static struct batch_do gather(struct batch *b)
+static struct batch_do gather_next(struct batch *b)
 {
-    struct batch_event *e = take(b);
+    struct batch_event *e = take_event(b);
     b->done++;
     e->ev.more = b->done < b->most && b->head && !b->head->is_refused;
     return (struct batch_do){e->is_refused ? BATCH_DO_REFUSE : BATCH_DO_STEP, .event = e};
 }
 
-static struct batch_do perform(struct batch *b)
+static struct batch_do perform_next(struct batch *b)
 {
     while (b->done < b->effects.n) {
         const struct core_effect *f = &b->effects.v[b->done++];
@@ -290,29 +290,29 @@ static struct batch_do perform(struct batch *b)
         return (struct batch_do){BATCH_DO_PERFORM, .effect = f};
     }
     b->is_singly = false;
-    move(b, BATCH_IDLE);
+    move_to(b, BATCH_IDLE);
     return (struct batch_do){.kind = BATCH_DO_END};
 }
 
-static struct batch_do send(struct batch *b)
+static struct batch_do send_rows(struct batch *b)
 {
     b->is_numbered = is_any_written(&b->effects);
-    move(b, BATCH_IN_FLIGHT);
+    move_to(b, BATCH_IN_FLIGHT);
     return (struct batch_do){.kind = BATCH_DO_COMMIT};
 }
 
 struct batch_do batch_next(struct batch *b)
 {
     if (b->refused)
-        return (struct batch_do){BATCH_DO_REFUSE, .event = pop(&b->refused)};
+        return (struct batch_do){BATCH_DO_REFUSE, .event = pop_event(&b->refused)};
     if (b->state == BATCH_GATHERING && b->done < b->most && b->head)
-        return gather(b);
+        return gather_next(b);
     if (b->state == BATCH_GATHERING)
         send_or_perform(b);
     if (b->state == BATCH_SENDING)
-        return send(b);
+        return send_rows(b);
     if (b->state == BATCH_PERFORMING)
-        return perform(b);
+        return perform_next(b);
     if (b->state == BATCH_IDLE)
         core_effects_finish(&b->effects);
     if (b->state != BATCH_OVER || !b->is_owing)

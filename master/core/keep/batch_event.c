@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char *own(struct batch_event *e, const char *s)
+static const char *own_string(struct batch_event *e, const char *s)
 {
     if (!s)
         return NULL;
@@ -17,13 +17,13 @@ static const char *own(struct batch_event *e, const char *s)
 
 static void own_task(struct batch_event *e, struct core_task_in *t)
 {
-    t->alloc = own(e, t->alloc);
-    t->container = own(e, t->container);
-    t->exit.text = own(e, t->exit.text);
-    t->exit.exception = own(e, t->exit.exception);
-    t->exit.at = own(e, t->exit.at);
-    t->silent.phase = own(e, t->silent.phase);
-    t->unreached.text = own(e, t->unreached.text);
+    t->alloc = own_string(e, t->alloc);
+    t->container = own_string(e, t->container);
+    t->exit.text = own_string(e, t->exit.text);
+    t->exit.exception = own_string(e, t->exit.exception);
+    t->exit.at = own_string(e, t->exit.at);
+    t->silent.phase = own_string(e, t->silent.phase);
+    t->unreached.text = own_string(e, t->unreached.text);
 }
 
 /* Of one event, not of a hello's tasks: those have none. */
@@ -33,8 +33,8 @@ static void own_marks(struct batch_event *e, struct core_task_in *t)
         return;
     struct core_mark *marks = det_memdup(t->marks, t->marks_n * sizeof *marks);
     for (size_t i = 0; i < t->marks_n; i++) {
-        marks[i].kind = own(e, marks[i].kind);
-        marks[i].detail = own(e, marks[i].detail);
+        marks[i].kind = own_string(e, marks[i].kind);
+        marks[i].detail = own_string(e, marks[i].detail);
     }
     t->marks = e->arrays[0] = marks;
 }
@@ -45,8 +45,8 @@ static void own_hello(struct batch_event *e, struct core_hello *h)
     struct core_task_in *tasks = det_alloc((h->tasks_n + 1) * sizeof *tasks);
     for (size_t i = 0; i < h->slots_n; i++) {
         slots[i] = h->slots[i];
-        slots[i].brand = own(e, slots[i].brand);
-        slots[i].uuid = own(e, slots[i].uuid);
+        slots[i].brand = own_string(e, slots[i].brand);
+        slots[i].uuid = own_string(e, slots[i].uuid);
     }
     for (size_t i = 0; i < h->tasks_n; i++) {
         tasks[i] = h->tasks[i];
@@ -55,20 +55,20 @@ static void own_hello(struct batch_event *e, struct core_hello *h)
     struct core_slot_sight *unfit = det_alloc((h->unfit_n + 1) * sizeof *unfit);
     for (size_t i = 0; i < h->unfit_n; i++) {
         unfit[i] = h->unfit[i];
-        unfit[i].text = own(e, unfit[i].text);
+        unfit[i].text = own_string(e, unfit[i].text);
     }
     h->unfit = e->arrays[2] = unfit;
-    h->version = own(e, h->version);
-    h->pool = own(e, h->pool);
-    h->addr = own(e, h->addr);
+    h->version = own_string(e, h->version);
+    h->pool = own_string(e, h->pool);
+    h->addr = own_string(e, h->addr);
     h->slots = e->arrays[0] = slots;
     h->tasks = e->arrays[1] = tasks;
 }
 
 static void own_gc(struct batch_event *e, struct core_gc *g)
 {
-    g->job_id = own(e, g->job_id);
-    g->action = own(e, g->action);
+    g->job_id = own_string(e, g->job_id);
+    g->action = own_string(e, g->action);
     e->json[0] = json_incref(g->config);
     e->json[1] = json_incref(g->uuids);
     e->json[2] = json_incref(g->globs);
@@ -76,17 +76,17 @@ static void own_gc(struct batch_event *e, struct core_gc *g)
 
 static void own_create(struct batch_event *e, struct core_create *c)
 {
-    c->job_id = own(e, c->job_id);
-    c->warm_start = own(e, c->warm_start);
-    c->owner = own(e, c->owner);
+    c->job_id = own_string(e, c->job_id);
+    c->warm_start = own_string(e, c->warm_start);
+    c->owner = own_string(e, c->owner);
     e->json[0] = json_incref(c->config);
 }
 
 static void own_store(struct batch_event *e, struct core_store_in *s)
 {
-    s->place = own(e, s->place);
-    s->id = own(e, s->id);
-    s->text = own(e, s->text);
+    s->place = own_string(e, s->place);
+    s->id = own_string(e, s->id);
+    s->text = own_string(e, s->text);
 }
 
 /* What the members of its kind point to. */
@@ -94,14 +94,14 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
 {
     switch (ev->kind) {
     case CORE_EV_EXP_CREATE: own_create(e, &e->ev.create); break;
-    case CORE_EV_EXP_PATCH: e->ev.patch.pool = own(e, ev->patch.pool); break;
+    case CORE_EV_EXP_PATCH: e->ev.patch.pool = own_string(e, ev->patch.pool); break;
     case CORE_EV_EXP_DELETE:
     case CORE_EV_EXP_GC: own_gc(e, &e->ev.gc); break;
-    case CORE_EV_AGENT_SET: e->ev.agent_set.agent_id = own(e, ev->agent_set.agent_id); break;
+    case CORE_EV_AGENT_SET: e->ev.agent_set.agent_id = own_string(e, ev->agent_set.agent_id); break;
     case CORE_EV_AGENT_STORE: own_store(e, &e->ev.store); break;
-    case CORE_EV_AGENT_SLOT: e->ev.sight.text = own(e, ev->sight.text); break;
+    case CORE_EV_AGENT_SLOT: e->ev.sight.text = own_string(e, ev->sight.text); break;
     case CORE_EV_STORE_ADOPT:
-        e->ev.adopt.place = own(e, ev->adopt.place);
+        e->ev.adopt.place = own_string(e, ev->adopt.place);
         e->json[0] = json_incref(ev->adopt.known);
         break;
     case CORE_EV_AGENT_HELLO: own_hello(e, &e->ev.hello); break;
@@ -112,8 +112,8 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
         break;
     case CORE_EV_OP_COMPLETED: e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric); break;
     case CORE_EV_SEARCH_OPS: e->json[0] = json_incref((json_t *)ev->search.operations); break;
-    case CORE_EV_CHECKPOINT: e->ev.checkpoint.uuid = own(e, ev->checkpoint.uuid); break;
-    case CORE_EV_LOG_POLICY: e->ev.policy.pattern = own(e, ev->policy.pattern); break;
+    case CORE_EV_CHECKPOINT: e->ev.checkpoint.uuid = own_string(e, ev->checkpoint.uuid); break;
+    case CORE_EV_LOG_POLICY: e->ev.policy.pattern = own_string(e, ev->policy.pattern); break;
     case CORE_EV_TICK: /* what these say is in the event itself */
     case CORE_EV_EXP_ACTIVATE:
     case CORE_EV_EXP_PAUSE:
@@ -143,9 +143,9 @@ struct batch_event *batch_event_copy(const struct core_event *ev, void *whose)
     struct batch_event *e = det_zalloc(sizeof *e);
     e->ev = *ev;
     e->whose = whose;
-    e->ev.alloc_id = own(e, ev->alloc_id);
-    e->ev.container = own(e, ev->container);
-    e->ev.agent_id = own(e, ev->agent_id);
+    e->ev.alloc_id = own_string(e, ev->alloc_id);
+    e->ev.container = own_string(e, ev->container);
+    e->ev.agent_id = own_string(e, ev->agent_id);
     own_members(e, ev);
     return e;
 }

@@ -26,7 +26,7 @@ bool alloc_should_end(const struct alloc *a)
     return a->kind == KIND_GC ? a->is_ready : a->acked || trial_op_done(a->trial);
 }
 
-static void keep(int64_t *at_ms, bool wanted, int64_t then_ms)
+static void keep_deadline(int64_t *at_ms, bool wanted, int64_t then_ms)
 {
     if (!wanted)
         *at_ms = INT64_MAX;
@@ -41,8 +41,8 @@ static int64_t done_timeout(const struct core *c, const struct alloc *a)
 
 void alloc_deadlines(struct core *c, struct alloc *a)
 {
-    keep(&a->ready_ms, is_placed(a) && !a->is_ready, c->now_ms + c->o.ready_timeout_ms);
-    keep(&a->done_ms, alloc_should_end(a), c->now_ms + done_timeout(c, a));
+    keep_deadline(&a->ready_ms, is_placed(a) && !a->is_ready, c->now_ms + c->o.ready_timeout_ms);
+    keep_deadline(&a->done_ms, alloc_should_end(a), c->now_ms + done_timeout(c, a));
     alloc_rearm(c, a);
 }
 
@@ -67,7 +67,7 @@ static bool is_over(struct core *c, int64_t *at_ms)
     return late <= LATE_MS;
 }
 
-static void resend(struct core *c, struct alloc *a)
+static void resend_orders(struct core *c, struct alloc *a)
 {
     bool waits = a->kill != KILL_NONE;
     for (size_t i = 0; i < a->containers.n; i++) {
@@ -108,7 +108,7 @@ void alloc_on_timer(struct core *c, struct alloc *a)
         alloc_kill(c, a, KILL_TIMEOUT, "it did not end within %lld s of having nothing left to do",
                    (long long)(done_timeout(c, a) / 1000));
     if (a->kill_ms <= now || a->start_ms <= now)
-        resend(c, a);
+        resend_orders(c, a);
     if (a->state != ALLOC_TERMINATED)
         alloc_deadlines(c, a);
 }

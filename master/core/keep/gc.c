@@ -27,7 +27,7 @@ static struct pool *pool_of(const struct core *c, const json_t *config)
 }
 
 /* What a collection needs of the configuration, and its row keeps. */
-static json_t *trim(const json_t *config)
+static json_t *trim_config(const json_t *config)
 {
     json_t *storage = json_object_get(config, "checkpoint_storage");
     const char *pool = json_str(json_obj(config, "resources"), "resource_pool", "");
@@ -57,11 +57,11 @@ static json_t *trees_of(const struct core *c, const struct core_gc *in)
     return json_make("[s]", place);
 }
 
-static struct alloc *request(struct core *c, const struct core_gc *in, struct exp *e)
+static struct alloc *request_alloc(struct core *c, const struct core_gc *in, struct exp *e)
 {
     char id[80];
     task_id(c, in, id, sizeof id);
-    JSON_OWN config = trim(in->config);
+    JSON_OWN config = trim_config(in->config);
     JSON_OWN trees = trees_of(c, in);
     JSON_OWN work = gc_work(in->uuids, in->action, in->globs, trees);
     struct alloc_request r = {.kind = KIND_GC,
@@ -76,7 +76,7 @@ static struct alloc *request(struct core *c, const struct core_gc *in, struct ex
     return alloc_request(c, &r);
 }
 
-static int check(const struct core_gc *in, struct det_err *err)
+static int check_request(const struct core_gc *in, struct det_err *err)
 {
     if (in->exp_id < 1 || !json_is_object(in->config) || !json_is_array(in->uuids))
         return det_fail(err, DET_EINVAL,
@@ -109,7 +109,7 @@ void gc_delete_idle(struct core *c, struct exp *e)
 
 int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
 {
-    int rc = check(in, err);
+    int rc = check_request(in, err);
     struct exp *e = exp_find(c, in->exp_id);
     bool deleted = imap_get(c->deleted, (uint64_t)in->exp_id); /* asked twice at once */
     if (rc < 0 || deleted || (e && e->state == EXP_DELETING))
@@ -133,7 +133,7 @@ int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
     exp_enlist(c, e);
     exp_mark(c, e);
     if (json_array_size(in->uuids) || in->has_files)
-        e->gc = request(c, in, e);
+        e->gc = request_alloc(c, in, e);
     end_others(c, e);
     gc_delete_idle(c, e);
     return 0;
@@ -148,17 +148,17 @@ static bool is_gone(const struct core *c, int64_t exp_id)
 
 int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err)
 {
-    int rc = check(in, err);
+    int rc = check_request(in, err);
     if (rc == 0 && is_gone(c, in->exp_id))
         rc = det_fail(err, DET_ENOENT, "experiment %lld not found; it was deleted",
                       (long long)in->exp_id);
     bool looks = in->action && strcmp(in->action, "list") == 0; /* of no checkpoint in particular */
     if (rc == 0 && (looks || json_array_size(in->uuids) > 0))
-        request(c, in, NULL);
+        request_alloc(c, in, NULL);
     return rc;
 }
 
-static void retry(struct core *c, const struct alloc *a)
+static void retry_collection(struct core *c, const struct alloc *a)
 {
     int64_t wait_s = a->run_id < 6 ? INT64_C(1) << (a->run_id - 1) : 30;
     struct alloc_request r = {.kind = KIND_GC,
@@ -180,7 +180,7 @@ void gc_on_alloc_end(struct core *c, struct alloc *a)
 {
     bool undone = a->was_ours || (a->failure.is_set && a->failure.transient);
     if (undone && !a->parked && (a->exp || !is_gone(c, a->exp_id))) {
-        retry(c, a);
+        retry_collection(c, a);
         return;
     }
     struct exp *e = exp_find(c, a->exp_id);

@@ -65,8 +65,8 @@ static int by_trial_latest(const void *x, const void *y)
 }
 
 /* Marks the first `keep` of each trial (or of all) in the order of cmp. */
-static void mark(struct rated *r, size_t n, int (*cmp)(const void *, const void *), int64_t keep,
-                 unsigned why)
+static void mark_kept(struct rated *r, size_t n, int (*cmp)(const void *, const void *),
+                      int64_t keep, unsigned why)
 {
     int64_t rank = 0;
     qsort(r, n, sizeof *r, cmp);
@@ -87,7 +87,7 @@ void gc_policy(struct gc_checkpoint *v, size_t n, const struct gc_keep *keep)
         v[i].why = v[i].held;
         r[i] = (struct rated){&v[i], keep->smaller_is_better ? v[i].metric : -v[i].metric};
     }
-    mark(r, n, by_score, keep->experiment_best, GC_KEEP_EXP_BEST);
-    mark(r, n, by_trial_score, keep->trial_best, GC_KEEP_TRIAL_BEST);
-    mark(r, n, by_trial_latest, keep->trial_latest, GC_KEEP_LATEST);
+    mark_kept(r, n, by_score, keep->experiment_best, GC_KEEP_EXP_BEST);
+    mark_kept(r, n, by_trial_score, keep->trial_best, GC_KEEP_TRIAL_BEST);
+    mark_kept(r, n, by_trial_latest, keep->trial_latest, GC_KEEP_LATEST);
 }

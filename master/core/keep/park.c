@@ -36,7 +36,7 @@ bool park_owner(const struct core_effect *f, int64_t *ret_exp, int64_t *ret_tria
     return false;
 }
 
-static void drop(struct core_effects *fx, size_t i)
+static void drop_effect(struct core_effects *fx, size_t i)
 {
     fx->v[i].kind = CORE_NOTHING;
 }
@@ -45,7 +45,7 @@ struct owner {
     int64_t exp_id, trial_id; /* trial 0: all of the experiment */
 };
 
-static bool has(const struct owner *o, int64_t exp_id, int64_t trial_id)
+static bool is_owned(const struct owner *o, int64_t exp_id, int64_t trial_id)
 {
     return o->trial_id ? trial_id == o->trial_id : exp_id == o->exp_id;
 }
@@ -55,13 +55,13 @@ static bool is_of(const struct core_effect *f, const struct owner *o)
 {
     int64_t exp_id, trial_id;
     if (f->kind == CORE_ORDER_START)
-        return has(o, f->start.exp_id, f->start.trial_id);
+        return is_owned(o, f->start.exp_id, f->start.trial_id);
     if (f->kind == CORE_SAVE_TIMELINE)
-        return has(o, f->timeline.experiment_id, f->timeline.trial_id);
-    return park_owner(f, &exp_id, &trial_id) && has(o, exp_id, trial_id);
+        return is_owned(o, f->timeline.experiment_id, f->timeline.trial_id);
+    return park_owner(f, &exp_id, &trial_id) && is_owned(o, exp_id, trial_id);
 }
 
-static void refuse(struct core_effects *out, struct core_reply *r, const char *why)
+static void refuse_reply(struct core_effects *out, struct core_reply *r, const char *why)
 {
     if (r->code == 0)
         *r = (struct core_reply){
@@ -76,18 +76,18 @@ void park_leave_out(struct core_effects *fx, size_t i, const char *words)
         "The database refused the setting, which holds until the master restarts: %s", words);
     for (size_t k = 0; setting && k < fx->n; k++)
         if (fx->v[k].kind == CORE_REPLY && fx->v[k].reply.is_setting)
-            refuse(fx, &fx->v[k].reply, why);
-    drop(fx, i);
+            refuse_reply(fx, &fx->v[k].reply, why);
+    drop_effect(fx, i);
 }
 
 static void take_out(struct core_effects *fx, const struct owner *o, const char *why)
 {
     for (size_t i = 0; i < fx->n; i++) {
         struct core_effect *f = &fx->v[i];
-        if (f->kind == CORE_REPLY && has(o, f->reply.exp_id, f->reply.trial_id))
-            refuse(fx, &f->reply, why);
+        if (f->kind == CORE_REPLY && is_owned(o, f->reply.exp_id, f->reply.trial_id))
+            refuse_reply(fx, &f->reply, why);
         if (is_of(f, o))
-            drop(fx, i);
+            drop_effect(fx, i);
     }
 }
 
@@ -98,7 +98,7 @@ static void park_alloc(struct core *c, struct alloc *a, const char *why)
 }
 
 /* The words go into its log whole; those of a kill are cut. */
-static void say(struct core *c, struct trial *t, const char *why)
+static void log_reason(struct core *c, struct trial *t, const char *why)
 {
     const struct alloc none = {.task_id = t->task_id};
     fx_log(c, t->alloc ? t->alloc : &none, FX_ERROR, "%s", why);
@@ -110,7 +110,7 @@ static void park_trial(struct core *c, struct trial *t, const char *why)
     trial_mark(c, t);
     if (trial_state_is_terminal(t->state))
         return;
-    say(c, t, why);
+    log_reason(c, t, why);
     if (t->alloc)
         t->alloc->parked = true;
     trial_set(c, t, TRIAL_STOPPING_ERROR, "the database refused a row of it");
@@ -126,7 +126,7 @@ static void park_exp(struct core *c, struct exp *e, const char *why)
         if (t->alloc)
             t->alloc->parked = true;
         if (!trial_state_is_terminal(t->state))
-            say(c, t, why);
+            log_reason(c, t, why);
     }
     if (exp_may(e, EXP_STOPPING_ERROR))
         exp_stop(c, e, EXP_STOPPING_ERROR, "the database refused a row of its experiment");

@@ -122,7 +122,7 @@ int core_restore_experiment(struct core *c, const struct row_experiment *r, stru
 }
 
 /* Operations are not carried out again: their results are rows. Where trials are owed, some are. */
-static void replay(struct exp *e, const struct search_event *ev)
+static void replay_event(struct exp *e, const struct search_event *ev)
 {
     struct search_ops out = {0};
     search_step(e->search, ev, e->todo_owed ? &e->todo : &out);
@@ -132,7 +132,7 @@ static void replay(struct exp *e, const struct search_event *ev)
 void restore_beginning(struct exp *e)
 {
     if (e->search && e->search_seq == 0)
-        replay(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
+        replay_event(e, &(struct search_event){.kind = SEARCH_EV_INITIAL});
 }
 
 int core_restore_search_snapshot(struct core *c, const struct row_search_snapshot *r,
@@ -170,7 +170,7 @@ int core_restore_search_event(struct core *c, const struct row_search_event *r, 
     if (rc < 0)
         return det_wrap(err, rc, "experiment %lld, searcher event %lld", (long long)e->id,
                         (long long)r->seq);
-    replay(e, &ev);
+    replay_event(e, &ev);
     e->search_seq = r->seq;
     return 0;
 }

@@ -33,7 +33,7 @@ void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
 
 /* Some number that a core writes: 0 to most, else `absent`. Enumerations index tables, and times
  * are added to the clock. */
-static int64_t within(const json_t *j, const char *key, int64_t most, int64_t absent)
+static int64_t int_within(const json_t *j, const char *key, int64_t most, int64_t absent)
 {
     int64_t v = json_int(j, key, absent);
     return v >= 0 && v <= most ? v : absent;
@@ -48,7 +48,7 @@ void load_exp_core(struct exp *e, const json_t *j)
     e->owner = det_strdup(json_str(j, "owner", NULL));
     e->held = det_strdup(json_str(j, "held", NULL));
     e->todo_owed = json_flag(j, "trials_owed", false);
-    e->waited_ms = within(j, "waited_ms", WAIT_MAX_MS, 0);
+    e->waited_ms = int_within(j, "waited_ms", WAIT_MAX_MS, 0);
 }
 
 void save_trial_core(struct buf *out, const struct trial *t)
@@ -104,14 +104,14 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->op_redo = json_flag(j, "op_redo", false);
     t->closed = json_flag(j, "closed", false);
     t->run_fresh = json_flag(j, "run_fresh", false);
-    t->exit_reason = (int)within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
-    t->transients = (int)within(j, "transients", COUNT_MAX, 0);
+    t->exit_reason = (int)int_within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
+    t->transients = (int)int_within(j, "transients", COUNT_MAX, 0);
     t->lost = det_strdup(json_str(j, "lost", NULL));
-    t->bad_port = (int)within(j, "bad_port", PORT_MAX, -1);
+    t->bad_port = (int)int_within(j, "bad_port", PORT_MAX, -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
     t->mistake = det_strdup(json_str(j, "mistake", NULL));
     t->mistake_at = t->mistake ? det_strdup(json_str(j, "mistake_at", "")) : NULL;
-    t->start_rounds = (int)within(j, "start_rounds", COUNT_MAX, 0);
+    t->start_rounds = (int)int_within(j, "start_rounds", COUNT_MAX, 0);
     avoid_load(t, json_arr(j, "avoids"));
     load_excluded(t, json_arr(j, "excluded"));
 }
@@ -221,7 +221,7 @@ static int load_container(struct alloc *a, const json_t *j, struct det_err *err)
 
 static void load_failure(struct failure *f, const json_t *j)
 {
-    int64_t reason = within(j, "reason", CORE_EXIT_REASON_COUNT - 1, CORE_LOST);
+    int64_t reason = int_within(j, "reason", CORE_EXIT_REASON_COUNT - 1, CORE_LOST);
     *f = (struct failure){.is_set = true,
                           .transient = json_flag(j, "transient", false),
                           .reason = (enum core_exit_reason)reason,
@@ -248,7 +248,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
     a->is_backfill = json_flag(j, "backfill", false);
-    a->hold_for_ms = within(j, "hold_ms", WAIT_MAX_MS, 0);
+    a->hold_for_ms = int_within(j, "hold_ms", WAIT_MAX_MS, 0);
     if (a->hold_for_ms > 0)
         a->hold_ms = 0; /* begins anew when all is read */
     if (json_flag(j, "shielded", false))

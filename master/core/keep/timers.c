@@ -1,6 +1,6 @@
 #include "timers.h"
 
-static void put(struct timers *h, size_t i, struct timer *t)
+static void put_timer(struct timers *h, size_t i, struct timer *t)
 {
     h->heap.v[i] = t;
     t->pos = i + 1;
@@ -15,10 +15,10 @@ static void sift_up(struct timers *h, size_t i)
 {
     struct timer *t = h->heap.v[i];
     while (i > 0 && is_before(t, h->heap.v[(i - 1) / 2])) {
-        put(h, i, h->heap.v[(i - 1) / 2]);
+        put_timer(h, i, h->heap.v[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
-    put(h, i, t);
+    put_timer(h, i, t);
 }
 
 static void sift_down(struct timers *h, size_t i)
@@ -29,19 +29,19 @@ static void sift_down(struct timers *h, size_t i)
             k++;
         if (is_before(t, h->heap.v[k]))
             break;
-        put(h, i, h->heap.v[k]);
+        put_timer(h, i, h->heap.v[k]);
     }
-    put(h, i, t);
+    put_timer(h, i, t);
 }
 
-static void disarm(struct timers *h, struct timer *t)
+static void disarm_timer(struct timers *h, struct timer *t)
 {
     size_t i = t->pos - 1;
     struct timer *last = h->heap.v[--h->heap.n];
     t->pos = 0;
     if (last == t)
         return;
-    put(h, i, last);
+    put_timer(h, i, last);
     sift_up(h, i);
     sift_down(h, last->pos - 1);
 }
@@ -51,7 +51,7 @@ void timers_set(struct timers *h, struct timer *t, int64_t at_ms)
     if (t->pos && t->at_ms == at_ms)
         return;
     if (t->pos)
-        disarm(h, t);
+        disarm_timer(h, t);
     t->at_ms = at_ms;
     if (at_ms == INT64_MAX)
         return;

@@ -41,7 +41,7 @@ static bool has_completed(const struct trial *t)
     return t->op_complete || t->op_last > 0;
 }
 
-static bool trains(const struct trial *t)
+static bool is_training(const struct trial *t)
 {
     return t->alloc && t->speed.run_id == t->run_id && t->speed.units > 0;
 }
@@ -50,7 +50,7 @@ static bool trains(const struct trial *t)
 static bool got_somewhere(const struct trial *t)
 {
     return !t->mistake &&
-           (trains(t) || t->latest || has_completed(t) || trial_state_is_terminal(t->state));
+           (is_training(t) || t->latest || has_completed(t) || trial_state_is_terminal(t->state));
 }
 
 static bool failed_like(const struct trial *t, const struct trial *other)

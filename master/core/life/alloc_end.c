@@ -62,7 +62,7 @@ static void port_give(struct core *c, int port)
 }
 
 /* Takes it off every list; the row is written and the memory freed at the end of the step. */
-static void finish(struct core *c, struct alloc *a)
+static void finish_alloc(struct core *c, struct alloc *a)
 {
     timers_set(&c->timers, &a->timer, INT64_MAX);
     port_judge(a);
@@ -81,13 +81,13 @@ static void finish(struct core *c, struct alloc *a)
         trial_on_alloc_end(c, a->trial, a);
 }
 
-static void withdraw(struct core *c, struct alloc *a, const char *reason)
+static void withdraw_alloc(struct core *c, struct alloc *a, const char *reason)
 {
     fx_log(c, a, FX_INFO, "Taken off the queue: %s.", reason);
     fx_timeline(c, a, "kill", "%s", reason);
     a->kill = KILL_USER;
     a->was_ours = true;
-    finish(c, a);
+    finish_alloc(c, a);
 }
 
 void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *fmt, ...)
@@ -100,7 +100,7 @@ void alloc_kill(struct core *c, struct alloc *a, enum kill_why why, const char *
     if (a->kill != KILL_NONE || a->state == ALLOC_TERMINATED)
         return;
     if (a->state == ALLOC_PENDING) {
-        withdraw(c, a, reason);
+        withdraw_alloc(c, a, reason);
         return;
     }
     a->kill = why;
@@ -224,8 +224,8 @@ static void log_late_failure(struct core *c, const struct alloc *a, const struct
 }
 
 /* What this exit says about the run as a whole. */
-static void judge(struct core *c, struct alloc *a, const struct container *k,
-                  const struct core_exit *e)
+static void judge_exit(struct core *c, struct alloc *a, const struct container *k,
+                       const struct core_exit *e)
 {
     bool clean = e->reason == CORE_EXITED && e->code == 0 && e->signal == 0;
     bool after_end = k->daemon && a->kill == KILL_DAEMONS;
@@ -261,10 +261,10 @@ void alloc_on_exit(struct core *c, struct container *k, const struct core_exit *
         store_on_away(c, k->agent, a, e->text);
     agent_detach(c, k);
     a->pool->dirty = true;
-    judge(c, a, k, e);
+    judge_exit(c, a, k, e);
     if (a->live == 0) {
         log_end(c, a);
-        finish(c, a);
+        finish_alloc(c, a);
     } else if (a->failure.is_set) {
         alloc_kill(c, a, KILL_FAILED, "%s", a->failure.text);
     } else if (only_daemons_live(a)) {

@@ -139,7 +139,7 @@ static int check_create(struct core *c, const struct core_create *in, struct exp
     return search_create(&e->conf.search, &e->search, err);
 }
 
-static void fill(struct core *c, struct exp *e, const struct core_create *in)
+static void fill_exp(struct core *c, struct exp *e, const struct core_create *in)
 {
     e->id = ++c->last_exp;
     e->job_id = det_strdup(in->job_id);
@@ -171,7 +171,7 @@ int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bo
     if (rc < 0)
         return rc;
     struct exp *e = det_take(made);
-    fill(c, e, in);
+    fill_exp(c, e, in);
     exp_enlist(c, e);
     exp_mark(c, e);
     *ret_id = e->id;

@@ -29,7 +29,7 @@ static const struct {
     {"project", NULL, "an experiment is moved by POST /experiments/{id}/move"},
 };
 
-static const json_t *place(const json_t *config, size_t i)
+static const json_t *fixed_value(const json_t *config, size_t i)
 {
     const json_t *j = json_object_get(config, fixed[i].section);
     return fixed[i].key ? json_object_get(j, fixed[i].key) : j;
@@ -38,7 +38,7 @@ static const json_t *place(const json_t *config, size_t i)
 static int check_fixed(const json_t *old, const json_t *new, struct det_err *err)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(fixed); i++) {
-        const json_t *a = place(old, i), *b = place(new, i);
+        const json_t *a = fixed_value(old, i), *b = fixed_value(new, i);
         if (a != b && !json_equal((json_t *)a, (json_t *)b))
             return det_fail(err, DET_EINVAL, "overrideConfig: %s%s%s cannot be changed: %s",
                             fixed[i].section, fixed[i].key ? "." : "",
@@ -144,8 +144,8 @@ static int check_place(struct core *c, const struct core_continue *in, const str
     return quota_check(c, json_str(core, "owner", NULL), pool_find(c, pool), conf->slots, err);
 }
 
-static int check(struct core *c, const struct core_continue *in, const json_t *old_config,
-                 bool *ret_exceeded, struct det_err *err)
+static int check_continue(struct core *c, const struct core_continue *in, const json_t *old_config,
+                          bool *ret_exceeded, struct det_err *err)
 {
     struct conf old, new;
     int rc = check_state(c, in, err);
@@ -161,8 +161,8 @@ static int check(struct core *c, const struct core_continue *in, const json_t *o
 }
 
 /* As after a restart, by the new configuration. */
-static int rebuild(struct core *c, const struct core_continue *in, struct exp **ret,
-                   struct det_err *err)
+static int rebuild_exp(struct core *c, const struct core_continue *in, struct exp **ret,
+                       struct det_err *err)
 {
     struct row_experiment row = in->row;
     det_cleanup(freep) char *text = in->config ? json_text(in->config) : NULL;
@@ -245,7 +245,7 @@ static void follow_config(struct core *c, struct exp *e, const struct core_conti
         e->group->max_slots = e->conf.max_slots;
 }
 
-static void reopen(struct core *c, struct exp *e, struct trial *t)
+static void reopen_trial(struct core *c, struct exp *e, struct trial *t)
 {
     struct search_event ev = {.kind = SEARCH_EV_REOPENED,
                               .request_id = t->request_id,
@@ -256,7 +256,7 @@ static void reopen(struct core *c, struct exp *e, struct trial *t)
     exp_tell(c, e, &ev);
 }
 
-static void revive(struct core *c, struct exp *e)
+static void revive_exp(struct core *c, struct exp *e)
 {
     VEC(struct trial *) again = {0};
     exp_goto(c, e, EXP_ACTIVE);
@@ -267,7 +267,7 @@ static void revive(struct core *c, struct exp *e)
     fx_add(c->out, CORE_DELETE_SEARCH_SNAPSHOT)->exp_id = e->id; /* it lacks what is still owed */
     exp_resume_todo(c, e);
     for (size_t i = 0; i < again.n; i++)
-        reopen(c, e, again.v[i]);
+        reopen_trial(c, e, again.v[i]);
     vec_free(&again);
     e->progress = search_progress(e->search);
 }
@@ -287,9 +287,9 @@ int exp_continue(struct core *c, const struct core_continue *in, bool *ret_excee
 {
     struct exp *e = NULL;
     JSON_OWN old_config = json_parse(in->row.config, strlen(in->row.config), err);
-    int rc = old_config ? check(c, in, old_config, ret_exceeded, err) : DET_ECORRUPT;
+    int rc = old_config ? check_continue(c, in, old_config, ret_exceeded, err) : DET_ECORRUPT;
     if (rc == 0)
-        rc = rebuild(c, in, &e, err);
+        rc = rebuild_exp(c, in, &e, err);
     if (rc < 0)
         return rc;
     rc = give_all_hparams(e, in, err);
@@ -302,6 +302,6 @@ int exp_continue(struct core *c, const struct core_continue *in, bool *ret_excee
     }
     exp_revise(c, e->id);
     follow_config(c, e, in, old_config);
-    revive(c, e);
+    revive_exp(c, e);
     return 0;
 }

@@ -31,7 +31,7 @@ static void log_event(struct core *c, struct exp *e, const struct search_event *
     vec_push(&c->search_rows, (struct search_row){e->id, e->search_seq, json_text(j)});
 }
 
-static void apply(struct core *c, struct exp *e, const struct search_op *op)
+static void apply_op(struct core *c, struct exp *e, const struct search_op *op)
 {
     struct trial *t = map_get(e->by_request, op->request_id);
     if (op->kind == SEARCH_CREATE && !t) {
@@ -88,7 +88,7 @@ void exp_make_more(struct core *c, struct exp *e)
         struct search_op *op = &e->todo.ops.v[e->todo_at];
         if (op->kind == SEARCH_CREATE && c->made >= MAKE_MAX)
             break;
-        apply(c, e, op);
+        apply_op(c, e, op);
         json_decref(op->hparams);
         if (op->kind == SEARCH_CREATE)
             vec_push(&made, map_get(e->by_request, op->request_id));
@@ -126,7 +126,7 @@ static void carry_out(struct core *c, struct exp *e, struct search_ops *out)
             if (must_wait(c, e, &out->ops.v[i]))
                 put_off(c, e, &out->ops.v[i]);
             else
-                apply(c, e, &out->ops.v[i]);
+                apply_op(c, e, &out->ops.v[i]);
         }
     for (size_t i = 0; i < out->ops.n; i++) {
         struct trial *t = map_get(e->by_request, out->ops.v[i].request_id);

@@ -7,14 +7,14 @@
 #include "trial.h"
 #include <math.h>
 
-static int refuse(const struct exp *e, const char *what, struct det_err *err)
+static int refuse_action(const struct exp *e, const char *what, struct det_err *err)
 {
     return det_fail(err, DET_ESTATE, "experiment %lld is %s: it cannot be %s", (long long)e->id,
                     exp_state_text(e->state), what);
 }
 
 /* Trials that are stopping on their own stay so. */
-static void follow(struct core *c, struct exp *e, enum trial_state to, const char *reason)
+static void set_trials(struct core *c, struct exp *e, enum trial_state to, const char *reason)
 {
     for (size_t i = 0; i < e->trials.n; i++)
         if (e->trials.v[i]->state == TRIAL_ACTIVE || e->trials.v[i]->state == TRIAL_PAUSED)
@@ -26,9 +26,9 @@ int exp_activate(struct core *c, struct exp *e, struct det_err *err)
     if (e->state == EXP_ACTIVE)
         return 0;
     if (e->state != EXP_PAUSED)
-        return refuse(e, "activated", err);
+        return refuse_action(e, "activated", err);
     exp_goto(c, e, EXP_ACTIVE);
-    follow(c, e, TRIAL_ACTIVE, "activated");
+    set_trials(c, e, TRIAL_ACTIVE, "activated");
     return 0;
 }
 
@@ -37,16 +37,16 @@ int exp_pause(struct core *c, struct exp *e, struct det_err *err)
     if (e->state == EXP_PAUSED)
         return 0;
     if (e->state != EXP_ACTIVE)
-        return refuse(e, "paused", err);
+        return refuse_action(e, "paused", err);
     exp_goto(c, e, EXP_PAUSED);
-    follow(c, e, TRIAL_PAUSED, "the experiment was paused");
+    set_trials(c, e, TRIAL_PAUSED, "the experiment was paused");
     return 0;
 }
 
 int exp_cancel(struct core *c, struct exp *e, struct det_err *err)
 {
     if (e->state == EXP_DELETING)
-        return refuse(e, "canceled", err);
+        return refuse_action(e, "canceled", err);
     if (e->state == EXP_ACTIVE || e->state == EXP_PAUSED)
         exp_stop(c, e, EXP_STOPPING_CANCELED, "the experiment was canceled");
     return 0;
@@ -57,7 +57,7 @@ int exp_kill(struct core *c, struct exp *e, struct det_err *err)
     if (e->state == EXP_STOPPING_KILLED)
         return 0;
     if (!exp_may(e, EXP_STOPPING_KILLED))
-        return refuse(e, "killed", err);
+        return refuse_action(e, "killed", err);
     exp_stop(c, e, EXP_STOPPING_KILLED, "the experiment was killed");
     return 0;
 }

@@ -43,7 +43,7 @@ static void level_spread(struct core *c, struct level *l)
     }
 }
 
-static double between(const struct level *l, size_t at)
+static double position_between(const struct level *l, size_t at)
 {
     double low = at > 0 ? l->list.v[at - 1]->group->position : l->list.v[0]->group->position - 1;
     double high = at < l->list.n ? l->list.v[at]->group->position : low + 1;
@@ -67,10 +67,10 @@ static void move_next_to(struct core *c, struct exp *e, const struct exp *to, bo
         at++;
     at += behind;
     e->group->priority = to->group->priority;
-    e->group->position = between(&l, at);
+    e->group->position = position_between(&l, at);
     if (!is_between(&l, at, e->group->position)) {
         level_spread(c, &l);
-        e->group->position = between(&l, at);
+        e->group->position = position_between(&l, at);
     }
     vec_free(&l.list);
 }
@@ -84,7 +84,7 @@ struct pool *job_pool(const struct core *c, const struct exp *e, const struct co
     return e->pool;
 }
 
-static int64_t neighbour(const struct core_patch *p)
+static int64_t neighbour_of(const struct core_patch *p)
 {
     return p->ahead_of ? p->ahead_of : p->behind_of;
 }
@@ -92,7 +92,7 @@ static int64_t neighbour(const struct core_patch *p)
 static int check_next_to(const struct core *c, const struct exp *e,
                          const struct core_event *patches, size_t i, struct det_err *err)
 {
-    int64_t to = neighbour(&patches[i].patch);
+    int64_t to = neighbour_of(&patches[i].patch);
     const struct exp *other = exp_find(c, to);
     const struct pool *pool = job_pool(c, e, patches, i), *others;
     if (!other || exp_state_is_terminal(other->state))
@@ -150,13 +150,13 @@ int job_check(const struct core *c, const struct exp *e, const struct core_event
               struct det_err *err)
 {
     const struct core_patch *p = &patches[i].patch;
-    int rc = neighbour(p) ? check_next_to(c, e, patches, i, err) : 0;
+    int rc = neighbour_of(p) ? check_next_to(c, e, patches, i, err) : 0;
     return rc == 0 && p->pool ? check_pool(c, e, p->pool, err) : rc;
 }
 
 void job_move(struct core *c, struct exp *e, const struct core_patch *p)
 {
-    int64_t to = neighbour(p);
+    int64_t to = neighbour_of(p);
     if (to)
         move_next_to(c, e, exp_find(c, to), p->ahead_of == 0);
     if (p->pool)

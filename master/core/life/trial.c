@@ -154,7 +154,7 @@ static void log_invalid(struct core *c, const struct trial *t)
            "Trial %lld ended: it said that its hyperparameters are invalid.", (long long)t->id);
 }
 
-static void finish(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
+static void finish_trial(struct core *c, struct trial *t, enum trial_state to, int exit_reason)
 {
     if (to == TRIAL_COMPLETED && t->closed && exit_reason < 0)
         log_closed(c, t);
@@ -216,9 +216,9 @@ void trial_reconsider(struct core *c, struct trial *t)
     if (t->alloc || trial_state_is_terminal(t->state))
         return;
     if (is_stopping(t))
-        finish(c, t, end_of(t->state), -1);
+        finish_trial(c, t, end_of(t->state), -1);
     else if (trial_op_done(t) && t->closed)
-        finish(c, t, TRIAL_COMPLETED, t->exit_reason);
+        finish_trial(c, t, TRIAL_COMPLETED, t->exit_reason);
     else if (t->state == TRIAL_ACTIVE && !trial_op_done(t) && !trial_give_up(c, t))
         request_run(c, t);
 }

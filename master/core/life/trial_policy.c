@@ -30,7 +30,8 @@ static bool is_waiting(const struct trial *t)
 }
 
 /* Only agents that are known, so that what a trial prints cannot make the list longer than that. */
-static void exclude(struct core *c, struct trial *t, const char *agent_id, const char *pattern)
+static void exclude_agent(struct core *c, struct trial *t, const char *agent_id,
+                          const char *pattern)
 {
     if (!agent_id || avoid_is(t, agent_id, BIT(AVOID_POLICY)) || !agent_find(c, agent_id))
         return;
@@ -52,7 +53,7 @@ void trial_on_log_policy(struct core *c, struct trial *t, const struct core_poli
     if (p->action == CORE_CANCEL_RETRIES)
         cancel_retries(c, t, p->pattern);
     else
-        exclude(c, t, agent_id, p->pattern);
+        exclude_agent(c, t, agent_id, p->pattern);
 }
 
 /* Agents that are off or away count. */

@@ -88,7 +88,7 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
     trial_mark(c, t);
 }
 
-static void complete(struct core *c, struct trial *t, int reason)
+static void complete_op(struct core *c, struct trial *t, int reason)
 {
     t->exit_reason = reason;
     t->closed = t->has_op = t->op_complete = true;
@@ -97,7 +97,7 @@ static void complete(struct core *c, struct trial *t, int reason)
 }
 
 /* Before anything follows from the failure: what would follow waits, as in any pause. */
-static void hold(struct core *c, struct exp *e, const struct alloc *a)
+static void hold_exp(struct core *c, struct exp *e, const struct alloc *a)
 {
     exp_hold(c, e, alike_sentence(e));
     fx_log(c, a, FX_ERROR,
@@ -111,7 +111,7 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
     if (alike_on_failure(t, &a->failure))
-        hold(c, t->exp, a);
+        hold_exp(c, t->exp, a);
     if (t->no_retry) {
         fx_log(c, a, FX_ERROR,
                "Trial %lld failed and is not restarted: its log matched \"%s\" (log policy "
@@ -141,7 +141,7 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
 }
 
 /* The old run may still live somewhere: what it reports from now on is refused. */
-static void fence(struct core *c, struct trial *t)
+static void fence_run(struct core *c, struct trial *t)
 {
     t->run_id++;
     t->run_fresh = true;
@@ -169,7 +169,7 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
     bool in_order = !a->unclean && (!a->was_ours || a->acked);
     t->alloc = NULL;
     if (a->unconfirmed)
-        fence(c, t);
+        fence_run(c, t);
     if (t->has_op && t->op_complete && !in_order) {
         t->op_redo = true;
         trial_mark(c, t);
@@ -179,7 +179,7 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
             trial_set(c, t, TRIAL_STOPPING_ERROR, "");
         trial_reconsider(c, t);
     } else if (t->exit_reason >= 0) {
-        complete(c, t, t->exit_reason);
+        complete_op(c, t, t->exit_reason);
     } else if (transient && a->failure.reason == CORE_START_FAILED) {
         if (!avoid_on_failed_start(c, t, a))
             trial_reconsider(c, t);
@@ -188,7 +188,7 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
     } else if (error) {
         on_error(c, t, a);
     } else if (in_order && !a->acked && !trial_op_done(t)) {
-        complete(c, t, SEARCH_USER_STOP);
+        complete_op(c, t, SEARCH_USER_STOP);
     } else {
         trial_reconsider(c, t);
     }

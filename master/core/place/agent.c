@@ -209,7 +209,7 @@ void agent_detach(struct core *c, struct container *k)
         a->pool->dirty = true;
 }
 
-static void replace(char **s, const char *with)
+static void replace_text(char **s, const char *with)
 {
     char *copy = det_strdup(with ? with : "");
     free(*s);
@@ -258,7 +258,7 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
                 s.holder = old[k].holder;
                 s.draining = old[k].draining;
                 s.state = old[k].state;
-                replace(&s.why, old[k].why);
+                replace_text(&s.why, old[k].why);
             }
         vec_push(&a->slots, s);
     }
@@ -277,8 +277,8 @@ void agent_update(struct core *c, struct agent *a, const struct core_hello *h)
 {
     if (a->state == AGENT_ABSENT || !a->registered_us)
         a->registered_us = c->now_us;
-    replace(&a->addr, h->addr);
-    replace(&a->version, h->version);
+    replace_text(&a->addr, h->addr);
+    replace_text(&a->version, h->version);
     a->looks = h->looks;
     pool_join(a, pool_get(c, h->pool));
     update_slots(c, a, h);

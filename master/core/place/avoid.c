@@ -33,7 +33,7 @@ bool avoid_any(const struct trial *t, unsigned sources)
     return avoid_count(t, sources) > 0;
 }
 
-static struct avoid *find(struct trial *t, const char *agent_id, enum avoid_source source)
+static struct avoid *find_avoid(struct trial *t, const char *agent_id, enum avoid_source source)
 {
     for (size_t i = 0; i < t->avoids.n; i++)
         if (t->avoids.v[i].source == source && strcmp(t->avoids.v[i].agent, agent_id) == 0)
@@ -51,7 +51,7 @@ static void set_until(struct core *c, struct avoid *v, int64_t until_ms)
 static struct avoid *leave_out(struct core *c, struct trial *t, const char *agent_id,
                                enum avoid_source source, const char *text, int64_t ms)
 {
-    struct avoid *v = find(t, agent_id, source);
+    struct avoid *v = find_avoid(t, agent_id, source);
     if (!v) {
         vec_push(&t->avoids, (struct avoid){.agent = det_strdup(agent_id), .source = source});
         v = &t->avoids.v[t->avoids.n - 1];
@@ -70,7 +70,7 @@ void avoid_add(struct core *c, struct trial *t, const char *agent_id, enum avoid
     leave_out(c, t, agent_id, source, text, ms);
 }
 
-static void lift(struct trial *t, struct avoid *v)
+static void lift_avoid(struct trial *t, struct avoid *v)
 {
     v->is_out = false;
     t->exp->pool->dirty = true;
@@ -78,10 +78,10 @@ static void lift(struct trial *t, struct avoid *v)
 
 void avoid_lift(struct core *c, struct trial *t, const char *agent_id, enum avoid_source source)
 {
-    struct avoid *v = find(t, agent_id, source);
+    struct avoid *v = find_avoid(t, agent_id, source);
     if (!v || !v->is_out || trial_state_is_terminal(t->state))
         return;
-    lift(t, v);
+    lift_avoid(t, v);
     trial_mark(c, t);
 }
 
@@ -126,7 +126,7 @@ static void try_all_again(struct core *c, struct trial *t, const struct alloc *a
         if (ms)
             set_until(c, v, c->now_ms + ms);
         else
-            lift(t, v);
+            lift_avoid(t, v);
     }
     fx_log(c, a, FX_WARNING,
            "No other agent can have trial %lld: those that failed are tried again in %lld s (try "
@@ -184,7 +184,7 @@ static void lift_due(struct core *c, struct trial *t)
         if (!v->is_out || v->until_ms == INT64_MAX)
             continue;
         if (v->until_ms <= c->now_ms) {
-            lift(t, v);
+            lift_avoid(t, v);
             trial_mark(c, t);
         } else {
             set_until(c, v, v->until_ms);

@@ -27,7 +27,7 @@ int64_t fit_free(const struct fit *f)
 
 /* ---- The index ---- */
 
-static void list(struct fit *f, struct agent *a, int free, int aux_free)
+static void list_agent(struct fit *f, struct agent *a, int free, int aux_free)
 {
     a->free = free;
     a->aux_free = aux_free;
@@ -36,7 +36,7 @@ static void list(struct fit *f, struct agent *a, int free, int aux_free)
     f->free_total += free;
 }
 
-static void unlist(struct fit *f, struct agent *a)
+static void unlist_agent(struct fit *f, struct agent *a)
 {
     fit_index_del(&f->slots, a->free, a->whole, a);
     fit_index_del(&f->aux, a->aux_free, 0, a);
@@ -44,7 +44,7 @@ static void unlist(struct fit *f, struct agent *a)
 }
 
 /* Moves a listed agent to other counts. */
-static void shift(struct fit *f, struct agent *a, int free, int aux_free)
+static void shift_agent(struct fit *f, struct agent *a, int free, int aux_free)
 {
     if (free != a->free) {
         fit_index_del(&f->slots, a->free, a->whole, a);
@@ -59,11 +59,11 @@ static void shift(struct fit *f, struct agent *a, int free, int aux_free)
     a->aux_free = aux_free;
 }
 
-static void leave(struct agent *a)
+static void leave_pool(struct agent *a)
 {
     struct fit *f = &a->counted_in->fit;
     if (a->listed) {
-        unlist(f, a);
+        unlist_agent(f, a);
         fit_tally_add(&f->usable, a->whole, -1);
     }
     fit_tally_add(&f->all, a->total, -1);
@@ -71,7 +71,7 @@ static void leave(struct agent *a)
     a->counted_in = NULL;
 }
 
-static void join(struct agent *a, const struct agent_slots *n)
+static void join_pool(struct agent *a, const struct agent_slots *n)
 {
     struct fit *f = &a->pool->fit;
     a->counted_in = a->pool;
@@ -82,7 +82,7 @@ static void join(struct agent *a, const struct agent_slots *n)
         return;
     a->listed = true;
     fit_tally_add(&f->usable, a->whole, 1);
-    list(f, a, (int)n->free, f->o->max_aux_containers - agent_aux(a));
+    list_agent(f, a, (int)n->free, f->o->max_aux_containers - agent_aux(a));
 }
 
 void fit_refresh(struct agent *a)
@@ -95,12 +95,12 @@ void fit_refresh(struct agent *a)
                 a->total == (int)n.total && (!a->listed || a->whole == whole);
     assert(!a->counted_in || a->counted_in->fit.journal.n == 0);
     if (same && a->listed) {
-        shift(&a->pool->fit, a, (int)n.free, a->pool->o.max_aux_containers - agent_aux(a));
+        shift_agent(&a->pool->fit, a, (int)n.free, a->pool->o.max_aux_containers - agent_aux(a));
     } else if (!same) {
         if (a->counted_in)
-            leave(a);
+            leave_pool(a);
         if (a->pool)
-            join(a, &n);
+            join_pool(a, &n);
     }
 }
 
@@ -113,7 +113,7 @@ static bool is_excluded(const struct alloc *al, const struct agent *a)
 }
 
 /* Entries in the order of a walk. */
-static struct agent *walk(const struct fit_bucket *b, size_t start, size_t step)
+static struct agent *agent_at_step(const struct fit_bucket *b, size_t start, size_t step)
 {
     return b->entries.v[(start + b->entries.n - step) % b->entries.n].agent;
 }
@@ -122,13 +122,13 @@ static struct agent *first_of(const struct fit_bucket *b, const struct alloc *al
 {
     size_t start = fit_bucket_start(b, al->hash);
     for (size_t i = 0; i < b->entries.n; i++)
-        if (!is_excluded(al, walk(b, start, i)))
-            return walk(b, start, i);
+        if (!is_excluded(al, agent_at_step(b, start, i)))
+            return agent_at_step(b, start, i);
     return NULL;
 }
 
 /* Higher is better. */
-static double score(const struct fit *f, const struct fit_bucket *b, bool aux)
+static double score_bucket(const struct fit *f, const struct fit_bucket *b, bool aux)
 {
     int total = aux ? f->o->max_aux_containers : b->whole;
     if (f->o->fitting == CORE_FIT_BEST)
@@ -150,7 +150,7 @@ static bool place_one(const struct fit *f, const struct alloc *al, struct placem
     double high = 0;
     for (size_t i = fit_index_from(x, aux ? 1 : al->slots); i < x->buckets.n; i++) {
         const struct fit_bucket *b = &x->buckets.v[i];
-        double s = score(f, b, aux);
+        double s = score_bucket(f, b, aux);
         struct agent *a = best && s < high ? NULL : first_of(b, al);
         if (a && (!best || s > high || is_nearer(a, best, al->hash))) {
             best = a;
@@ -181,7 +181,7 @@ static void take_group(const struct fit_bucket *b, int64_t n, const struct alloc
 {
     size_t start = fit_bucket_start(b, al->hash);
     for (size_t i = 0; n > 0; i++) {
-        struct agent *a = walk(b, start, i);
+        struct agent *a = agent_at_step(b, start, i);
         if (is_excluded(al, a))
             continue;
         vec_push(&ret->nodes, (struct placement_node){a, b->free});
@@ -320,7 +320,7 @@ bool fit_ever_for(const struct fit *f, int64_t slots, const struct trial *t, uns
 static void try_shift(struct fit *f, struct agent *a, int free, int aux_free)
 {
     vec_push(&f->journal, (struct fit_change){a, a->free, a->aux_free});
-    shift(f, a, free, aux_free);
+    shift_agent(f, a, free, aux_free);
 }
 
 void fit_take(struct fit *f, const struct placement_node *nodes, size_t n)
@@ -354,7 +354,7 @@ void fit_undo(struct fit *f, size_t mark)
 {
     while (f->journal.n > mark) {
         struct fit_change *u = &f->journal.v[--f->journal.n];
-        shift(f, u->agent, u->free, u->aux_free);
+        shift_agent(f, u->agent, u->free, u->aux_free);
     }
 }
 

@@ -11,8 +11,8 @@
 /* The timer fires late when the master itself did not run: that time does not count. */
 enum { LATE_MS = 2000 };
 
-static struct container *find(const struct core *c, const struct agent *a,
-                              const struct core_task_in *task)
+static struct container *find_container(const struct core *c, const struct agent *a,
+                                        const struct core_task_in *task)
 {
     struct alloc *al = alloc_find(c, task->alloc);
     struct container *k = al ? alloc_container(al, task->container) : NULL;
@@ -42,7 +42,7 @@ static void on_state(struct core *c, struct container *k, const struct core_task
 
 static void on_task(struct core *c, struct agent *a, const struct core_task_in *task)
 {
-    struct container *k = find(c, a, task);
+    struct container *k = find_container(c, a, task);
     if (!k) {
         if (task->state != CORE_TASK_ENDED)
             order_kill(c, a, task);
@@ -55,7 +55,7 @@ static void on_task(struct core *c, struct agent *a, const struct core_task_in *
     }
 }
 
-static bool says(const struct core_hello *h, const struct container *k)
+static bool says_container(const struct core_hello *h, const struct container *k)
 {
     for (size_t i = 0; i < h->tasks_n; i++)
         if (h->tasks[i].alloc && strcmp(h->tasks[i].alloc, k->alloc->id) == 0 &&
@@ -86,7 +86,7 @@ static void on_hello(struct core *c, struct agent *a, const struct core_hello *h
     for (size_t i = 0; i < h->tasks_n; i++)
         on_task(c, a, &h->tasks[i]);
     for (size_t i = 0; i < mine.n; i++)
-        if (mine.v[i]->state != ALLOC_TERMINATED && !says(h, mine.v[i]))
+        if (mine.v[i]->state != ALLOC_TERMINATED && !says_container(h, mine.v[i]))
             on_missing(c, mine.v[i]);
     vec_free(&mine);
 }
@@ -134,7 +134,7 @@ int reconcile_hello(struct core *c, const struct core_event *ev, struct det_err 
 
 void reconcile_state(struct core *c, struct agent *a, const struct core_task_in *task)
 {
-    struct container *k = find(c, a, task);
+    struct container *k = find_container(c, a, task);
     if (!k)
         return;
     on_marks(c, k, task);
@@ -143,7 +143,7 @@ void reconcile_state(struct core *c, struct agent *a, const struct core_task_in 
 
 void reconcile_exit(struct core *c, struct agent *a, const struct core_task_in *task)
 {
-    struct container *k = find(c, a, task);
+    struct container *k = find_container(c, a, task);
     if (!k)
         return;
     on_marks(c, k, task);

@@ -51,7 +51,7 @@ static void tell_holder(struct core *c, const struct agent *a, const struct slot
 }
 
 /* True where the state is another: which process has it, or how much is held, may change often. */
-static bool judge(struct slot *s, enum core_slot_state state, const char *why)
+static bool judge_slot(struct slot *s, enum core_slot_state state, const char *why)
 {
     bool is_news = s->state != state;
     char *copy = det_strdup(why);
@@ -71,18 +71,19 @@ static void end_override(struct core *c, struct agent *a, struct slot *s)
 }
 
 /* True where the state is another. */
-static bool set(struct core *c, struct agent *a, struct slot *s, const struct core_slot_sight *in)
+static bool set_sight(struct core *c, struct agent *a, struct slot *s,
+                      const struct core_slot_sight *in)
 {
     bool was_unseen = s->state == CORE_SLOT_UNSEEN;
     bool usable = in->state == CORE_SLOT_USABLE;
-    bool is_news = judge(s, in->state, !usable && in->text ? in->text : "");
+    bool is_news = judge_slot(s, in->state, !usable && in->text ? in->text : "");
     if (is_news && !(usable && was_unseen))
         tell_holder(c, a, s);
     end_override(c, a, s);
     return is_news;
 }
 
-static const struct core_slot_sight *said(const struct core_hello *h, int id)
+static const struct core_slot_sight *find_sight(const struct core_hello *h, int id)
 {
     for (size_t i = 0; i < h->unfit_n; i++)
         if (h->unfit[i].slot == id)
@@ -94,11 +95,11 @@ void slots_on_hello(struct core *c, struct agent *a, const struct core_hello *h)
 {
     for (size_t i = 0; i < a->slots.n; i++) {
         struct slot *s = &a->slots.v[i];
-        const struct core_slot_sight *in = said(h, s->id);
+        const struct core_slot_sight *in = find_sight(h, s->id);
         if (!h->judges)
-            judge(s, CORE_SLOT_USABLE, "");
+            judge_slot(s, CORE_SLOT_USABLE, "");
         else
-            set(c, a, s, in ? in : &(struct core_slot_sight){s->id, CORE_SLOT_USABLE, ""});
+            set_sight(c, a, s, in ? in : &(struct core_slot_sight){s->id, CORE_SLOT_USABLE, ""});
     }
 }
 
@@ -110,7 +111,7 @@ int slots_on_sight(struct core *c, struct agent *a, const struct core_slot_sight
                         (int)in->state);
     for (size_t i = 0; i < a->slots.n; i++)
         if (a->slots.v[i].id == in->slot) {
-            if (set(c, a, &a->slots.v[i], in)) {
+            if (set_sight(c, a, &a->slots.v[i], in)) {
                 fit_refresh(a);
                 a->pool->dirty = true;
             }

@@ -104,7 +104,7 @@ static void set_sight(struct sight *x, enum core_store_kind kind, const char *te
 /* ---- Orders ---- */
 
 /* known lies in the effects' memory as text, as all they hold. */
-static void order(struct core *c, const struct agent *a, const struct store *s, bool make)
+static void order_look(struct core *c, const struct agent *a, const struct store *s, bool make)
 {
     struct core_store_order o = {.agent_id = fx_str(c->out, a->id),
                                  .place = fx_str(c->out, s->place),
@@ -115,7 +115,7 @@ static void order(struct core *c, const struct agent *a, const struct store *s, 
     fx_add(c->out, CORE_ORDER_STORE)->store_order = o;
 }
 
-static void look(struct core *c, struct agent *a, struct store *s)
+static void look_at_store(struct core *c, struct agent *a, struct store *s)
 {
     struct sight *x = sight_of(s, a);
     if (a->state != AGENT_UP || !a->looks)
@@ -125,13 +125,13 @@ static void look(struct core *c, struct agent *a, struct store *s)
         x = &a->sights.v[a->sights.n - 1];
     }
     set_sight(x, CORE_STORE_UNSEEN, "");
-    order(c, a, s, false);
+    order_look(c, a, s, false);
 }
 
 static void look_in(struct core *c, const struct pool *p, struct store *s)
 {
     for (size_t i = 0; i < p->agents.n; i++)
-        look(c, p->agents.v[i], s);
+        look_at_store(c, p->agents.v[i], s);
 }
 
 static bool is_watched(const struct store *s, const struct pool *p)
@@ -172,7 +172,7 @@ void store_greet(struct core *c, struct agent *a)
     store_forget_agent(a);
     for (size_t i = 0; i < c->stores.n; i++)
         if (is_watched(c->stores.v[i], a->pool))
-            look(c, a, c->stores.v[i]);
+            look_at_store(c, a, c->stores.v[i]);
 }
 
 /* ---- The first use ---- */
@@ -194,7 +194,7 @@ static void ask_one(struct core *c, struct store *s)
     for (size_t i = 0; i < c->agents.n && !s->id[0] && !s->asked; i++)
         if (may_make(s, c->agents.v[i])) {
             s->asked = c->agents.v[i];
-            order(c, s->asked, s, true);
+            order_look(c, s->asked, s, true);
             timers_set(&c->timers, &s->timer, c->now_ms + ANSWER_MS);
         }
 }
@@ -326,7 +326,7 @@ void store_on_away(struct core *c, struct agent *a, const struct alloc *al, cons
     if (!x)
         return;
     set_sight(x, CORE_STORE_ABSENT, without_host(text, a));
-    order(c, a, s, false);
+    order_look(c, a, s, false);
     wake_pools(s);
 }
 

@@ -44,7 +44,7 @@ static void list_del(struct alloc_list *l, struct alloc *a)
     l->n--;
 }
 
-static void count(struct core *c, struct group *g, const struct alloc *a, int64_t by)
+static void count_alloc(struct core *c, struct group *g, const struct alloc *a, int64_t by)
 {
     if (a->queued_as != QUEUE_PENDING && a->kind == KIND_TRIAL && a->slots)
         quota_count(c, a->exp->group->user, g->pool, by * a->slots);
@@ -105,7 +105,7 @@ void queue_restart_waits(struct core *c)
     timers_set(&c->timers, &c->waits, c->now_ms + SAVE_WAITS_MS);
 }
 
-static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_as as)
+static void enter_group(struct core *c, struct group *g, struct alloc *a, enum queue_as as)
 {
     if (!g->pool) {
         g->pool = a->pool;
@@ -119,17 +119,17 @@ static void enter(struct core *c, struct group *g, struct alloc *a, enum queue_a
     if (as == QUEUE_RUNNING && g->exp && g->exp->waited_ms > 0)
         exp_mark(c, g->exp); /* its row says that it waits */
     list_add(list_of(g, as), a);
-    count(c, g, a, 1);
+    count_alloc(c, g, a, 1);
     a->pool->dirty = true;
     if (c->out) /* else it is put back after a question */
         store_want(c, a);
 }
 
 /* The group stays listed. */
-static void leave(struct core *c, struct group *g, struct alloc *a)
+static void leave_group(struct core *c, struct group *g, struct alloc *a)
 {
     a->pool->dirty = true;
-    count(c, g, a, -1);
+    count_alloc(c, g, a, -1);
     list_del(list_of(g, a->queued_as), a);
     if (a->queued_as != QUEUE_PENDING && !g->running.n && !g->ending.n)
         begin_wait(c, g);
@@ -143,7 +143,7 @@ void queue_leave(struct core *c, struct alloc *a)
     struct group *g = group_of(a);
     if (a->queued_as == QUEUE_NONE)
         return;
-    leave(c, g, a);
+    leave_group(c, g, a);
     if (g->pending.n || g->running.n || g->ending.n)
         return;
     vec_remove(&g->pool->groups, group_at(g->pool, g->id));
@@ -160,8 +160,8 @@ void queue_update(struct core *c, struct alloc *a)
         return;
     }
     if (a->queued_as != QUEUE_NONE)
-        leave(c, group_of(a), a);
-    enter(c, group_of(a), a, as);
+        leave_group(c, group_of(a), a);
+    enter_group(c, group_of(a), a, as);
 }
 
 int queue_priority(const struct exp *e)

@@ -77,7 +77,7 @@ void quota_taken_back(const struct core *c)
 }
 
 /* The entry that counts for the user in that pool (NULL: all together), -1: none. */
-static int64_t entry(const struct core *c, const char *user, const char *pool)
+static int64_t find_entry(const struct core *c, const char *user, const char *pool)
 {
     int64_t slots = -1;
     for (size_t i = 0; i < c->quotas.n; i++) {
@@ -92,7 +92,7 @@ static int64_t entry(const struct core *c, const char *user, const char *pool)
     return slots;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t min_slots(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -101,17 +101,17 @@ int64_t quota_left(const struct core *c, const struct user *u, const struct pool
 {
     if (c->quotas.n == 0)
         return INT64_MAX;
-    int64_t here = entry(c, u->name, pool->name), all = entry(c, u->name, NULL), used = 0;
+    int64_t here = find_entry(c, u->name, pool->name), all = find_entry(c, u->name, NULL), used = 0;
     for (size_t i = 0; i < u->pools.n; i++)
         used += u->pools.v[i].pool == pool ? u->pools.v[i].used : 0;
     int64_t left = here < 0 ? INT64_MAX : here - used - u->taking;
-    return all < 0 ? left : smaller(left, all - u->used - u->taking);
+    return all < 0 ? left : min_slots(left, all - u->used - u->taking);
 }
 
 int64_t quota_max(const struct core *c, const char *name, const struct pool *pool)
 {
-    int64_t here = entry(c, name, pool->name), all = entry(c, name, NULL);
-    return smaller(here < 0 ? INT64_MAX : here, all < 0 ? INT64_MAX : all);
+    int64_t here = find_entry(c, name, pool->name), all = find_entry(c, name, NULL);
+    return min_slots(here < 0 ? INT64_MAX : here, all < 0 ? INT64_MAX : all);
 }
 
 int quota_check(const struct core *c, const char *name, const struct pool *pool, int64_t slots,

@@ -19,13 +19,13 @@
 #include "sched_share.h"
 #include "trial.h"
 
-static int64_t capped(int64_t demand, int64_t max)
+static int64_t cap_demand(int64_t demand, int64_t max)
 {
     return max >= 0 && demand > max ? max : demand;
 }
 
 /* Slots that are being freed, but will be asked for again. */
-static int64_t returning(const struct group *g)
+static int64_t count_returning(const struct group *g)
 {
     int64_t slots = 0;
     for (const struct alloc *a = g->ending.first; a; a = a->next)
@@ -34,7 +34,7 @@ static int64_t returning(const struct group *g)
 }
 
 /* Containers end one by one, each with its slots. */
-static int64_t freeing(const struct group *g)
+static int64_t count_freeing(const struct group *g)
 {
     int64_t slots = 0;
     for (const struct alloc *a = g->ending.first; a; a = a->next)
@@ -43,16 +43,16 @@ static int64_t freeing(const struct group *g)
     return slots;
 }
 
-static int64_t demand(const struct group *g)
+static int64_t count_demand(const struct group *g)
 {
     int64_t pending = g->could ? (int64_t)g->pending.n * g->size : 0;
-    return capped(g->held + returning(g) + pending, g->max_slots);
+    return cap_demand(g->held + count_returning(g) + pending, g->max_slots);
 }
 
 void sched_want(struct sched *s, struct group *g, size_t at)
 {
     if (g->running.n || g->ending.n || g->could)
-        share_add(&s->shares, g, at, demand(g));
+        share_add(&s->shares, g, at, count_demand(g));
     else if (g->offer || g->excess)
         g->offer = g->excess = 0;
 }
@@ -61,7 +61,7 @@ static int64_t capacity_of(const struct sched *s)
 {
     int64_t slots = s->free + s->held;
     for (size_t i = 0; i < s->ending.n; i++)
-        slots += freeing(s->ending.v[i]);
+        slots += count_freeing(s->ending.v[i]);
     return slots;
 }
 
@@ -201,28 +201,28 @@ static void serve_due(struct sched *s, int64_t excess)
 /* ---- Beyond them ---- */
 
 /* What it would hold per weight, in millionths. */
-static int64_t part(const struct group *g)
+static int64_t held_per_weight(const struct group *g)
 {
     double d = (double)(g->held + g->taking + g->size) / g->weight * 1e6;
     return d < 9e18 ? (int64_t)d : INT64_MAX;
 }
 
 /* What still is idle, nobody within his share can use now: others borrow it. */
-static void lend(struct sched *s)
+static void lend_idle(struct sched *s)
 {
     struct turns t = {0};
     for (size_t i = 0; fit_free(&s->pool->fit) > 0 && i < s->waiting.n; i++)
         if (s->waiting.v[i].g->next && s->waiting.v[i].g->could)
-            turns_push(&t, part(s->waiting.v[i].g), s->waiting.v[i].g);
+            turns_push(&t, held_per_weight(s->waiting.v[i].g), s->waiting.v[i].g);
     for (struct group *g; fit_free(&s->pool->fit) > 0 && (g = turns_pop(&t));)
         if (sched_start_next(s, g) && g->next)
-            turns_push(&t, part(g), g);
+            turns_push(&t, held_per_weight(g), g);
     vec_free(&t.heap);
 }
 
 /* The offers reach the groups, of which most have the same as before; and their caps are kept.
  * Returns what all hold beyond. */
-static int64_t apply(struct sched *s)
+static int64_t apply_offers(struct sched *s)
 {
     int64_t all = 0;
     for (size_t i = 0; i < s->shares.list.n; i++) {
@@ -243,6 +243,6 @@ void sched_fair(struct sched *s)
 {
     limit_users(s);
     share_deal(&s->shares, capacity_of(s));
-    serve_due(s, apply(s));
-    lend(s);
+    serve_due(s, apply_offers(s));
+    lend_idle(s);
 }

@@ -31,7 +31,7 @@ static bool may_release(const struct sched *s, const struct alloc *a, const stru
 }
 
 /* Else agents are only withheld. */
-static bool releases(const struct sched *s)
+static bool can_release(const struct sched *s)
 {
     return s->pool->o.scheduler == CORE_FIFO || s->pool->o.scheduler == CORE_FAIR_SHARE;
 }
@@ -73,9 +73,9 @@ struct given {
     VEC(struct alloc *) list;
 };
 
-static void decide(struct sched *s, const struct given *given)
+static void decide_releases(struct sched *s, const struct given *given)
 {
-    for (size_t i = 0; releases(s) && i < given->list.n; i++)
+    for (size_t i = 0; can_release(s) && i < given->list.n; i++)
         if (fit_touches(given->list.v[i], &s->tmp))
             sched_release(s, given->list.v[i], "its slots are needed by what has waited longer");
     s->releases_guard = s->releases.n;
@@ -84,7 +84,7 @@ static void decide(struct sched *s, const struct given *given)
 }
 
 /* Finds agents for a as they will be: what ends is gone, and victims as far as need be. */
-static bool choose(struct sched *s, const struct alloc *a)
+static bool choose_agents(struct sched *s, const struct alloc *a)
 {
     struct turns t = {0};
     struct given given = {0};
@@ -98,7 +98,7 @@ static bool choose(struct sched *s, const struct alloc *a)
         fits = fit_place(&s->pool->fit, a, &s->tmp);
     }
     if (fits)
-        decide(s, &given);
+        decide_releases(s, &given);
     fit_undo(&s->pool->fit, mark);
     vec_free(&given.list);
     vec_free(&t.heap);
@@ -106,7 +106,7 @@ static bool choose(struct sched *s, const struct alloc *a)
 }
 
 /* The agents chosen in an earlier pass, while they can still have it. */
-static bool recall(struct sched *s, const struct alloc *a)
+static bool recall_agents(struct sched *s, const struct alloc *a)
 {
     const struct pool *p = s->pool;
     int64_t slots = 0;
@@ -124,7 +124,7 @@ static bool recall(struct sched *s, const struct alloc *a)
 
 bool sched_keep_room(struct sched *s, struct alloc *a)
 {
-    if (!recall(s, a) && !choose(s, a))
+    if (!recall_agents(s, a) && !choose_agents(s, a))
         return false;
     s->guarded = a;
     for (size_t i = 0; i < s->reserved.n; i++) {

@@ -44,7 +44,7 @@ static void line_add(struct line *l, const struct pool *p, struct group *g)
 }
 
 /* Without preemption nothing is released. */
-static void rank(struct sched *s, struct line *waits, struct line *runs, struct group *g)
+static void rank_group(struct sched *s, struct line *waits, struct line *runs, struct group *g)
 {
     if (g->next)
         line_add(waits, s->pool, g);
@@ -54,7 +54,7 @@ static void rank(struct sched *s, struct line *waits, struct line *runs, struct 
 
 void sched_rank(struct sched *s, struct group *g)
 {
-    rank(s, &s->waits, &s->runs, g);
+    rank_group(s, &s->waits, &s->runs, g);
 }
 
 /* No level is another than those. */
@@ -111,7 +111,7 @@ static void lines_init(struct prio *p)
     struct sched *s = p->s;
     for (size_t i = 0; p->aux && i < s->pool->groups.n; i++)
         if (s->pool->groups.v[i]->size == 0)
-            rank(s, &p->waiting, &p->running, s->pool->groups.v[i]);
+            rank_group(s, &p->waiting, &p->running, s->pool->groups.v[i]);
     if (!p->aux) {
         p->waiting = take_line(&s->waits);
         p->running = take_line(&s->runs);
@@ -157,7 +157,7 @@ static bool is_enough(const struct prio *p, const struct group *wait)
     return slots >= wait->size;
 }
 
-static bool take(struct prio *p, const struct alloc *a)
+static bool take_room(struct prio *p, const struct alloc *a)
 {
     if (!fit_place(p->fit, a, &p->s->tmp))
         return false;
@@ -177,7 +177,7 @@ static bool make_room(struct prio *p, struct victims *v, const struct group *g, 
     for (struct alloc *k; (k = next_victim(p, v, g));) {
         fit_give(p->fit, k);
         sched_release(p->s, k, "its slots are needed by more important work");
-        if (take(p, a))
+        if (take_room(p, a))
             return true;
     }
     *v = from;
@@ -194,7 +194,7 @@ static void take_fitting(struct prio *p)
         struct group *g = p->waiting.list.v[i].g;
         p->seen = i + 1;
         for (; g->next && sched_may(p->s, g); g->next = g->next->next)
-            if (!take(p, g->next) && !sched_is_choosy(g->next))
+            if (!take_room(p, g->next) && !sched_is_choosy(g->next))
                 return;
     }
 }
@@ -209,7 +209,7 @@ static void give_ending(struct prio *p)
 
 enum outlook { NOTHING, ROOM_IS_COMING, RELEASED };
 
-static enum outlook serve(struct prio *p, struct victims *v)
+static enum outlook serve_waiting(struct prio *p, struct victims *v)
 {
     enum outlook out = NOTHING;
     for (size_t i = 0; i < p->waiting.list.n; i++) {
@@ -220,7 +220,7 @@ static enum outlook serve(struct prio *p, struct victims *v)
                 break;
             if (sched_is_choosy(g->next))
                 continue;
-            if (take(p, g->next))
+            if (take_room(p, g->next))
                 out = out == NOTHING ? ROOM_IS_COMING : out;
             else if (make_room(p, v, g, g->next))
                 out = RELEASED;
@@ -233,13 +233,13 @@ static enum outlook serve(struct prio *p, struct victims *v)
 
 /* Asks for what waiting requests need, on the index as it will be: what can start now has, and what
  * is ending is gone. A request that what is ending makes room for needs nobody else's. */
-static enum outlook release(struct prio *p)
+static enum outlook release_for_waiting(struct prio *p)
 {
     size_t mark = fit_mark(p->fit);
     struct victims v = {.group = p->running.list.n};
     take_fitting(p);
     give_ending(p);
-    enum outlook out = serve(p, &v);
+    enum outlook out = serve_waiting(p, &v);
     fit_undo(p->fit, mark);
     for (size_t i = 0; i < p->seen; i++) {
         p->waiting.list.v[i].g->next = p->waiting.list.v[i].g->pending.first;
@@ -250,7 +250,7 @@ static enum outlook release(struct prio *p)
 }
 
 /* Room that is coming for a waiting request must not be taken by what stands behind it. */
-static void start(struct prio *p, enum outlook outlook)
+static void start_waiting(struct prio *p, enum outlook outlook)
 {
     bool is_blocked = false;
     int held_back = 0; /* the level with a waiting request */
@@ -274,7 +274,7 @@ static void start(struct prio *p, enum outlook outlook)
     }
 }
 
-static void pass(struct sched *s, bool aux)
+static void run_pass(struct sched *s, bool aux)
 {
     struct prio p = {.s = s, .fit = &s->pool->fit, .aux = aux};
     bool preemption = s->pool->o.preemption;
@@ -283,15 +283,15 @@ static void pass(struct sched *s, bool aux)
     lines_init(&p);
     if (!aux && !preemption)
         sched_guard(s);
-    enum outlook outlook = preemption ? release(&p) : NOTHING;
+    enum outlook outlook = preemption ? release_for_waiting(&p) : NOTHING;
     if (outlook != RELEASED)
-        start(&p, outlook);
+        start_waiting(&p, outlook);
     vec_free(&p.waiting.list);
     vec_free(&p.running.list);
 }
 
 void sched_priority(struct sched *s)
 {
-    pass(s, false);
-    pass(s, true);
+    run_pass(s, false);
+    run_pass(s, true);
 }

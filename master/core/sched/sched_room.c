@@ -106,7 +106,7 @@ static bool may_ask(const struct room *r, const struct alloc *a)
            a->exp->group->excess >= a->slots && !is_kept_from(r, a);
 }
 
-static void ask(struct room *r, struct alloc *a)
+static void ask_alloc(struct room *r, struct alloc *a)
 {
     a->is_asked = true;
     a->exp->group->excess -= a->slots;
@@ -114,7 +114,7 @@ static void ask(struct room *r, struct alloc *a)
     vec_push(&r->asked, a);
 }
 
-static void unask(struct room *r, struct alloc *a)
+static void unask_alloc(struct room *r, struct alloc *a)
 {
     a->is_asked = false;
     a->exp->group->excess += a->slots;
@@ -124,7 +124,7 @@ static void unask(struct room *r, struct alloc *a)
 static void unask_from(struct room *r, size_t n)
 {
     while (r->asked.n > n)
-        unask(r, r->asked.v[--r->asked.n]);
+        unask_alloc(r, r->asked.v[--r->asked.n]);
 }
 
 /* How the agent could serve requests of r->size by having work stopped; missing 0: it cannot. */
@@ -137,7 +137,7 @@ static struct room_agent look_at(struct room *r, struct agent *a)
         struct alloc *al = a->containers.v[i]->alloc;
         if (!may_ask(r, al))
             continue;
-        ask(r, al);
+        ask_alloc(r, al);
         could += agent_usable_slots(a->containers.v[i]);
         ret.oldest = al->seq < ret.oldest ? al->seq : ret.oldest;
     }
@@ -184,7 +184,7 @@ static bool try_agent(struct room *r, struct agent *a, const struct alloc *al)
         struct alloc *k = a->containers.v[i]->alloc;
         if (!may_ask(r, k))
             continue;
-        ask(r, k);
+        ask_alloc(r, k);
         fit_give(index_of(r), k);
         if (fit_place(index_of(r), al, &r->s->tmp))
             return true;
@@ -205,7 +205,7 @@ static void release_asked(struct room *r, size_t mark)
         bool is_there = fit_touches(a, p);
         if (!is_there || (one && a->slots <= spare)) {
             spare -= is_there ? a->slots : 0;
-            unask(r, a);
+            unask_alloc(r, a);
             continue;
         }
         sched_release(r->s, a, "its slots are needed for the fair share of others");

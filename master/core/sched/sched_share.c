@@ -41,7 +41,7 @@ static bool is_sorted(const struct share_groups *s)
     return true;
 }
 
-static size_t digit(const struct share *e, int shift)
+static size_t radix_digit(const struct share *e, int shift)
 {
     return (uint64_t)e->demand >> shift & 255;
 }
@@ -50,11 +50,11 @@ static void sort_digit(const struct share *from, struct share *to, size_t n, int
 {
     size_t at[257] = {0};
     for (size_t i = 0; i < n; i++)
-        at[digit(&from[i], shift) + 1]++;
+        at[radix_digit(&from[i], shift) + 1]++;
     for (size_t i = 1; i < 256; i++)
         at[i] += at[i - 1];
     for (size_t i = 0; i < n; i++)
-        to[at[digit(&from[i], shift)]++] = from[i];
+        to[at[radix_digit(&from[i], shift)]++] = from[i];
 }
 
 static void sort_by_demand(struct share_groups *s)
@@ -78,24 +78,24 @@ static void sort_by_demand(struct share_groups *s)
 
 /* ---- Dealing ---- */
 
-static int64_t wanted(const struct share *e)
+static int64_t wanted_slots(const struct share *e)
 {
     return e->cap < e->demand ? e->cap : e->demand;
 }
 
 /* One round of dealing; returns what is left. */
-static int64_t deal(struct share_groups *s, int64_t left)
+static int64_t deal_round(struct share_groups *s, int64_t left)
 {
     double weights = 0;
     int64_t start = left;
     for (size_t i = 0; i < s->list.n; i++)
-        if (s->list.v[i].offer < wanted(&s->list.v[i]))
+        if (s->list.v[i].offer < wanted_slots(&s->list.v[i]))
             weights += s->list.v[i].weight;
     if (weights <= 0)
         return 0;
     for (size_t i = 0; i < s->list.n && left > 0; i++) {
         struct share *g = &s->list.v[i];
-        int64_t missing = wanted(g) - g->offer;
+        int64_t missing = wanted_slots(g) - g->offer;
         if (missing <= 0)
             continue;
         double part = floor((double)start * g->weight / weights);
@@ -107,16 +107,16 @@ static int64_t deal(struct share_groups *s, int64_t left)
     return left;
 }
 
-static void fill(struct share_groups *s, int64_t capacity)
+static void fill_offers(struct share_groups *s, int64_t capacity)
 {
     for (size_t i = 0; i < s->list.n; i++)
         s->list.v[i].offer = 0;
     for (int64_t left = capacity; left > 0;)
-        left = deal(s, left);
+        left = deal_round(s, left);
 }
 
 /* The whole requests in its offer: the rest of it starts nothing. */
-static int64_t usable(const struct share *g)
+static int64_t usable_slots(const struct share *g)
 {
     return g->offer - g->offer % g->size;
 }
@@ -126,12 +126,12 @@ static bool cap_wasters(const struct share_groups *s)
 {
     VEC(struct share *) w = {0};
     for (size_t i = 0; i < s->list.n; i++)
-        if (usable(&s->list.v[i]) < s->list.v[i].offer)
+        if (usable_slots(&s->list.v[i]) < s->list.v[i].offer)
             vec_push(&w, &s->list.v[i]);
     if (w.n)
         qsort(w.v, w.n, sizeof *w.v, youngest_first);
     for (size_t i = 0; i < (w.n + WASTERS_PART - 1) / WASTERS_PART; i++)
-        w.v[i]->cap = usable(w.v[i]);
+        w.v[i]->cap = usable_slots(w.v[i]);
     bool any = w.n > 0;
     vec_free(&w);
     return any;
@@ -174,7 +174,7 @@ void share_deal(struct share_groups *s, int64_t capacity)
     int64_t left = capacity;
     sort_by_demand(s);
     do
-        fill(s, capacity);
+        fill_offers(s, capacity);
     while (cap_wasters(s));
     for (size_t i = 0; i < s->list.n; i++)
         left -= s->list.v[i].offer;

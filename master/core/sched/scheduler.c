@@ -32,7 +32,7 @@ static void list_group(struct sched *s, struct group *g)
 enum { AHEAD = 8, LINE_BYTES = 64, LINES = 4 }; /* of groups; of the processor's cache */
 
 /* The memory is asked for before it is looked at. */
-static void prefetch(const struct pool *p, size_t i)
+static void prefetch_group(const struct pool *p, size_t i)
 {
     const char *at = i < p->groups.n ? (const char *)p->groups.v[i] : NULL;
     for (int k = 0; at && k < LINES; k++)
@@ -68,7 +68,7 @@ static void look_at_all(struct sched *s)
     for (size_t i = 0; i < p->groups.n; i++) {
         struct group *g = p->groups.v[i];
         const struct store *own = g->store;
-        prefetch(p, i + AHEAD);
+        prefetch_group(p, i + AHEAD);
         if (g->size != size || own != store) {
             fits = fit_could_size(&p->fit, g->size, NULL);
             has_store = !own || !fits || fit_could_size(&p->fit, g->size, own);

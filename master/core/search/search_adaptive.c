@@ -9,7 +9,7 @@ struct brackets {
     size_t n;
 };
 
-static int64_t levels(double x, double divisor)
+static int64_t count_levels(double x, double divisor)
 {
     return (int64_t)floor(log(x) / log(divisor)) + 1;
 }
@@ -17,8 +17,8 @@ static int64_t levels(double x, double divisor)
 static int by_mode(const struct search_conf *c, struct brackets *b, struct det_err *err)
 {
     int64_t r = c->max_rungs;
-    int64_t by_length = levels((double)c->max_length, c->divisor);
-    int64_t by_trials = levels((double)c->max_trials, c->divisor);
+    int64_t by_length = count_levels((double)c->max_length, c->divisor);
+    int64_t by_trials = count_levels((double)c->max_trials, c->divisor);
     r = by_length < r ? by_length : r;
     r = by_trials < r ? by_trials : r;
     if (r > SEARCH_RUNGS_MAX)
@@ -34,7 +34,7 @@ static int by_mode(const struct search_conf *c, struct brackets *b, struct det_e
     return 0;
 }
 
-static int given(const json_t *rungs, struct brackets *b, struct det_err *err)
+static int take_given_rungs(const json_t *rungs, struct brackets *b, struct det_err *err)
 {
     size_t n = json_array_size(rungs);
     if (n > SEARCH_RUNGS_MAX)
@@ -85,7 +85,7 @@ static int adaptive_init(struct search *s, struct det_err *err)
 {
     struct brackets b = {.n = 0};
     const json_t *rungs = s->conf.bracket_rungs;
-    int rc = json_array_size(rungs) ? given(rungs, &b, err) : by_mode(&s->conf, &b, err);
+    int rc = json_array_size(rungs) ? take_given_rungs(rungs, &b, err) : by_mode(&s->conf, &b, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < b.n; i++)

@@ -55,7 +55,7 @@ void asha_finish(struct asha *a)
     vec_free(&a->rungs);
 }
 
-static void make(struct search *s, int bracket, struct search_ops *out)
+static void make_trial(struct search *s, int bracket, struct search_ops *out)
 {
     struct asha *a = &s->brackets.v[bracket];
     size_t k = search_make(s, hparam_sample(s->conf.space, &s->rng), out);
@@ -70,7 +70,7 @@ void asha_initial(struct search *s, struct search_ops *out)
 {
     for (size_t b = 0; b < s->brackets.n; b++)
         for (int64_t i = 0; i < s->brackets.v[b].concurrent; i++)
-            make(s, (int)b, out);
+            make_trial(s, (int)b, out);
 }
 
 size_t asha_position(const struct asha_rung *r, double metric, bool before)
@@ -78,7 +78,7 @@ size_t asha_position(const struct asha_rung *r, double metric, bool before)
     return vec_bound(&r->entries, e, e->metric < metric || (!before && e->metric == metric));
 }
 
-static void insert(struct asha_rung *r, size_t at, double metric, size_t trial)
+static void insert_entry(struct asha_rung *r, size_t at, double metric, size_t trial)
 {
     vec_push(&r->entries, (struct asha_entry){0});
     struct asha_entry *v = r->entries.v;
@@ -88,12 +88,12 @@ static void insert(struct asha_rung *r, size_t at, double metric, size_t trial)
 }
 
 /* Enters the metric; the trial that this promotes, or NOBODY. */
-static size_t enter(struct search *s, struct asha_rung *r, double metric, size_t trial)
+static size_t enter_metric(struct search *s, struct asha_rung *r, double metric, size_t trial)
 {
     size_t was = (size_t)((double)r->entries.n / s->conf.divisor);
     size_t now = (size_t)((double)(r->entries.n + 1) / s->conf.divisor);
     size_t at = asha_position(r, metric, false);
-    insert(r, at, metric, trial);
+    insert_entry(r, at, metric, trial);
     if (at >= now) {
         if (now == was)
             return NOBODY;
@@ -116,8 +116,8 @@ static void has_now(struct search_trial *t, double metric)
 
 /* Trial k has this metric in its rung. A trial that has ended and is promoted all the same fails
  * in the next rung at once, and so on: as deep as there are rungs. True when work was given out. */
-static bool completed(struct search *s, struct asha *a, size_t k, double metric,
-                      struct search_ops *out)
+static bool complete_rung(struct search *s, struct asha *a, size_t k, double metric,
+                          struct search_ops *out)
 {
     for (;;) {
         struct search_trial *t = &s->trials.v[k];
@@ -125,12 +125,12 @@ static bool completed(struct search *s, struct asha *a, size_t k, double metric,
         r->outstanding--;
         has_now(t, metric);
         if ((size_t)t->rung + 1 == a->rungs.n) {
-            insert(r, r->entries.n, metric, k);
+            insert_entry(r, r->entries.n, metric, k);
             if (!t->exited)
                 search_close(s, out, k);
             return false;
         }
-        k = enter(s, r, metric, k);
+        k = enter_metric(s, r, metric, k);
         if (k == NOBODY)
             return false;
         t = &s->trials.v[k];
@@ -146,8 +146,8 @@ static bool completed(struct search *s, struct asha *a, size_t k, double metric,
 }
 
 /* The stopping variant: go on or close at once, and nobody else moves. */
-static bool completed_once(struct search *s, struct asha *a, size_t k, double metric,
-                           struct search_ops *out)
+static bool complete_once(struct search *s, struct asha *a, size_t k, double metric,
+                          struct search_ops *out)
 {
     struct search_trial *t = &s->trials.v[k];
     struct asha_rung *r = &a->rungs.v[t->rung];
@@ -156,7 +156,7 @@ static bool completed_once(struct search *s, struct asha *a, size_t k, double me
     bool top = (size_t)t->rung + 1 == a->rungs.n;
     r->outstanding--;
     has_now(t, metric);
-    insert(r, top ? r->entries.n : at, metric, k);
+    insert_entry(r, top ? r->entries.n : at, metric, k);
     if (t->exited)
         return false;
     if (top || at >= (keep ? keep : 1)) {
@@ -188,14 +188,14 @@ static void close_out(struct search *s, struct asha *a, struct search_ops *out)
     }
 }
 
-static void take(struct search *s, size_t k, double metric, struct search_ops *out)
+static void take_metric(struct search *s, size_t k, double metric, struct search_ops *out)
 {
     int bracket = s->trials.v[k].bracket;
     struct asha *a = &s->brackets.v[bracket];
-    bool work =
-        s->conf.stop_once ? completed_once(s, a, k, metric, out) : completed(s, a, k, metric, out);
+    bool work = s->conf.stop_once ? complete_once(s, a, k, metric, out)
+                                  : complete_rung(s, a, k, metric, out);
     if (!work && a->created - a->invalid < a->max_trials)
-        make(s, bracket, out);
+        make_trial(s, bracket, out);
     close_out(s, a, out);
 }
 
@@ -206,7 +206,7 @@ void asha_validated(struct search *s, size_t k, const struct search_event *ev,
     if (!t->pending || t->exited || t->closed)
         return;
     double metric = s->conf.larger_is_better ? -ev->metric : ev->metric;
-    take(s, k, isnan(metric) ? DBL_MAX : metric, out);
+    take_metric(s, k, isnan(metric) ? DBL_MAX : metric, out);
 }
 
 static void drop_entries(struct asha *a, size_t k)
@@ -228,13 +228,13 @@ void asha_exited(struct search *s, size_t k, enum search_exit why, struct search
         search_close(s, out, k);
         a->invalid++;
         drop_entries(a, k);
-        make(s, s->trials.v[k].bracket, out);
+        make_trial(s, s->trials.v[k].bracket, out);
         close_out(s, a, out);
         return;
     }
     t->done = true;
     if (was_pending)
-        take(s, k, DBL_MAX, out);
+        take_metric(s, k, DBL_MAX, out);
     else
         close_out(s, a, out);
 }

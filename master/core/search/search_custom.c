@@ -32,7 +32,7 @@ static int custom_init(struct search *s, struct det_err *err)
     return 0;
 }
 
-static void enqueue(struct search *s, const char *what, json_t *about)
+static void enqueue_event(struct search *s, const char *what, json_t *about)
 {
     json_t *ev = json_object();
     json_set(ev, "id", json_integer(++s->last_event));
@@ -40,7 +40,7 @@ static void enqueue(struct search *s, const char *what, json_t *about)
     json_array_append_new(s->queue, ev);
 }
 
-static json_t *about(const struct search *s, size_t k)
+static json_t *about_trial(const struct search *s, size_t k)
 {
     return json_make("{s:s}", "requestId", s->trials.v[k].request_id);
 }
@@ -48,17 +48,17 @@ static json_t *about(const struct search *s, size_t k)
 static void on_initial(struct search *s, struct search_ops *out)
 {
     (void)out;
-    enqueue(s, "initialOperations", json_object());
+    enqueue_event(s, "initialOperations", json_object());
 }
 
 static void on_validated(struct search *s, size_t k, const struct search_event *ev,
                          struct search_ops *out)
 {
     (void)out;
-    json_t *j = about(s, k);
+    json_t *j = about_trial(s, k);
     json_set(j, "metric", ev->value ? json_deep_copy(ev->value) : json_double(ev->metric));
     json_set(j, "validateAfterLength", json_i64s(ev->length));
-    enqueue(s, "validationCompleted", j);
+    enqueue_event(s, "validationCompleted", j);
 }
 
 /* A crash has no name of its own in this enum. */
@@ -78,15 +78,15 @@ static const char *exit_name(enum search_exit why)
 static void on_exited(struct search *s, size_t k, enum search_exit why, struct search_ops *out)
 {
     (void)out;
-    json_t *j = about(s, k);
+    json_t *j = about_trial(s, k);
     json_set(j, "exitedReason", json_string(exit_name(why)));
-    enqueue(s, "trialExitedEarly", j);
+    enqueue_event(s, "trialExitedEarly", j);
 }
 
 static void on_closed(struct search *s, size_t k, struct search_ops *out)
 {
     (void)out;
-    enqueue(s, "trialClosed", about(s, k));
+    enqueue_event(s, "trialClosed", about_trial(s, k));
 }
 
 static void on_progress(struct search *s, const struct search_event *ev)
@@ -94,9 +94,9 @@ static void on_progress(struct search *s, const struct search_event *ev)
     size_t k = search_trial_find(s, ev->request_id);
     if (s->trials.v[k].closed || json_array_size(s->queue) >= PROGRESS_WAITING_MAX)
         return;
-    json_t *j = about(s, k);
+    json_t *j = about_trial(s, k);
     json_set(j, "partialUnits", json_double(ev->units));
-    enqueue(s, "trialProgress", j);
+    enqueue_event(s, "trialProgress", j);
 }
 
 /* ---- operations ---- */
@@ -183,7 +183,7 @@ int search_check_operation(const json_t *operation, struct det_err *err)
     return rc;
 }
 
-static void create(struct search *s, struct custom_op *op, struct search_ops *out)
+static void create_trial(struct search *s, struct custom_op *op, struct search_ops *out)
 {
     if (search_trial_find(s, op->request_id) != SEARCH_NO_TRIAL) {
         json_decref(op->hparams);
@@ -193,7 +193,7 @@ static void create(struct search *s, struct custom_op *op, struct search_ops *ou
     struct search_op *made = search_push(s, out, SEARCH_CREATE, k);
     made->hparams = op->hparams;
     made->trial_seed = TRIAL_SEED;
-    enqueue(s, "trialCreated", about(s, k));
+    enqueue_event(s, "trialCreated", about_trial(s, k));
 }
 
 static void shut_down(struct search *s, const struct custom_op *op, struct search_ops *out)
@@ -210,7 +210,7 @@ static void carry_out(struct search *s, struct custom_op *op, struct search_ops 
     size_t k = search_trial_find(s, op->request_id);
     bool is_open = k != SEARCH_NO_TRIAL && !s->trials.v[k].done && !s->trials.v[k].closed;
     if (op->kind == OP_CREATE)
-        create(s, op, out);
+        create_trial(s, op, out);
     else if (op->kind == OP_PROGRESS)
         s->progress = op->progress;
     else if (op->kind == OP_SHUTDOWN)
@@ -226,7 +226,7 @@ static int64_t id_at(const struct search *s, size_t i)
     return json_int(json_array_get(s->queue, i), "id", 0);
 }
 
-static void acknowledge(struct search *s, int64_t id)
+static void acknowledge_events(struct search *s, int64_t id)
 {
     size_t n = 0;
     while (n < json_array_size(s->queue) && id_at(s, n) <= id)
@@ -244,7 +244,7 @@ static void on_client(struct search *s, const struct search_event *ev, struct se
         on_progress(s, ev);
         return;
     }
-    acknowledge(s, ev->ack);
+    acknowledge_events(s, ev->ack);
     for (size_t i = 0; i < json_array_size(ev->operations) && !s->shut; i++) {
         struct custom_op op;
         if (read_operation(json_array_get(ev->operations, i), &op, NULL) == 0)
@@ -268,18 +268,18 @@ const json_t *search_undelivered(const struct search *s)
     return s->queue;
 }
 
-static double progress(const struct search *s)
+static double tell_progress(const struct search *s)
 {
     return s->progress;
 }
 
-static json_t *save(const struct search *s)
+static json_t *save_queue(const struct search *s)
 {
     return json_make("{s:o, s:I, s:f}", "queue", json_copy(s->queue), "last_event",
                      (json_int_t)s->last_event, "progress", s->progress);
 }
 
-static int load(struct search *s, const json_t *j, struct det_err *err)
+static int load_queue(struct search *s, const json_t *j, struct det_err *err)
 {
     json_t *queue = json_arr(j, "queue");
     if (!queue)
@@ -299,6 +299,6 @@ const struct search_method search_custom = {.name = "custom",
                                             .exited = on_exited,
                                             .closed = on_closed,
                                             .client = on_client,
-                                            .progress = progress,
-                                            .save = save,
-                                            .load = load};
+                                            .progress = tell_progress,
+                                            .save = save_queue,
+                                            .load = load_queue};

@@ -9,7 +9,7 @@
 #define LOOK_MAX 64   /* entries looked at for others */
 #define RANK_MAX 4096 /* entries of a last rung, which stand in the order they came */
 
-static double shown(const struct search *s, double metric)
+static double shown_metric(const struct search *s, double metric)
 {
     return s->conf.larger_is_better ? -metric : metric;
 }
@@ -65,7 +65,7 @@ static bool find_rival(const struct search *s, int bracket, int rung, double met
         if (e->metric >= DBL_MAX || !went_on(s, e, rung))
             continue;
         p->rival = s->trials.v[e->trial].request_id;
-        p->rival_metric = shown(s, e->metric);
+        p->rival_metric = shown_metric(s, e->metric);
         p->rival_bracket = bracket + 1;
         return true;
     }
@@ -116,7 +116,7 @@ bool search_place_of(const struct search *s, const char *request_id, struct sear
     ret->has_metric = !t->pending && t->has_metric && t->metric < DBL_MAX;
     if (!ret->has_metric)
         return true;
-    ret->metric = shown(s, t->metric);
+    ret->metric = shown_metric(s, t->metric);
     if (ret->rung == ret->rungs) {
         ret->place = place_in_last(r, t->metric);
         return true;
@@ -269,7 +269,7 @@ static json_t *entry_json(const struct search *s, const struct asha_entry *e, in
                   failed ? "FAILED"
                   : went ? "WENT_ON"
                          : stand_names[stand]);
-    json_set(j, "metric", failed ? json_null() : json_double(shown(s, e->metric)));
+    json_set(j, "metric", failed ? json_null() : json_double(shown_metric(s, e->metric)));
     return j;
 }
 

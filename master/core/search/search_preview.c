@@ -38,7 +38,7 @@ static void on_op(struct preview *p, const struct search_op *op)
     }
 }
 
-static void tell(struct preview *p, struct search_event ev)
+static void tell_event(struct preview *p, struct search_event ev)
 {
     struct search_ops out = {0};
     search_step(p->s, &ev, &out);
@@ -47,7 +47,7 @@ static void tell(struct preview *p, struct search_event ev)
     search_ops_finish(&out);
 }
 
-static void run(struct preview *p, size_t k)
+static void run_trial(struct preview *p, size_t k)
 {
     struct shown *t = &p->trials.v[k];
     char id[UUID_STR_MAX];
@@ -58,13 +58,13 @@ static void run(struct preview *p, size_t k)
                                   .length = t->length,
                                   .metric = mt19937_double(&p->rng)};
         t->length = 0;
-        tell(p, ev);
+        tell_event(p, ev);
         t = &p->trials.v[k];
     }
     if (!t->closing || t->length)
         return;
     t->closing = false;
-    tell(p, (struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = id});
+    tell_event(p, (struct search_event){.kind = SEARCH_EV_CLOSED, .request_id = id});
 }
 
 struct kind {
@@ -84,7 +84,7 @@ static int longest_first(const void *a, const void *b)
     return x->first < y->first ? -1 : 1;
 }
 
-static json_t *count(const struct preview *p)
+static json_t *count_kinds(const struct preview *p)
 {
     VEC(struct kind) kinds = {0};
     struct map *seen = map_create();
@@ -111,7 +111,7 @@ static json_t *count(const struct preview *p)
     return all;
 }
 
-static int check(const struct search_conf *c, struct det_err *err)
+static int check_conf(const struct search_conf *c, struct det_err *err)
 {
     if (c->kind == SEARCH_CUSTOM)
         return det_fail(err, DET_EINVAL,
@@ -128,7 +128,7 @@ int search_preview(const json_t *config, uint32_t seed, json_t **ret, struct det
     struct preview p = {.index = NULL};
     int rc = conf_read(config, &conf, err);
     if (rc == 0)
-        rc = check(&conf.search, err);
+        rc = check_conf(&conf.search, err);
     conf.search.seed = seed;
     if (rc == 0)
         rc = search_create(&conf.search, &p.s, err);
@@ -136,10 +136,10 @@ int search_preview(const json_t *config, uint32_t seed, json_t **ret, struct det
         return rc;
     p.index = map_create();
     mt19937_seed(&p.rng, seed);
-    tell(&p, (struct search_event){.kind = SEARCH_EV_INITIAL});
+    tell_event(&p, (struct search_event){.kind = SEARCH_EV_INITIAL});
     while (p.at < p.queue.n)
-        run(&p, p.queue.v[p.at++]);
-    *ret = count(&p);
+        run_trial(&p, p.queue.v[p.at++]);
+    *ret = count_kinds(&p);
     for (size_t i = 0; i < p.trials.n; i++)
         json_decref(p.trials.v[i].lengths);
     vec_free(&p.trials);

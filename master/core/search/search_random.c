@@ -35,7 +35,7 @@ static int grid_init(struct search *s, struct det_err *err)
 }
 
 /* All points of a grid are taken from the end of the list. */
-static void make(struct search *s, struct search_ops *out)
+static void make_trial(struct search *s, struct search_ops *out)
 {
     json_t *hparams = s->conf.kind == SEARCH_GRID
                           ? hparam_grid_point(s->conf.space, (size_t)(s->wanted - 1 - s->made))
@@ -52,7 +52,7 @@ static void on_initial(struct search *s, struct search_ops *out)
     if (n == 0 || n > s->wanted)
         n = s->wanted;
     while (s->made < n)
-        make(s, out);
+        make_trial(s, out);
 }
 
 /* A trial whose hyperparameters are refused does not count: the close that follows replaces it. */
@@ -64,7 +64,7 @@ static void random_exited(struct search *s, size_t k, enum search_exit why, stru
         s->made--;
 }
 
-static void admit(struct search *s, size_t k, int64_t length, struct search_ops *out)
+static void admit_trial(struct search *s, size_t k, int64_t length, struct search_ops *out)
 {
     if (s->trials.v[k].waits)
         s->waiting--;
@@ -83,21 +83,21 @@ static void on_closed(struct search *s, size_t k, struct search_ops *out)
     }
     for (size_t i = 0; s->waiting > 0 && i < s->trials.n; i++)
         if (s->trials.v[i].waits) {
-            admit(s, i, s->conf.max_length, out);
+            admit_trial(s, i, s->conf.max_length, out);
             return;
         }
     if (s->made < s->wanted)
-        make(s, out);
+        make_trial(s, out);
 }
 
 static void on_reopened(struct search *s, size_t k, int64_t length, struct search_ops *out)
 {
     int64_t limit = s->conf.max_concurrent, running = s->open - s->waiting;
     if (!s->trials.v[k].waits || limit == 0 || running < limit)
-        admit(s, k, length, out);
+        admit_trial(s, k, length, out);
 }
 
-static double progress(const struct search *s)
+static double tell_progress(const struct search *s)
 {
     double all = (double)s->conf.max_length * (double)s->wanted;
     return (s->units_open + s->units_closed) / all;
@@ -108,17 +108,17 @@ const struct search_method search_single = {.name = "single",
                                             .initial = on_initial,
                                             .closed = on_closed,
                                             .reopened = on_reopened,
-                                            .progress = progress};
+                                            .progress = tell_progress};
 const struct search_method search_random = {.name = "random",
                                             .init = random_init,
                                             .initial = on_initial,
                                             .closed = on_closed,
                                             .exited = random_exited,
                                             .reopened = on_reopened,
-                                            .progress = progress};
+                                            .progress = tell_progress};
 const struct search_method search_grid = {.name = "grid",
                                           .init = grid_init,
                                           .initial = on_initial,
                                           .closed = on_closed,
                                           .reopened = on_reopened,
-                                          .progress = progress};
+                                          .progress = tell_progress};

@@ -45,7 +45,7 @@ static int story_begin(struct story *t, const struct search_log *log, struct det
     return 0;
 }
 
-static bool closes(const struct search_ops *ops, const char *request_id)
+static bool closes_trial(const struct search_ops *ops, const char *request_id)
 {
     for (size_t i = 0; request_id && i < ops->ops.n; i++)
         if (ops->ops.v[i].kind == SEARCH_CLOSE && strcmp(ops->ops.v[i].request_id, request_id) == 0)
@@ -54,11 +54,11 @@ static bool closes(const struct search_ops *ops, const char *request_id)
 }
 
 /* True when the event closed the trial `until`. */
-static bool play(struct story *t, const struct search_event *ev, const char *until)
+static bool play_event(struct story *t, const struct search_event *ev, const char *until)
 {
     struct search_ops out = {0};
     search_step(t->s, ev, &out);
-    bool closed = closes(&out, until);
+    bool closed = closes_trial(&out, until);
     search_ops_finish(&out);
     return closed;
 }
@@ -66,14 +66,14 @@ static bool play(struct story *t, const struct search_event *ev, const char *unt
 static int play_log(struct story *t, const struct search_log *log, const char *until,
                     struct det_err *err)
 {
-    bool closed = play(t, &(struct search_event){.kind = SEARCH_EV_INITIAL}, until);
+    bool closed = play_event(t, &(struct search_event){.kind = SEARCH_EV_INITIAL}, until);
     for (size_t i = 0; !closed && i < json_array_size(log->events); i++) {
         struct search_event ev;
         const json_t *j = json_array_get(json_array_get(log->events, i), 1);
         int rc = search_event_from_json(j, &ev, err);
         if (rc < 0)
             return rc;
-        closed = play(t, &ev, until);
+        closed = play_event(t, &ev, until);
     }
     return 0;
 }
