@@ -17,7 +17,7 @@ struct gc {
 };
 
 /* False: nothing came; but for a master that stops it is logged. */
-static bool came(const struct db_result *r, const char *what)
+static bool has_come(const struct db_result *r, const char *what)
 {
     int rc = db_rc(r);
     if (rc < 0 && rc != DET_ECANCELED && rc != DET_EUNAVAIL)
@@ -27,16 +27,16 @@ static bool came(const struct db_result *r, const char *what)
 
 /* ---- asking agents ---- */
 
-static json_t *parsed(const struct db_result *r, int i, int column)
+static json_t *parse_column(const struct db_result *r, int i, int column)
 {
     return json_parse(db_text(r, i, column), db_text_len(r, i, column), NULL);
 }
 
-static void ask(struct shell *sh, const struct db_result *r, int i)
+static void ask_collection(struct shell *sh, const struct db_result *r, int i)
 {
-    JSON_OWN config = parsed(r, i, OPEN_CONFIG);
-    JSON_OWN uuids = parsed(r, i, OPEN_UUIDS);
-    JSON_OWN globs = db_is_null(r, i, OPEN_GLOBS) ? NULL : parsed(r, i, OPEN_GLOBS);
+    JSON_OWN config = parse_column(r, i, OPEN_CONFIG);
+    JSON_OWN uuids = parse_column(r, i, OPEN_UUIDS);
+    JSON_OWN globs = db_is_null(r, i, OPEN_GLOBS) ? NULL : parse_column(r, i, OPEN_GLOBS);
     struct core_event ev = {.kind = CORE_EV_EXP_GC, .exp_id = db_i64(r, i, OPEN_EXP)};
     ev.gc = (struct core_gc){.exp_id = ev.exp_id,
                              .owner_id = db_i64(r, i, OPEN_OWNER),
@@ -50,10 +50,10 @@ static void ask(struct shell *sh, const struct db_result *r, int i)
 
 static void on_open(void *arg, const struct db_result *r)
 {
-    if (!came(r, "the journal of checkpoint collection cannot be read"))
+    if (!has_come(r, "the journal of checkpoint collection cannot be read"))
         return;
     for (int i = 0; i < db_rows(r); i++)
-        ask(arg, r, i);
+        ask_collection(arg, r, i);
 }
 
 void gc_carry_out(struct shell *sh, int64_t exp_id)
@@ -80,7 +80,7 @@ static int end_of(const struct db_result *r, int i)
     return n;
 }
 
-static int64_t pick(int64_t other, int64_t own)
+static int64_t pick_setting(int64_t other, int64_t own)
 {
     return other >= 0 ? other : own;
 }
@@ -100,10 +100,10 @@ struct gc_checkpoint *gc_judge(const struct db_result *r, const struct gc_keep *
     for (int i = 0, end; i < n; i = end) {
         struct gc_keep own = keep_of(r, i);
         if (keep)
-            own =
-                (struct gc_keep){pick(keep->experiment_best, own.experiment_best),
-                                 pick(keep->trial_best, own.trial_best),
-                                 pick(keep->trial_latest, own.trial_latest), own.smaller_is_better};
+            own = (struct gc_keep){pick_setting(keep->experiment_best, own.experiment_best),
+                                   pick_setting(keep->trial_best, own.trial_best),
+                                   pick_setting(keep->trial_latest, own.trial_latest),
+                                   own.smaller_is_better};
         end = end_of(r, i);
         gc_policy(v + i, (size_t)(end - i), &own);
     }
@@ -117,13 +117,13 @@ struct looked { /* an experiment whose intent is being written */
 
 static void on_collected(void *arg, const struct db_result *r)
 {
-    came(r, "the end of a collection cannot be written");
+    has_come(r, "the end of a collection cannot be written");
 }
 
 static void on_intended(void *arg, const struct db_result *r)
 {
     det_cleanup(freep) struct looked *k = arg;
-    if (!came(r, "checkpoints cannot be marked for collection"))
+    if (!has_come(r, "checkpoints cannot be marked for collection"))
         return;
     db_gc_collected(k->sh->db, k->exp_id, on_collected, NULL);
     if (db_rows(r) > 0)
@@ -154,7 +154,7 @@ void gc_let_go(struct shell *sh, const struct db_result *r, const struct gc_chec
 
 static void on_list(void *arg, const struct db_result *r)
 {
-    if (!came(r, "checkpoints cannot be looked through for collection"))
+    if (!has_come(r, "checkpoints cannot be looked through for collection"))
         return;
     det_cleanup(freep) struct gc_checkpoint *v = gc_judge(r, NULL);
     gc_let_go(arg, r, v);
@@ -178,7 +178,7 @@ static void on_rescanned(void *arg, const struct db_result *r)
 static void on_expired(void *arg, const struct db_result *r)
 {
     struct gc *g = arg;
-    if (!came(r, "the quarantine cannot be looked through"))
+    if (!has_come(r, "the quarantine cannot be looked through"))
         return;
     gc_carry_out(g->sh, g->began ? 0 : -1);
     g->began = true;
@@ -207,7 +207,7 @@ struct gc *gc_create(struct shell *sh)
     return g;
 }
 
-static void leave(struct gc *g)
+static void release_gc(struct gc *g)
 {
     if (--g->users == 0)
         free(g);
@@ -215,7 +215,7 @@ static void leave(struct gc *g)
 
 static void on_closed(uv_handle_t *h)
 {
-    leave(h->data);
+    release_gc(h->data);
 }
 
 void gc_stop(struct gc *g)
@@ -227,5 +227,5 @@ void gc_stop(struct gc *g)
 void gc_destroy(struct gc *g)
 {
     if (g)
-        leave(g);
+        release_gc(g);
 }

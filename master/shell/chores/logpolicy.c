@@ -61,7 +61,7 @@ void logpolicies_destroy(struct logpolicies *l)
     free(l);
 }
 
-static void add(struct policies *p, int64_t exp_id, const json_t *j)
+static void add_policy(struct policies *p, int64_t exp_id, const json_t *j)
 {
     struct det_err err;
     const char *text = json_str(j, "pattern", ""),
@@ -88,7 +88,7 @@ static const struct policies *policies_of(struct logpolicies *l, int64_t exp_id,
     }
     p = det_zalloc(sizeof *p);
     for (size_t i = 0; i < json_array_size(list); i++)
-        add(p, exp_id, json_array_get(list, i));
+        add_policy(p, exp_id, json_array_get(list, i));
     imap_put(l->by_exp, (uint64_t)exp_id, p);
     return p;
 }
@@ -105,7 +105,7 @@ static bool is_config(const char *text, size_t len)
     return memmem(text, len, key, strlen(key));
 }
 
-static bool matches(const struct policy *p, const struct db_log_line *line, int64_t *steps)
+static bool matches_line(const struct policy *p, const struct db_log_line *line, int64_t *steps)
 {
     size_t len = line->log_len < LINE_MAX_BYTES ? line->log_len : LINE_MAX_BYTES;
     while (len > 0 && strchr("\r\n", line->log[len - 1]))
@@ -120,14 +120,14 @@ struct search {
     int64_t steps;
 };
 
-static void search(struct search *s, const struct policy *p)
+static void search_lines(struct search *s, const struct policy *p)
 {
     const struct logpolicy_hit *last = NULL;
     for (size_t i = 0; i < s->n && s->hits_n < LOGPOLICY_HITS_MAX; i++) {
         const struct db_log_line *line = &s->lines[i];
         if (last && same_agent(last->agent_id, line->agent_id))
             continue;
-        if (!matches(p, line, &s->steps))
+        if (!matches_line(p, line, &s->steps))
             continue;
         s->hits[s->hits_n] = (struct logpolicy_hit){{p->action, p->text}, line->agent_id};
         last = &s->hits[s->hits_n++];
@@ -145,7 +145,7 @@ size_t logpolicies_match(struct logpolicies *l, int64_t exp_id, const json_t *po
     const struct policies *p = policies_of(l, exp_id, policies);
     struct search s = {.lines = lines, .n = n, .hits = ret, .steps = LOGPOLICY_STEPS};
     for (size_t i = 0; i < p->list.n; i++)
-        search(&s, &p->list.v[i]);
+        search_lines(&s, &p->list.v[i]);
     if (s.steps <= 0)
         log_warning("log policies of experiment %lld: matching took too long, some of %zu lines "
                     "were not looked at; simplify the patterns",

@@ -52,7 +52,7 @@ static void on_closed(uv_handle_t *h)
 }
 
 /* An answer came; false: it is of no use, and what comes next is arranged. */
-static bool came(struct retention *t, const struct db_result *r)
+static bool has_come(struct retention *t, const struct db_result *r)
 {
     t->asked = false;
     if (t->over) {
@@ -79,7 +79,7 @@ static void round_end(struct retention *t)
 static void on_due(void *arg, const struct db_result *r)
 {
     struct retention *t = arg;
-    if (!came(t, r))
+    if (!has_come(t, r))
         return;
     free(t->v);
     t->v = det_zalloc(((size_t)db_rows(r) + 1) * sizeof *t->v);
@@ -99,7 +99,7 @@ static void on_due(void *arg, const struct db_result *r)
 static void on_deleted(void *arg, const struct db_result *r)
 {
     struct retention *t = arg;
-    if (!came(t, r))
+    if (!has_come(t, r))
         return;
     int64_t n = db_affected(r);
     t->rows += n;
@@ -135,7 +135,7 @@ static void delete_due(struct retention *t, const struct db_retention *keep)
 static void on_forgotten(void *arg, const struct db_result *r)
 {
     struct retention *t = arg;
-    if (!came(t, r))
+    if (!has_come(t, r))
         return;
     if (db_affected(r) == 0)
         t->aged++;
@@ -143,7 +143,7 @@ static void on_forgotten(void *arg, const struct db_result *r)
 }
 
 /* What has grown old beside trials: a statement is out; false: there is no more. */
-static bool forget(struct retention *t)
+static bool forget_aged(struct retention *t)
 {
     static void (*const of[AGED_KINDS])(struct db *, int64_t, db_cb *, void *) = {db_audit_forget,
                                                                                   db_use_forget};
@@ -179,7 +179,7 @@ static void on_timer(uv_timer_t *timer)
     } else if (!t->was_last) {
         t->asked = true;
         db_retention_due(t->sh->db, &keep, t->beyond, on_due, t);
-    } else if (!forget(t)) {
+    } else if (!forget_aged(t)) {
         round_end(t);
     }
 }

@@ -45,7 +45,7 @@ struct driver {
 static void on_kick(uv_timer_t *t);
 
 /* A turn of its own: a callback never runs inside driver_post. */
-static void kick(struct driver *d)
+static void kick_turn(struct driver *d)
 {
     int64_t at = batch_turn_ms(&d->batch), now = clk_mono_ms();
     if (at != INT64_MAX)
@@ -97,14 +97,14 @@ void driver_stats(const struct driver *d, struct driver_stats *ret)
 
 /* Answers. */
 
-static void answer(struct driver *d, const struct core_reply *r)
+static void answer_request(struct driver *d, const struct core_reply *r)
 {
     det_cleanup(freep) struct waiting *w = imap_del(d->requests, r->request);
     if (w)
         w->cb(w->arg, r);
 }
 
-static void refuse(struct waiting *w, const char *text)
+static void refuse_waiting(struct waiting *w, const char *text)
 {
     struct core_reply r = {.code = DET_EUNAVAIL, .text = text};
     w->cb(w->arg, &r);
@@ -115,7 +115,7 @@ static void refuse_event(struct batch_event *e, const char *text)
 {
     if (e->ev.kind == CORE_EV_EXP_CREATE)
         exp_submission_free(e->ev.create.submission);
-    refuse(e->whose, text);
+    refuse_waiting(e->whose, text);
     batch_event_free(e);
 }
 
@@ -136,7 +136,7 @@ void driver_post(struct driver *d, const struct core_event *ev, driver_cb *cb, v
     if (w)
         batch_db(&d->batch, db_is_up(d->sh->db), clk_mono_ms());
     batch_post(&d->batch, ev, w);
-    kick(d);
+    kick_turn(d);
 }
 
 void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
@@ -146,7 +146,7 @@ void driver_barrier(struct driver *d, driver_cb *cb, void *arg)
 
 /* Performing a batch, after its rows are durable. */
 
-static void count(struct driver *d, const struct core_effect *f)
+static void count_effect(struct driver *d, const struct core_effect *f)
 {
     struct core_alloc_view a;
     struct core_container_view first;
@@ -158,11 +158,11 @@ static void count(struct driver *d, const struct core_effect *f)
         hist_add(&d->stats.queue_wait, clk_wall_us() - a.requested_us);
 }
 
-static void perform(struct driver *d, const struct core_effect *f)
+static void perform_effect(struct driver *d, const struct core_effect *f)
 {
-    count(d, f);
+    count_effect(d, f);
     switch (f->kind) {
-    case CORE_REPLY: answer(d, &f->reply); break;
+    case CORE_REPLY: answer_request(d, &f->reply); break;
     case CORE_ORDER_START: agents_start(d->sh->agents, &f->start); break;
     case CORE_ORDER_KILL: agents_kill(d->sh->agents, &f->kill); break;
     case CORE_ORDER_STORE: agents_store(d->sh->agents, &f->store_order); break;
@@ -219,7 +219,7 @@ static void arm_deadline(struct driver *d)
 
 static void do_all(struct driver *d);
 
-static struct batch_told told(const struct driver *d, const struct db_result *r)
+static struct batch_told outcome_of(const struct driver *d, const struct db_result *r)
 {
     int rc = db_batch_is_done(r) ? 0 : db_rc(r);
     if (rc == 0)
@@ -253,7 +253,7 @@ static void on_commit(void *arg, const struct db_result *r)
     const struct batch was = d->batch;
     char words[sizeof db_error(r)->text];
     snprintf(words, sizeof words, "%s", db_error(r)->text);
-    struct batch_told t = told(d, r);
+    struct batch_told t = outcome_of(d, r);
     t.words = words;
     batch_tell(&d->batch, &t, clk_mono_ms(), clk_wall_us());
     log_told(d, &was, words);
@@ -264,7 +264,7 @@ static void on_commit(void *arg, const struct db_result *r)
     do_all(d);
 }
 
-static void commit(struct driver *d)
+static void commit_batch(struct driver *d)
 {
     struct db_tx *tx = db_tx_begin(d->sh->db);
     driver_rows_finish(&d->rows);
@@ -295,7 +295,7 @@ int64_t driver_batch(const struct driver *d)
     return d->batch.number;
 }
 
-static void step(struct driver *d, struct batch_event *e)
+static void step_core(struct driver *d, struct batch_event *e)
 {
     e->ev.now_ms = clk_mono_ms();
     e->ev.now_us = clk_wall_us();
@@ -317,7 +317,7 @@ static void forget_requests(struct driver *d)
     uint64_t key;
     void *v;
     for (size_t it = 0; imap_next(d->requests, &it, &key, &v);)
-        refuse(v, "the master is stopping");
+        refuse_waiting(v, "the master is stopping");
     imap_destroy(d->requests);
     d->requests = imap_create();
 }
@@ -325,16 +325,16 @@ static void forget_requests(struct driver *d)
 static void do_one(struct driver *d, const struct batch_do *what)
 {
     switch (what->kind) {
-    case BATCH_DO_STEP: step(d, what->event); break;
+    case BATCH_DO_STEP: step_core(d, what->event); break;
     case BATCH_DO_REFUSE:
         refuse_event(what->event, "PostgreSQL is not reachable; try again");
         break;
     case BATCH_DO_COMMIT:
         if (!d->batch.is_overdue) /* what is sent again changed nothing since */
             arm_deadline(d);
-        commit(d);
+        commit_batch(d);
         break;
-    case BATCH_DO_PERFORM: perform(d, what->effect); break;
+    case BATCH_DO_PERFORM: perform_effect(d, what->effect); break;
     case BATCH_DO_END:
         if (d->batch.effects.n == 0) /* else it was, when they were sent */
             arm_deadline(d);
@@ -351,7 +351,7 @@ static void do_all(struct driver *d)
     struct batch_do what;
     while ((what = batch_next(&d->batch)).kind != BATCH_DO_NOTHING)
         do_one(d, &what);
-    kick(d);
+    kick_turn(d);
 }
 
 static void on_kick(uv_timer_t *t)
@@ -365,7 +365,7 @@ static void on_kick(uv_timer_t *t)
 void driver_on_db(struct driver *d, bool up)
 {
     batch_db(&d->batch, up, clk_mono_ms());
-    kick(d);
+    kick_turn(d);
 }
 
 void driver_start(struct driver *d, struct core_effects *owed)
@@ -385,7 +385,7 @@ void driver_stop(struct driver *d)
 {
     batch_stop(&d->batch);
     uv_timer_stop(&d->deadline);
-    kick(d);
+    kick_turn(d);
 }
 
 void driver_destroy(struct driver *d)

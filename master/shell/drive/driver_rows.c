@@ -57,7 +57,7 @@ static void events_flush(struct rows *r)
     r->events.n = 0;
 }
 
-static void flush(struct rows *r)
+static void flush_rows(struct rows *r)
 {
     for (size_t i = 0; i < r->exps.n; i++)
         db_save_experiment(r->tx, &r->exps.v[i], NULL);
@@ -72,7 +72,7 @@ static void flush(struct rows *r)
     rows_begin(r);
 }
 
-static void experiment(struct rows *r, const struct row_experiment *e)
+static void add_experiment(struct rows *r, const struct row_experiment *e)
 {
     const struct exp_submission *p = e->submission;
     struct db_experiment_extra x = {0};
@@ -93,7 +93,7 @@ static void experiment(struct rows *r, const struct row_experiment *e)
 }
 
 /* A row that is new in this batch stays new: only it has what is set once. */
-static void trial(struct rows *r, const struct row_trial *t)
+static void add_trial(struct rows *r, const struct row_trial *t)
 {
     uintptr_t at = (uintptr_t)imap_get(r->trial_at, (uint64_t)t->id);
     if (at > 0) {
@@ -104,7 +104,7 @@ static void trial(struct rows *r, const struct row_trial *t)
     imap_put(r->trial_at, (uint64_t)t->id, (void *)(uintptr_t)r->trials.n);
 }
 
-static void allocation(struct rows *r, const struct row_allocation *a)
+static void add_allocation(struct rows *r, const struct row_allocation *a)
 {
     uintptr_t at = (uintptr_t)map_get(r->alloc_at, a->id);
     if (at > 0) {
@@ -135,7 +135,7 @@ static void log_line(struct rows *r, const struct core_log *l)
 /* Kinds whose place among the others matters: all that waits goes out before them. */
 static void in_order(struct rows *r, const struct core_effect *f)
 {
-    flush(r);
+    flush_rows(r);
     if (f->kind == CORE_SAVE_EXP_STATE)
         db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state);
     else if (f->kind == CORE_DELETE_SEARCH_SNAPSHOT)
@@ -144,17 +144,17 @@ static void in_order(struct rows *r, const struct core_effect *f)
         db_delete_experiment(r->tx, f->exp_id);
 }
 
-static void save(struct rows *r, const struct core_effect *f)
+static void save_row(struct rows *r, const struct core_effect *f)
 {
     switch (f->kind) {
-    case CORE_SAVE_EXPERIMENT: experiment(r, &f->experiment); break;
+    case CORE_SAVE_EXPERIMENT: add_experiment(r, &f->experiment); break;
     case CORE_SAVE_SEARCH_EVENT: vec_push(&r->events, f->search_event); break;
     case CORE_SAVE_SEARCH_SNAPSHOT: /* of the events before it */
         events_flush(r);
         db_save_search_snapshot(r->tx, &f->search_snapshot);
         break;
-    case CORE_SAVE_TRIAL: trial(r, &f->trial); break;
-    case CORE_SAVE_ALLOCATION: allocation(r, &f->allocation); break;
+    case CORE_SAVE_TRIAL: add_trial(r, &f->trial); break;
+    case CORE_SAVE_ALLOCATION: add_allocation(r, &f->allocation); break;
     case CORE_SAVE_AGENT: db_save_agent(r->tx, &f->agent); break;
     case CORE_SAVE_STORE: db_save_store(r->tx, &f->store); break;
     case CORE_SAVE_PARKED: /* what it replaces is not there any more */
@@ -177,8 +177,8 @@ static void save_singly(struct rows *r, const struct core_effects *f, struct dri
     ret->first = db_tx_size(r->tx);
     ret->effects = det_reallocarray(NULL, f->n, sizeof *ret->effects);
     for (size_t i = 0; i < f->n; i++) {
-        save(r, &f->v[i]);
-        flush(r);
+        save_row(r, &f->v[i]);
+        flush_rows(r);
         ret->effects[i] = db_tx_size(r->tx);
     }
     ret->n = f->n;
@@ -189,10 +189,10 @@ void driver_rows_save(struct db_tx *tx, const struct core_effects *f, struct dri
     struct rows r = {.tx = tx};
     rows_begin(&r);
     for (size_t i = 0; !singly && i < f->n; i++)
-        save(&r, &f->v[i]);
+        save_row(&r, &f->v[i]);
     if (singly)
         save_singly(&r, f, singly);
-    flush(&r);
+    flush_rows(&r);
     rows_empty(&r);
 }
 

@@ -70,7 +70,7 @@ static void on_events(void *arg, const struct core_reply *r)
     }
 }
 
-static void ask(struct ask *a)
+static void ask_events(struct ask *a)
 {
     struct core_event ev = {.kind = CORE_EV_SEARCH_EVENTS, .exp_id = a->exp_id};
     driver_post(a->owner->sh->driver, &ev, on_events, a);
@@ -80,7 +80,7 @@ void waits_search(struct waits *o, struct http_req *req, int64_t exp_id, int64_t
 {
     struct ask *a = http_mem(req, sizeof *a);
     *a = (struct ask){o, req, exp_id, clk_mono_ms() + timeout_ms};
-    ask(a);
+    ask_events(a);
 }
 
 void waits_on_search(struct waits *o, int64_t exp_id)
@@ -92,6 +92,6 @@ void waits_on_search(struct waits *o, int64_t exp_id)
         next = w->next;
         struct ask *a = w->arg;
         wait_end(w);
-        ask(a);
+        ask_events(a);
     }
 }

@@ -573,7 +573,7 @@ static int events_take(struct agents *a, const char *id, const struct link_event
     return rc;
 }
 
-static void fail(struct http_req *req, const struct det_err *err)
+static void fail_request(struct http_req *req, const struct det_err *err)
 {
     if (err->code == DET_EUNIMPL)
         http_fail_upgrade(req, err->text);
@@ -606,7 +606,8 @@ static int judge_life(struct shell *sh, const char *id, const struct link_events
     return 0;
 }
 
-static int take(const char *id, const struct link_events *in, struct ack *k, struct det_err *err)
+static int take_events(const char *id, const struct link_events *in, struct ack *k,
+                       struct det_err *err)
 {
     struct shell *sh = k->sh;
     struct link *l = NULL;
@@ -638,11 +639,11 @@ static void on_events(struct shell *sh, struct http_req *req)
     }
     int rc = link_events_decode(buf_str(&req->body), req->body.len, &in, &err);
     if (rc == 0) {
-        rc = take(id, &in, k, &err);
+        rc = take_events(id, &in, k, &err);
         link_events_finish(&in);
     }
     if (rc < 0)
-        fail(req, &err);
+        fail_request(req, &err);
 }
 
 /* GET orders. */

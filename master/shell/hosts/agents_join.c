@@ -25,7 +25,7 @@ struct call {
     int64_t audit_n;
 };
 
-static int64_t audit(struct http_req *req, const char *agent_id, const char *operation)
+static int64_t begin_audit(struct http_req *req, const char *agent_id, const char *operation)
 {
     char *address = http_mem(req, HTTP_ADDRESS_MAX), name[80];
     snprintf(name, sizeof name, "agent %s", agent_id); /* no user's: theirs have no spaces */
@@ -39,13 +39,13 @@ static int64_t audit(struct http_req *req, const char *agent_id, const char *ope
     return row.n;
 }
 
-static void answered(struct call *c, int status)
+static void end_audit(struct call *c, int status)
 {
     db_audit_answered(c->req->sh->db, c->audit_n, status, NULL, NULL);
     buf_finish(&c->cert.pem);
 }
 
-static void reply(struct call *c)
+static void reply_certificate(struct call *c)
 {
     struct http_req *req = c->req;
     det_cleanup(buf_finish) struct buf chain = BUF_INIT;
@@ -53,11 +53,11 @@ static void reply(struct call *c)
     JSON_OWN j =
         json_make("{s:s, s:s}", "certificate", buf_str(&c->cert.pem), "authority", buf_str(&chain));
     det_cleanup(freep) char *text = json_text(j);
-    answered(c, 200);
+    end_audit(c, 200);
     http_reply(req, 200, text);
 }
 
-static int issue(struct call *c, struct det_err *err)
+static int issue_certificate(struct call *c, struct det_err *err)
 {
     struct shell *sh = c->req->sh;
     struct cert_dates d =
@@ -93,7 +93,7 @@ static const char *const why_not[JOIN_VERDICT_COUNT] = {
         "take its place with a token for this name (det agent join-token NAME)",
 };
 
-static void refuse(struct http_req *req, const char *name, int64_t verdict)
+static void refuse_token(struct http_req *req, const char *name, int64_t verdict)
 {
     char address[HTTP_ADDRESS_MAX];
     auth_note(req->sh->auth, "a join token at agent", name, http_address(req, address));
@@ -104,15 +104,15 @@ static void on_joined(void *arg, const struct db_result *r)
 {
     struct call *c = arg;
     if (db_rc(r) < 0) {
-        answered(c, http_status_of(db_rc(r), NULL, NULL));
+        end_audit(c, http_status_of(db_rc(r), NULL, NULL));
         http_fail_err(c->req, db_error(r));
     } else if (db_i64(r, 0, 0) != JOIN_OK) {
-        answered(c, http_status_of(DET_EAUTH, NULL, NULL));
-        refuse(c->req, c->cert.name, db_i64(r, 0, 0));
+        end_audit(c, http_status_of(DET_EAUTH, NULL, NULL));
+        refuse_token(c->req, c->cert.name, db_i64(r, 0, 0));
     } else {
         joins_on_join(c->req->sh->joins, &c->cert);
         log_info("agent %s has joined, and has a certificate of its own", c->cert.name);
-        reply(c);
+        reply_certificate(c);
     }
 }
 
@@ -123,18 +123,18 @@ static void on_look(void *arg, const struct db_result *r)
     if (db_rc(r) < 0) {
         http_fail_err(c->req, db_error(r));
     } else if (db_i64(r, 0, 0) != JOIN_OK) {
-        refuse(c->req, c->cert.name, db_i64(r, 0, 0));
-    } else if (issue(c, &err) < 0) {
+        refuse_token(c->req, c->cert.name, db_i64(r, 0, 0));
+    } else if (issue_certificate(c, &err) < 0) {
         http_fail_err(c->req, &err);
     } else {
         struct db_join j = row_of(c);
-        c->audit_n = audit(c->req, c->cert.name, "agent_join");
+        c->audit_n = begin_audit(c->req, c->cert.name, "agent_join");
         db_join(c->req->sh->db, &j, on_joined, c);
     }
 }
 
 /* NULL: answered. */
-static struct call *begin(struct shell *sh, struct http_req *req, const char **ret_token)
+static struct call *begin_call(struct shell *sh, struct http_req *req, const char **ret_token)
 {
     struct det_err err = {0};
     const char *id = http_param(req, "agent");
@@ -166,7 +166,7 @@ static void on_join(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
     const char *token;
-    struct call *c = begin(sh, req, &token);
+    struct call *c = begin_call(sh, req, &token);
     if (!c)
         return;
     if (authority_key_of(c->request, c->key, &err) < 0) {
@@ -190,13 +190,13 @@ static void on_renewed(void *arg, const struct db_result *r)
     else if (db_rc(r) < 0)
         err = *db_error(r);
     if (db_rc(r) < 0 || db_affected(r) == 0) {
-        answered(c, http_status_of(err.code, NULL, NULL));
+        end_audit(c, http_status_of(err.code, NULL, NULL));
         http_fail_err(c->req, &err);
         return;
     }
     joins_on_renewal(c->req->sh->joins, &c->cert);
     log_info("agent %s has a new certificate", id);
-    reply(c);
+    reply_certificate(c);
 }
 
 static void on_renewal(struct shell *sh, struct http_req *req)
@@ -208,15 +208,15 @@ static void on_renewal(struct shell *sh, struct http_req *req)
                   "join-token, det-agent --join-token)");
         return;
     }
-    struct call *c = begin(sh, req, NULL);
+    struct call *c = begin_call(sh, req, NULL);
     if (!c)
         return;
-    if (issue(c, &err) < 0) {
+    if (issue_certificate(c, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }
     struct db_join j = row_of(c);
-    c->audit_n = audit(req, c->cert.name, "agent_certificate");
+    c->audit_n = begin_audit(req, c->cert.name, "agent_certificate");
     db_join_renew(sh->db, &j, on_renewed, c);
 }
 

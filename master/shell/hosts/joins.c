@@ -39,7 +39,8 @@ static struct member *member_of(struct joins *j, const char *id)
     return m;
 }
 
-static void add(struct joins *j, struct member *holder, const char *print, struct cert_dates dates)
+static void add_cert(struct joins *j, struct member *holder, const char *print,
+                     struct cert_dates dates)
 {
     struct cert *c = det_zalloc(sizeof *c);
     *c = (struct cert){holder, dates};
@@ -55,8 +56,8 @@ static void on_rows(void *arg, const struct db_result *r)
         struct member *m = member_of(j, db_text(r, i, JOIN_AGENT));
         m->is_revoked = db_bool(r, i, JOIN_REVOKED);
         if (!db_is_null(r, i, JOIN_PRINT))
-            add(j, m, db_text(r, i, JOIN_PRINT),
-                (struct cert_dates){db_i64(r, i, JOIN_FROM_S), db_i64(r, i, JOIN_UNTIL_S)});
+            add_cert(j, m, db_text(r, i, JOIN_PRINT),
+                     (struct cert_dates){db_i64(r, i, JOIN_FROM_S), db_i64(r, i, JOIN_UNTIL_S)});
     }
 }
 
@@ -177,7 +178,7 @@ static struct cert_dates dates_of(const struct agent_cert *c)
 }
 
 /* Those that stay when all is false: that have not ended. */
-static void drop(struct joins *j, const struct member *holder, bool all)
+static void drop_certs(struct joins *j, const struct member *holder, bool all)
 {
     VEC(char *) prints = {0};
     const char *key;
@@ -200,15 +201,15 @@ void joins_on_join(struct joins *j, const struct agent_cert *c)
     struct member *m = member_of(j, c->name);
     m->is_revoked = false;
     m->until_s = 0;
-    drop(j, m, true);
-    add(j, m, c->fingerprint, dates_of(c));
+    drop_certs(j, m, true);
+    add_cert(j, m, c->fingerprint, dates_of(c));
 }
 
 void joins_on_renewal(struct joins *j, const struct agent_cert *c)
 {
     struct member *m = member_of(j, c->name);
-    drop(j, m, false);
-    add(j, m, c->fingerprint, dates_of(c));
+    drop_certs(j, m, false);
+    add_cert(j, m, c->fingerprint, dates_of(c));
 }
 
 void joins_on_revoke(struct joins *j, const char *agent_id)

@@ -64,7 +64,7 @@ static int by_epoch(const void *a, const void *b)
     return (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
-static const struct db_life *find(const struct lives *l, int64_t epoch)
+static const struct db_life *find_life(const struct lives *l, int64_t epoch)
 {
     const struct db_life key = {.epoch = epoch};
     return bsearch(&key, l->v, l->n, sizeof *l->v, by_epoch);
@@ -84,7 +84,7 @@ bool lives_has(const struct lives *l, int64_t epoch, const char *mark, int64_t b
 {
     if (epoch == 0)
         return !l->newest;
-    const struct db_life *x = find(l, epoch);
+    const struct db_life *x = find_life(l, epoch);
     return x && strncmp(x->nonce, mark, LIVES_MARK_MAX - 1) == 0 && batch <= last_batch(l, x);
 }
 
@@ -110,7 +110,7 @@ json_t *lives_json(const struct lives *l)
 
 static bool is_ours(const struct lives *l, const struct link_life *seen)
 {
-    const struct db_life *x = find(l, seen->epoch);
+    const struct db_life *x = find_life(l, seen->epoch);
     return x && strcmp(x->nonce, seen->nonce) == 0 && seen->batch <= last_batch(l, x);
 }
 
@@ -119,8 +119,8 @@ static bool is_ours(const struct lives *l, const struct link_life *seen)
     "with this one's settings, and start this one again; else give the agent the other master's "  \
     "address"
 
-static int judge(const struct lives *l, const struct link_life *seen, bool has_tasks,
-                 struct det_err *err)
+static int judge_life(const struct lives *l, const struct link_life *seen, bool has_tasks,
+                      struct det_err *err)
 {
     if (strcmp(seen->cluster, l->sh->cluster_id) != 0)
         return !has_tasks
@@ -132,7 +132,7 @@ static int judge(const struct lives *l, const struct link_life *seen, bool has_t
                               seen->cluster, l->sh->cluster_id);
     if (is_ours(l, seen) || (l->newest && l->newest->is_chosen))
         return 0;
-    const struct db_life *x = find(l, seen->epoch);
+    const struct db_life *x = find_life(l, seen->epoch);
     if (x && strcmp(x->nonce, seen->nonce) == 0)
         return det_fail(err, DET_ESTALE,
                         "it has served batch %" PRId64 " of leadership %" PRId64
@@ -173,7 +173,7 @@ static void skip_ids(struct lives *l, const struct link_life *seen)
 int lives_judge(struct lives *l, const char *agent_id, const struct link_life *seen, bool has_tasks,
                 struct det_err *err)
 {
-    int rc = judge(l, seen, has_tasks, err);
+    int rc = judge_life(l, seen, has_tasks, err);
     if (rc < 0)
         note_refused(l, agent_id, err->text);
     else

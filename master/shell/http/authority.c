@@ -30,12 +30,12 @@ void pem_pair_finish(struct pem_pair *p)
     buf_finish(&p->key);
 }
 
-static int failed(struct det_err *err, const char *what)
+static int fail_openssl(struct det_err *err, const char *what)
 {
     return det_fail(err, DET_EIO, "the cluster's own authority: %s", what);
 }
 
-static bool extend(X509 *x, X509 *issuer, int nid, const char *value)
+static bool add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 {
     X509V3_CTX ctx;
     X509V3_set_ctx(&ctx, issuer, x, NULL, NULL, 0);
@@ -53,14 +53,14 @@ static bool set_serial(X509 *x)
 }
 
 /* Valid since yesterday, for clocks that are behind. */
-static bool date(X509 *x, int days)
+static bool set_dates(X509 *x, int days)
 {
     return X509_gmtime_adj(X509_getm_notBefore(x), -DAY_S) &&
            X509_time_adj_ex(X509_getm_notAfter(x), days, 0, NULL);
 }
 
 /* All but the dates. issuer NULL: itself. */
-static bool fill(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name)
+static bool fill_certificate(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name)
 {
     X509_NAME *subject = X509_get_subject_name(x);
     return X509_set_version(x, X509_VERSION_3) && set_serial(x) &&
@@ -68,7 +68,7 @@ static bool fill(X509 *x, X509 *issuer, EVP_PKEY *key, const char *name)
                                       -1, 0) &&
            X509_set_issuer_name(x, issuer ? X509_get_subject_name(issuer) : subject) &&
            X509_set_pubkey(x, key) &&
-           extend(x, issuer ? issuer : x, NID_subject_key_identifier, "hash");
+           add_extension(x, issuer ? issuer : x, NID_subject_key_identifier, "hash");
 }
 
 static bool write_cert(X509 *x, struct buf *out)
@@ -97,17 +97,17 @@ static bool write_pem(X509 *x, EVP_PKEY *key, struct pem_pair *ret)
 /* pathlen counts none that an authority of the same name has vouched for. */
 static bool extend_ca(X509 *x, X509 *issuer)
 {
-    return extend(x, issuer, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-           extend(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
+    return add_extension(x, issuer, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+           add_extension(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
 }
 
 int authority_make(struct pem_pair *ret, struct det_err *err)
 {
     det_cleanup(X509_freep) X509 *x = X509_new();
     det_cleanup(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
-    bool ok = x && key && fill(x, NULL, key, CA_NAME) && date(x, CA_DAYS) && extend_ca(x, x) &&
-              X509_sign(x, key, EVP_sha256()) && write_pem(x, key, ret);
-    return ok ? 0 : failed(err, "could not be made");
+    bool ok = x && key && fill_certificate(x, NULL, key, CA_NAME) && set_dates(x, CA_DAYS) &&
+              extend_ca(x, x) && X509_sign(x, key, EVP_sha256()) && write_pem(x, key, ret);
+    return ok ? 0 : fail_openssl(err, "could not be made");
 }
 
 static X509 *read_cert(const char *text)
@@ -126,9 +126,10 @@ static bool vouch_for(X509 *x, EVP_PKEY *key, const struct pem_pair *ca, struct 
 {
     det_cleanup(X509_freep) X509 *issuer = read_cert(buf_str(&ca->cert));
     det_cleanup(EVP_PKEY_freep) EVP_PKEY *signer = read_key(buf_str(&ca->key));
-    return x && key && issuer && signer && fill(x, issuer, key, CA_NAME) && date(x, CA_DAYS) &&
-           extend(x, issuer, NID_authority_key_identifier, "keyid") && extend_ca(x, issuer) &&
-           X509_sign(x, signer, EVP_sha256()) && write_cert(x, out);
+    return x && key && issuer && signer && fill_certificate(x, issuer, key, CA_NAME) &&
+           set_dates(x, CA_DAYS) &&
+           add_extension(x, issuer, NID_authority_key_identifier, "keyid") &&
+           extend_ca(x, issuer) && X509_sign(x, signer, EVP_sha256()) && write_cert(x, out);
 }
 
 int authority_succeed(const struct pem_pair *ca, struct pem_pair *ret, struct buf *vouch,
@@ -139,7 +140,8 @@ int authority_succeed(const struct pem_pair *ca, struct pem_pair *ret, struct bu
         return rc;
     det_cleanup(X509_freep) X509 *x = X509_new();
     det_cleanup(EVP_PKEY_freep) EVP_PKEY *key = read_key(buf_str(&ret->key));
-    return vouch_for(x, key, ca, vouch) ? 0 : failed(err, "could not vouch for its successor");
+    return vouch_for(x, key, ca, vouch) ? 0
+                                        : fail_openssl(err, "could not vouch for its successor");
 }
 
 /* "DNS:a,IP:127.0.0.1"; what is no name is left out: a comma would make it two. */
@@ -162,17 +164,19 @@ int authority_issue(const struct pem_pair *ca, const char *const *names, size_t 
     struct buf san = BUF_INIT;
     alternative_names(names, n, &san);
     bool readable = issuer && signer;
-    bool ok = readable && x && key && fill(x, issuer, key, "det-master") && date(x, SERVER_DAYS) &&
-              extend(x, issuer, NID_authority_key_identifier, "keyid") &&
-              extend(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
-              extend(x, issuer, NID_key_usage, "critical,digitalSignature") &&
-              extend(x, issuer, NID_ext_key_usage, "serverAuth") &&
-              extend(x, issuer, NID_subject_alt_name, buf_str(&san)) &&
+    bool ok = readable && x && key && fill_certificate(x, issuer, key, "det-master") &&
+              set_dates(x, SERVER_DAYS) &&
+              add_extension(x, issuer, NID_authority_key_identifier, "keyid") &&
+              add_extension(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+              add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") &&
+              add_extension(x, issuer, NID_ext_key_usage, "serverAuth") &&
+              add_extension(x, issuer, NID_subject_alt_name, buf_str(&san)) &&
               X509_sign(x, signer, EVP_sha256()) && write_pem(x, key, ret);
     buf_finish(&san);
-    return ok         ? 0
-           : readable ? failed(err, "could not issue the server's certificate")
-                      : failed(err, "its row in the table authority is not a certificate and key");
+    return ok ? 0
+           : readable
+               ? fail_openssl(err, "could not issue the server's certificate")
+               : fail_openssl(err, "its row in the table authority is not a certificate and key");
 }
 
 static void hex_of(const unsigned char *p, size_t n, char *out)
@@ -216,7 +220,7 @@ int authority_key_of(const char *request, char out[65], struct det_err *err)
     bool ok = len > 0 && EVP_Digest(der, (size_t)len, hash, &n, EVP_sha256(), NULL);
     OPENSSL_free(der);
     if (!ok)
-        return failed(err, "a key has no digest");
+        return fail_openssl(err, "a key has no digest");
     hex_of(hash, n, out);
     return 0;
 }
@@ -230,11 +234,12 @@ static bool date_agent(X509 *x, const struct agent_cert *c)
 static bool sign_agent(X509 *x, X509 *issuer, EVP_PKEY *key, EVP_PKEY *signer,
                        const struct agent_cert *c)
 {
-    return fill(x, issuer, key, c->name) && date_agent(x, c) &&
-           extend(x, issuer, NID_authority_key_identifier, "keyid") &&
-           extend(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
-           extend(x, issuer, NID_key_usage, "critical,digitalSignature") &&
-           extend(x, issuer, NID_ext_key_usage, "clientAuth") && X509_sign(x, signer, EVP_sha256());
+    return fill_certificate(x, issuer, key, c->name) && date_agent(x, c) &&
+           add_extension(x, issuer, NID_authority_key_identifier, "keyid") &&
+           add_extension(x, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+           add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") &&
+           add_extension(x, issuer, NID_ext_key_usage, "clientAuth") &&
+           X509_sign(x, signer, EVP_sha256());
 }
 
 int authority_issue_agent(const struct pem_pair *ca, const char *request, struct agent_cert *ret,
@@ -254,7 +259,7 @@ int authority_issue_agent(const struct pem_pair *ca, const char *request, struct
     unsigned n = 0;
     if (!x || !issuer || !signer || !sign_agent(x, issuer, key, signer, ret) ||
         !X509_digest(x, EVP_sha256(), hash, &n) || !write_cert(x, &ret->pem))
-        return failed(err, "could not issue an agent's certificate");
+        return fail_openssl(err, "could not issue an agent's certificate");
     hex_of(hash, n, ret->fingerprint);
     return 0;
 }

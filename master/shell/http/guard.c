@@ -84,7 +84,7 @@ static int64_t wait_of(int64_t empty_ms, int64_t burst, int64_t each_ms, int64_t
     return wait > 0 ? wait : 0;
 }
 
-static void count(int64_t *empty_ms, int64_t each_ms, int64_t now_ms)
+static void count_try(int64_t *empty_ms, int64_t each_ms, int64_t now_ms)
 {
     *empty_ms = (*empty_ms > now_ms ? *empty_ms : now_ms) + each_ms;
 }
@@ -106,8 +106,8 @@ int64_t guard_begin(struct guard *g, const char *name, const char *address, int6
     wait = wait_of(of_name->empty_ms, GUARD_NAME_BURST, GUARD_NAME_MS, now_ms);
     if (wait > 0)
         return wait;
-    count(&of_address->empty_ms, GUARD_ADDRESS_MS, now_ms);
-    count(&of_name->empty_ms, GUARD_NAME_MS, now_ms);
+    count_try(&of_address->empty_ms, GUARD_ADDRESS_MS, now_ms);
+    count_try(&of_name->empty_ms, GUARD_NAME_MS, now_ms);
     return 0;
 }
 
@@ -127,7 +127,7 @@ bool notes_may(struct notes *n, int64_t now_ms, int64_t *ret_more)
         n->left_out++;
         return false;
     }
-    count(&n->empty_ms, NOTES_MS, now_ms);
+    count_try(&n->empty_ms, NOTES_MS, now_ms);
     *ret_more = n->left_out;
     n->left_out = 0;
     return true;

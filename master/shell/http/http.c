@@ -175,7 +175,7 @@ static int method_of(const char *name)
     return strcmp(name, "HEAD") ? -1 : HTTP_GET;
 }
 
-static void refuse(struct http_conn *c, int status, int code, const char *text)
+static void refuse_early(struct http_conn *c, int status, int code, const char *text)
 {
     if (c->early_status)
         return;
@@ -189,7 +189,7 @@ static void refuse_length(struct http_conn *c)
     char text[120];
     snprintf(text, sizeof text, "the request's body is too large: %zu bytes are the most here",
              c->body_max);
-    refuse(c, 413, DET_ETOOBIG, text);
+    refuse_early(c, 413, DET_ETOOBIG, text);
 }
 
 static void path_init(struct http_conn *c)
@@ -210,7 +210,7 @@ static void refuse_standby(struct http_conn *c)
     }
     char text[400];
     snprintf(text, sizeof text, "this master stands by; the leader is %s", c->http->leader);
-    refuse(c, 503, DET_EUNAVAIL, text);
+    refuse_early(c, 503, DET_EUNAVAIL, text);
 }
 
 static int route_find(struct http_conn *c, int method)
@@ -240,7 +240,7 @@ static void refuse_foreign(struct http_conn *c)
     };
     struct det_err err;
     if (browser_check(&a, &err) < 0)
-        refuse(c, 403, DET_EPERM, err.text);
+        refuse_early(c, 403, DET_EPERM, err.text);
 }
 
 /* Headers are in: find the route, refuse what needs no body to be refused. */
@@ -256,8 +256,9 @@ static void conn_begin(struct http_conn *c, const char *method)
     c->req.method = m < 0 ? HTTP_GET : (enum http_method)m;
     int rc = route_find(c, m);
     if (rc < 0) {
-        refuse(c, rc == DET_ENOENT ? 404 : 405, rc,
-               rc == DET_ENOENT ? "no such route; see proto/openapi.yaml" : "method not allowed");
+        refuse_early(c, rc == DET_ENOENT ? 404 : 405, rc,
+                     rc == DET_ENOENT ? "no such route; see proto/openapi.yaml"
+                                      : "method not allowed");
         return;
     }
     refuse_foreign(c);
@@ -265,15 +266,15 @@ static void conn_begin(struct http_conn *c, const char *method)
                   : c->req.route->auth   ? HTTP_BODY_DEFAULT
                                          : HTTP_BODY_STRANGERS;
     if (c->req.route->auth && !auth_has_token(&c->req) && !auth_has_certificate(&c->req))
-        refuse(c, 401, DET_EAUTH, "token missing");
+        refuse_early(c, 401, DET_EAUTH, "token missing");
     const char *protocol = http_header(&c->req, LINK_HEADER);
     struct det_err err;
     if (protocol && link_protocol_check(strtoll(protocol, NULL, 10), &err) < 0)
-        refuse(c, 426, DET_EUNIMPL, err.text);
+        refuse_early(c, 426, DET_EUNIMPL, err.text);
     const char *coding = http_header(&c->req, "Content-Encoding");
     if (coding && *coding && strcasecmp(coding, "identity") != 0)
-        refuse(c, 415, DET_EINVAL,
-               "bodies are taken as they are: send it without Content-Encoding");
+        refuse_early(c, 415, DET_EINVAL,
+                     "bodies are taken as they are: send it without Content-Encoding");
     const char *length = http_header(&c->req, "Content-Length");
     if (length && strtoull(length, NULL, 10) > c->body_max)
         refuse_length(c);
@@ -298,7 +299,7 @@ static void on_identity(struct http_req *req, const struct det_err *err)
     c->state = CONN_READING;
     c->resumed = suspended;
     if (err)
-        refuse(c, http_status_of(err->code, NULL, NULL), err->code, err->text);
+        refuse_early(c, http_status_of(err->code, NULL, NULL), err->code, err->text);
     if (suspended) {
         MHD_resume_connection(c->mhd);
         http_kick(c->http);
@@ -306,7 +307,7 @@ static void on_identity(struct http_req *req, const struct det_err *err)
 }
 
 /* Nobody's body is read, let alone kept, before it is known that they may send one. */
-static void identify(struct http_conn *c)
+static void identify_caller(struct http_conn *c)
 {
     c->state = CONN_ASKING;
     c->begun_ms = uv_now(c->http->loop);
@@ -330,7 +331,8 @@ static void conn_body(struct http_conn *c, const char *p, size_t n)
     if (c->req.body.len + n > c->body_max)
         refuse_length(c);
     else if (h->body_bytes + n > BODIES_BYTES_MAX)
-        refuse(c, 503, DET_EUNAVAIL, "the master has its hands full of large requests; try again");
+        refuse_early(c, 503, DET_EUNAVAIL,
+                     "the master has its hands full of large requests; try again");
     if (c->early_status) {
         body_drop(c);
         return;
@@ -415,7 +417,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
             return MHD_NO;
         conn_begin(c, method);
         if (!c->early_status && c->req.route->auth && !h->closing && has_body(c))
-            identify(c);
+            identify_caller(c);
         if (!is_answered_early(c))
             return MHD_YES;
     }

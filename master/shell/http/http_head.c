@@ -34,7 +34,7 @@ static size_t head_bytes(struct http_conn *c)
 }
 
 /* Nothing else is being sent. Of one whose buffers are full it is lost. */
-static void say(struct http_conn *c, const char *text, size_t n)
+static void send_text(struct http_conn *c, const char *text, size_t n)
 {
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(c->mhd, c->http->is_tls ? MHD_CONNECTION_INFO_GNUTLS_SESSION
@@ -58,7 +58,7 @@ static void say_too_long(struct http_conn *c, size_t bytes)
         "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\n"
         "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
         n, body);
-    say(c, text, (size_t)n);
+    send_text(c, text, (size_t)n);
     http_stats_count(&c->http->stats, NULL, 431);
 }
 

@@ -37,8 +37,8 @@ static void list_append(struct http_peers *all, struct http_peer *p)
     all->lists[p->state].last = p;
 }
 
-static void enter(struct http_peers *all, struct http_peer *p, enum http_peer_state state,
-                  uint64_t now_ms)
+static void enter_state(struct http_peers *all, struct http_peer *p, enum http_peer_state state,
+                        uint64_t now_ms)
 {
     if (!p || p->state == PEER_CUT)
         return;
@@ -52,7 +52,7 @@ void http_peer_cut(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
 {
     if (!p || p->state == PEER_CUT)
         return;
-    enter(all, p, PEER_CUT, now_ms);
+    enter_state(all, p, PEER_CUT, now_ms);
     shutdown(p->fd, SHUT_RDWR);
 }
 
@@ -97,7 +97,7 @@ void http_peer_remove(struct http_peers *all, struct http_peer *p)
 
 void http_peer_begins(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
 {
-    enter(all, p, PEER_READING, now_ms);
+    enter_state(all, p, PEER_READING, now_ms);
     if (p)
         p->bytes = 0;
 }
@@ -114,17 +114,17 @@ void http_peer_sent(struct http_peers *all, struct http_peer *p, size_t bytes, u
 
 void http_peer_in_hand(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
 {
-    enter(all, p, PEER_BUSY, now_ms);
+    enter_state(all, p, PEER_BUSY, now_ms);
 }
 
 void http_peer_goes_on(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
 {
-    enter(all, p, PEER_READING, now_ms);
+    enter_state(all, p, PEER_READING, now_ms);
 }
 
 void http_peer_idle(struct http_peers *all, struct http_peer *p, uint64_t now_ms)
 {
-    enter(all, p, PEER_IDLE, now_ms);
+    enter_state(all, p, PEER_IDLE, now_ms);
 }
 
 /* Whether it is over one of its limits. */

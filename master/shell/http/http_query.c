@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int hex(char c)
+static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -21,8 +21,9 @@ void http_unescape(char *s, bool query)
 {
     char *out = s;
     for (; *s; s++, out++) {
-        if (*s == '%' && s[1] && hex(s[1]) >= 0 && hex(s[2]) >= 0 && (s[1] != '0' || s[2] != '0')) {
-            *out = (char)(hex(s[1]) << 4 | hex(s[2]));
+        if (*s == '%' && s[1] && hex_value(s[1]) >= 0 && hex_value(s[2]) >= 0 &&
+            (s[1] != '0' || s[2] != '0')) {
+            *out = (char)(hex_value(s[1]) << 4 | hex_value(s[2]));
             s += 2;
         } else {
             *out = query && *s == '+' ? ' ' : *s;

@@ -35,7 +35,7 @@ int http_status_of(int code, int *ret_grpc, const char **ret_reason)
     return status;
 }
 
-static void header(struct MHD_Response *r, const char *name, const char *value)
+static void add_header(struct MHD_Response *r, const char *name, const char *value)
 {
     if (value)
         MHD_add_response_header(r, name, value);
@@ -43,38 +43,38 @@ static void header(struct MHD_Response *r, const char *name, const char *value)
 
 void http_data_headers(struct MHD_Response *r)
 {
-    header(r, "X-Content-Type-Options", "nosniff");
-    header(r, "Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
+    add_header(r, "X-Content-Type-Options", "nosniff");
+    add_header(r, "Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
 }
 
-static void reply(struct http_req *req, const struct http_answer *a, void *p, size_t n,
-                  enum MHD_ResponseMemoryMode mode)
+static void queue_reply(struct http_req *req, const struct http_answer *a, void *p, size_t n,
+                        enum MHD_ResponseMemoryMode mode)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(n, p, mode);
     if (!r)
         abort(); /* only out of memory */
-    header(r, "Content-Type", a->content_type ? a->content_type : "application/json");
-    header(r, "Content-Disposition", a->disposition);
-    header(r, "Set-Cookie", a->cookie);
+    add_header(r, "Content-Type", a->content_type ? a->content_type : "application/json");
+    add_header(r, "Content-Disposition", a->disposition);
+    add_header(r, "Set-Cookie", a->cookie);
     if (a->retry_after_s) {
         char text[16];
         snprintf(text, sizeof text, "%d", a->retry_after_s);
-        header(r, "Retry-After", text);
+        add_header(r, "Retry-After", text);
     }
     if (!a->headers)
         http_data_headers(r);
     for (const char *const *p = a->headers; p && *p; p += 2)
-        header(r, p[0], p[1]);
+        add_header(r, p[0], p[1]);
     http_conn_answer(req->conn, a->status ? a->status : 200, r);
 }
 
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n)
 {
-    reply(req, a, (void *)(n ? p : ""), n, MHD_RESPMEM_MUST_COPY);
+    queue_reply(req, a, (void *)(n ? p : ""), n, MHD_RESPMEM_MUST_COPY);
 }
 
 /* ?pretty: people with curl. Text that is not JSON stays as it is. */
-static bool pretty(struct http_req *req, struct buf *json)
+static bool make_pretty(struct http_req *req, struct buf *json)
 {
     if (!http_query(req, "pretty"))
         return false;
@@ -89,11 +89,12 @@ static bool pretty(struct http_req *req, struct buf *json)
 
 void http_reply_buf(struct http_req *req, int status, struct buf *json)
 {
-    pretty(req, json);
+    make_pretty(req, json);
     size_t n = json->len;
     buf_str(json);
     buf_add(json, "", 0);
-    reply(req, &(struct http_answer){.status = status}, buf_steal(json), n, MHD_RESPMEM_MUST_FREE);
+    queue_reply(req, &(struct http_answer){.status = status}, buf_steal(json), n,
+                MHD_RESPMEM_MUST_FREE);
 }
 
 void http_reply(struct http_req *req, int status, const char *json)

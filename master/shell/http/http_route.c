@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Cuts text at '/' in place; the leading one is dropped, a trailing one ignored. -1: too many. */
-static int cut(char *text, char **seg)
+static int cut_path(char *text, char **seg)
 {
     int n = 0;
     char *at = text;
@@ -37,7 +37,7 @@ static int entry_init(struct http_entry *e, const struct http_route *route, stru
 {
     *e = (struct http_entry){.route = route, .text = det_strdup(route->pattern)};
     char *seg[HTTP_SEGMENTS_MAX];
-    e->n = cut(e->text, seg);
+    e->n = cut_path(e->text, seg);
     if (e->n < 0 || route->pattern[0] != '/')
         return det_fail(err, DET_EINVAL, "route %s: malformed", route->pattern);
     for (int i = 0; i < e->n; i++) {
@@ -102,7 +102,7 @@ int http_router_find(const struct http_router *r, enum http_method method, const
                      struct http_match *m)
 {
     *m = (struct http_match){.text = det_strdup(path)};
-    m->n = cut(m->text, m->seg);
+    m->n = cut_path(m->text, m->seg);
     for (int i = 0; i < m->n; i++)
         http_unescape(m->seg[i], false);
     bool other = false;

@@ -47,7 +47,7 @@ static void on_watch_closed(uv_handle_t *h)
     free(h);
 }
 
-static void unwatch(struct http_stream *s)
+static void stop_watch(struct http_stream *s)
 {
     if (!s->watch)
         return;
@@ -56,17 +56,17 @@ static void unwatch(struct http_stream *s)
     s->watch = NULL;
 }
 
-static void resume(struct http_stream *s)
+static void resume_stream(struct http_stream *s)
 {
     if (!s->suspended)
         return;
     s->suspended = false;
-    unwatch(s);
+    stop_watch(s);
     MHD_resume_connection(s->conn->mhd);
     http_kick(s->http);
 }
 
-static void wake(struct http_stream *s)
+static void wake_owner(struct http_stream *s)
 {
     if (!s->ended && s->on_wake)
         s->on_wake(s->arg);
@@ -76,8 +76,8 @@ static void on_disconnect(uv_poll_t *h, int status, int events)
 {
     struct http_stream *s = h->data;
     s->gone = true;
-    resume(s);
-    wake(s);
+    resume_stream(s);
+    wake_owner(s);
 }
 
 static int fd_of(const struct http_stream *s)
@@ -85,7 +85,7 @@ static int fd_of(const struct http_stream *s)
     return MHD_get_connection_info(s->conn->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-static void suspend(struct http_stream *s)
+static void suspend_stream(struct http_stream *s)
 {
     s->watch = det_zalloc(sizeof *s->watch);
     s->watch->data = s;
@@ -106,7 +106,7 @@ static void give_up(struct http_stream *s)
     buf_finish(&s->out);
     s->off = 0;
     shutdown(fd_of(s), SHUT_RDWR); /* libmicrohttpd waits to write, without end */
-    resume(s);
+    resume_stream(s);
 }
 
 static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
@@ -118,7 +118,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     if (have == 0) {
         if (s->ended)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        suspend(s);
+        suspend_stream(s);
         return 0;
     }
     size_t n = have < max ? have : max;
@@ -133,7 +133,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     }
     if (s->was_full && s->out.len - s->off < HTTP_STREAM_FULL / 4) {
         s->was_full = false;
-        wake(s);
+        wake_owner(s);
     }
     return (ssize_t)n;
 }
@@ -141,13 +141,13 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
 static void on_response_free(void *cls)
 {
     struct http_stream *s = cls;
-    unwatch(s);
+    stop_watch(s);
     s->conn = NULL;
     s->gone = true;
     if (s->ended)
         stream_free(s);
     else
-        wake(s);
+        wake_owner(s);
 }
 
 struct http_stream *http_stream_begin(struct http_req *req, const char *content_type,
@@ -198,7 +198,7 @@ void http_stream_write(struct http_stream *s, const void *p, size_t n)
     buf_add(&s->out, p, n);
     if (s->out.len - s->off >= HTTP_STREAM_FULL)
         s->was_full = true;
-    resume(s);
+    resume_stream(s);
 }
 
 void http_stream_result(struct http_stream *s, const char *json, size_t len)
@@ -249,7 +249,7 @@ void http_stream_end(struct http_stream *s)
 {
     s->ended = true;
     if (s->conn)
-        resume(s);
+        resume_stream(s);
     else
         stream_free(s);
 }
@@ -273,7 +273,7 @@ void http_streams_wake(struct http *h)
     struct http_stream *next;
     for (struct http_stream *s = h->streams; s; s = next) {
         next = s->next; /* waking a stream may end it, but no other one */
-        wake(s);
+        wake_owner(s);
     }
 }
 
@@ -283,7 +283,7 @@ void http_streams_sweep(struct http *h)
     for (struct http_stream *s = h->streams; s; s = next) {
         next = s->next;
         if (!s->conn)
-            wake(s);
+            wake_owner(s);
     }
 }
 
@@ -308,8 +308,8 @@ void http_streams_drop(struct http *h, const struct http_ended *e)
         if (!s->conn || !http_is_ended(&s->conn->req.who, e))
             continue;
         s->gone = true;
-        resume(s);
-        wake(s);
+        resume_stream(s);
+        wake_owner(s);
     }
 }
 
@@ -317,6 +317,6 @@ void http_streams_abort(struct http *h)
 {
     for (struct http_stream *s = h->streams; s; s = s->next) {
         s->gone = true;
-        resume(s);
+        resume_stream(s);
     }
 }

@@ -31,7 +31,7 @@ static void shown_free(struct shown *s)
     free(s);
 }
 
-static gnutls_datum_t datum(const struct buf *b)
+static gnutls_datum_t datum_of(const struct buf *b)
 {
     return (gnutls_datum_t){.data = (unsigned char *)b->p, .size = (unsigned)b->len};
 }
@@ -62,7 +62,7 @@ static void drop_old(int64_t now_ms)
 
 int http_tls_show(const struct pem_pair *pair, struct det_err *err)
 {
-    gnutls_datum_t cert = datum(&pair->cert), key = datum(&pair->key);
+    gnutls_datum_t cert = datum_of(&pair->cert), key = datum_of(&pair->key);
     struct shown *s = det_zalloc(sizeof *s);
     unsigned n = CHAIN_MAX;
     bool ok = cert.size && key.size && belong_together(&cert, &key) &&

@@ -134,7 +134,7 @@ void auth_forget_user(struct auth *a, int64_t user_id)
 
 /* Tokens in a request. */
 
-static const char *bearer(const char *v)
+static const char *skip_bearer(const char *v)
 {
     return v && !strncasecmp(v, "Bearer ", 7) ? v + 7 : v;
 }
@@ -144,13 +144,13 @@ static const char *token_find(const struct http_req *req, bool *ret_alloc)
     const char *t = http_header(req, "Grpc-Metadata-x-allocation-token");
     *ret_alloc = t && *t;
     if (*ret_alloc)
-        return bearer(t);
+        return skip_bearer(t);
     t = http_header(req, "Authorization");
     if (!t || !*t)
         t = http_header(req, "Grpc-Metadata-x-user-token");
     if (!t || !*t)
         t = http_header(req, "Cookie:auth");
-    t = bearer(t);
+    t = skip_bearer(t);
     *ret_alloc = t && (!strncmp(t, ALLOC_NEW, strlen(ALLOC_NEW)) ||
                        !strncmp(t, ALLOC_OLD, strlen(ALLOC_OLD)));
     return t && *t ? t : NULL;
@@ -172,10 +172,10 @@ bool auth_by_cookie(const struct http_req *req)
 {
     bool alloc;
     const char *found = token_find(req, &alloc), *cookie = http_header(req, "Cookie:auth");
-    return found && cookie && found == bearer(cookie);
+    return found && cookie && found == skip_bearer(cookie);
 }
 
-static void sign(const struct auth *a, const char *text, size_t n, char hex[65])
+static void sign_text(const struct auth *a, const char *text, size_t n, char hex[65])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char mac[EVP_MAX_MD_SIZE];
@@ -203,7 +203,7 @@ void auth_alloc_token(const struct auth *a, const struct auth_claim *c, char out
                      c->alloc_id, c->task_id);
     if (n < 0 || n >= AUTH_TOKEN_MAX - 66)
         abort(); /* ids are ours and short */
-    sign(a, out, (size_t)n, hex);
+    sign_text(a, out, (size_t)n, hex);
     snprintf(out + n, 66, ":%s", hex);
 }
 
@@ -231,7 +231,7 @@ static bool alloc_parse(const struct auth *a, const char *token, struct http_who
     char hex[65] = "";
     if (!mac || strlen(token) >= AUTH_TOKEN_MAX || strlen(mac + 1) != 64)
         return false;
-    sign(a, token, (size_t)(mac - token), hex);
+    sign_text(a, token, (size_t)(mac - token), hex);
     if (!hash_equal(hex, mac + 1))
         return false;
     who->kind = WHO_ALLOC;
@@ -239,7 +239,8 @@ static bool alloc_parse(const struct auth *a, const char *token, struct http_who
 }
 
 /* May this caller use the route? */
-static void admit(struct http_req *req, void (*done)(struct http_req *, const struct det_err *))
+static void admit_caller(struct http_req *req,
+                         void (*done)(struct http_req *, const struct det_err *))
 {
     unsigned want = req->route->auth;
     const struct http_who *w = &req->who;
@@ -256,8 +257,9 @@ static void admit(struct http_req *req, void (*done)(struct http_req *, const st
     done(req, ok ? NULL : &err);
 }
 
-static void deny(struct http_req *req, void (*done)(struct http_req *, const struct det_err *),
-                 int code, const char *text)
+static void deny_caller(struct http_req *req,
+                        void (*done)(struct http_req *, const struct det_err *), int code,
+                        const char *text)
 {
     struct det_err err;
     char address[HTTP_ADDRESS_MAX];
@@ -274,7 +276,7 @@ struct lookup {
     void (*done)(struct http_req *, const struct det_err *);
 };
 
-static void remember(struct auth *a, const struct http_who *who)
+static void remember_session(struct auth *a, const struct http_who *who)
 {
     if (map_size(a->sessions) >= REMEMBER_MAX)
         auth_forget_user(a, 0);
@@ -296,9 +298,9 @@ static void on_session(void *arg, const struct db_result *r)
     if (db_rc(r) < 0) {
         l->done(l->req, db_error(r));
     } else if (db_rows(r) != 1) {
-        deny(l->req, l->done, DET_EAUTH, "invalid credentials");
+        deny_caller(l->req, l->done, DET_EAUTH, "invalid credentials");
     } else if (!db_bool(r, 0, USER_ACTIVE)) {
-        deny(l->req, l->done, DET_EPERM, "user not active");
+        deny_caller(l->req, l->done, DET_EPERM, "user not active");
     } else {
         w->kind = WHO_USER;
         w->user_id = db_i64(r, 0, USER_ID);
@@ -309,8 +311,8 @@ static void on_session(void *arg, const struct db_result *r)
         if (w->token_id)
             db_token_used(l->auth->sh->db, w->token_id);
         w->until_ms = clk_mono_ms() + db_i64(r, 0, SESSION_LEFT_MS);
-        remember(l->auth, w);
-        admit(l->req, l->done);
+        remember_session(l->auth, w);
+        admit_caller(l->req, l->done);
     }
     free(l);
 }
@@ -323,7 +325,7 @@ static void check_user(struct auth *a, struct http_req *req, const char *token,
     struct session *s = map_get(a->sessions, hex);
     if (s && s->until_ms > clk_mono_ms()) {
         req->who = s->who;
-        admit(req, done);
+        admit_caller(req, done);
         return;
     }
     snprintf(req->who.session, sizeof req->who.session, "%.64s", hex);
@@ -351,9 +353,10 @@ static void on_kept(void *arg, const struct db_result *r)
     if (db_rc(r) == DET_EUNAVAIL)
         s->done(s->req, db_error(r));
     else
-        deny(s->req, s->done, DET_ESTALE,
-             "this allocation is of another life of the cluster: its database was restored from an "
-             "older copy, or there are two of it; what was sent is kept aside (det master strays)");
+        deny_caller(
+            s->req, s->done, DET_ESTALE,
+            "this allocation is of another life of the cluster: its database was restored from an "
+            "older copy, or there are two of it; what was sent is kept aside (det master strays)");
     free(s);
 }
 
@@ -371,15 +374,15 @@ static void check_alloc(struct auth *a, struct http_req *req, const char *token,
 {
     bool ours;
     if (!alloc_parse(a, token, &req->who, &ours))
-        deny(req, done, DET_EAUTH, "invalid credentials");
+        deny_caller(req, done, DET_EAUTH, "invalid credentials");
     else if (!ours && req->method != HTTP_GET)
         refuse_stray(a->sh, req, done);
     else if (!ours)
-        deny(req, done, DET_ESTALE, "this allocation is of another life of the cluster");
+        deny_caller(req, done, DET_ESTALE, "this allocation is of another life of the cluster");
     else if (req->method == HTTP_GET && !is_live(a->sh, req->who.alloc_id))
-        deny(req, done, DET_ESTALE, "the allocation of this token has ended");
+        deny_caller(req, done, DET_ESTALE, "the allocation of this token has ended");
     else
-        admit(req, done);
+        admit_caller(req, done);
 }
 
 /* Whether the path speaks of the certificate's holder, or of none. */
@@ -410,7 +413,7 @@ static void check_certificate(struct shell *sh, struct http_req *req, const char
     }
     req->who.kind = WHO_AGENT;
     snprintf(req->who.agent_id, sizeof req->who.agent_id, "%s", holder);
-    admit(req, done);
+    admit_caller(req, done);
 }
 
 /* The token is everybody's who has one: which names it is good for is another matter. */
@@ -423,7 +426,7 @@ static void check_shared(struct shell *sh, struct http_req *req,
     if (named && joins_may_share(sh->joins, http_param(req, "agent"), &err) < 0)
         done(req, &err);
     else
-        admit(req, done);
+        admit_caller(req, done);
 }
 
 void auth_check(struct shell *sh, struct http_req *req,
@@ -437,7 +440,7 @@ void auth_check(struct shell *sh, struct http_req *req,
     if (!token && auth_has_certificate(req)) {
         check_certificate(sh, req, http_certificate(req, print), done);
     } else if (!token) {
-        deny(req, done, DET_EAUTH, "token missing");
+        deny_caller(req, done, DET_EAUTH, "token missing");
     } else if (alloc) {
         check_alloc(a, req, token, done);
     } else if (hash_equal(token, a->agent_token)) {

@@ -22,7 +22,7 @@ struct origins *origins_create(void)
     return os;
 }
 
-static void forget(struct origins *os)
+static void forget_all(struct origins *os)
 {
     const char *key;
     void *v;
@@ -37,7 +37,7 @@ void origins_destroy(struct origins *os)
 {
     if (!os)
         return;
-    forget(os);
+    forget_all(os);
     map_destroy(os->by_key);
     free(os);
 }
@@ -76,7 +76,7 @@ void origins_keep(struct origins *os, const struct db_exp_origin *o, uint64_t tu
     if (!key || turn != os->turn)
         return;
     if (map_size(os->by_key) >= ORIGINS_MAX)
-        forget(os);
+        forget_all(os);
     size_t n = strlen(found->doc) + 1;
     struct kept *k = det_alloc(sizeof *k + n);
     *k = (struct kept){found->project_id, now_ms + ORIGINS_MS};
@@ -91,5 +91,5 @@ void origins_on_request(struct origins *os, const struct http_req *req)
         return;
     for (size_t i = 0; i < DET_ARRAY_LEN(roots); i++)
         if (!strncmp(req->route->pattern, roots[i], strlen(roots[i])))
-            forget(os);
+            forget_all(os);
 }

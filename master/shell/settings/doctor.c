@@ -17,7 +17,7 @@
 enum { SERVER_MIN = 130000, FILES_MIN = 4096, MARKER_BYTES_MAX = 4096 };
 #define CLOCK_DIFF_MAX_US 2000000
 
-static void schema(struct findings *f, const struct db_health *h)
+static void check_schema(struct findings *f, const struct db_health *h)
 {
     if (h->schema > h->newest)
         findings_add(f, FINDING_FAIL, "database schema",
@@ -39,7 +39,7 @@ static void schema(struct findings *f, const struct db_health *h)
 }
 
 /* Commits that need not wait are of no harm: the master's own sessions always do (db.c). */
-static void durability(struct findings *f, const struct db_health *h)
+static void check_durability(struct findings *f, const struct db_health *h)
 {
     bool waits = strcmp(h->commit, "on") == 0 || strcmp(h->commit, "remote_apply") == 0;
     if (!h->syncs)
@@ -53,7 +53,7 @@ static void durability(struct findings *f, const struct db_health *h)
                      "synchronous_commit is %s; det-master's own sessions set it to on", h->commit);
 }
 
-static void database(struct findings *f, const struct masterconf *c)
+static void check_database(struct findings *f, const struct masterconf *c)
 {
     struct db_health h;
     struct det_err err;
@@ -67,8 +67,8 @@ static void database(struct findings *f, const struct masterconf *c)
     findings_add(f, old ? FINDING_FAIL : FINDING_OK, "database",
                  old ? "install PostgreSQL 13 or newer" : NULL, "PostgreSQL %s%s", h.server,
                  h.is_led ? "; another master leads, this one would stand by" : "");
-    schema(f, &h);
-    durability(f, &h);
+    check_schema(f, &h);
+    check_durability(f, &h);
     int64_t diff = h.clock_diff_us < 0 ? -h.clock_diff_us : h.clock_diff_us;
     bool far = diff > CLOCK_DIFF_MAX_US;
     findings_add(f, far ? FINDING_WARN : FINDING_OK, "database clock",
@@ -87,7 +87,7 @@ static int port_try(const struct addrinfo *a)
     return bind(fd, a->ai_addr, a->ai_addrlen) < 0 ? errno : 0;
 }
 
-static void port(struct findings *f, const struct masterconf *c)
+static void check_port(struct findings *f, const struct masterconf *c)
 {
     char service[8];
     snprintf(service, sizeof service, "%u", (unsigned)c->port);
@@ -122,7 +122,7 @@ static bool is_marked(const char *place, const char *id)
 
 /* What the master does not need itself; but an unmounted store has made many a checkpoint
  * "lost". */
-static void store(struct findings *f, const struct masterconf *c, const char *place)
+static void check_store(struct findings *f, const struct masterconf *c, const char *place)
 {
     char id[DB_STORE_ID_MAX];
     if (db_health_store(c->db, place, id, NULL) < 0)
@@ -138,7 +138,7 @@ static void store(struct findings *f, const struct masterconf *c, const char *pl
                      "%s is not store %s on this host", place, id);
 }
 
-static void storage(struct findings *f, const struct masterconf *c)
+static void check_storage(struct findings *f, const struct masterconf *c)
 {
     const json_t *s = json_obj(c->checkpoint_storage, "checkpoint_storage");
     const char *path = json_str(s, "host_path", json_str(s, "container_path", NULL));
@@ -154,10 +154,10 @@ static void storage(struct findings *f, const struct masterconf *c)
     else
         findings_add(f, FINDING_OK, "checkpoint storage", NULL, "%s", path ? path : "set");
     if (s && storeplace_of(s, &place, NULL) == 0)
-        store(f, c, place);
+        check_store(f, c, place);
 }
 
-static void tls(struct findings *f, const struct masterconf *c)
+static void check_tls(struct findings *f, const struct masterconf *c)
 {
     const char *const paths[] = {c->tls_cert, c->tls_key};
     static const char *const what[] = {"security.tls.cert", "security.tls.key"};
@@ -169,7 +169,7 @@ static void tls(struct findings *f, const struct masterconf *c)
     }
 }
 
-static void files(struct findings *f, const struct masterconf *c)
+static void check_files(struct findings *f, const struct masterconf *c)
 {
     const struct {
         const char *what, *path;
@@ -186,11 +186,11 @@ int doctor_run(const struct masterconf *c)
 {
     struct findings f = {0};
     findings_add(&f, FINDING_OK, "settings", NULL, "valid");
-    database(&f, c);
-    port(&f, c);
-    tls(&f, c);
-    files(&f, c);
-    storage(&f, c);
+    check_database(&f, c);
+    check_port(&f, c);
+    check_tls(&f, c);
+    check_files(&f, c);
+    check_storage(&f, c);
     findings_clock(&f);
     findings_files(&f, FILES_MIN);
     printf("%s%s\n", buf_str(&f.text),

@@ -7,7 +7,7 @@
 /* ---- paths ---- */
 
 /* What follows prefix in path ("a.b" of "a.b.c" is "c"); NULL if path is not below it. */
-static const char *below(const char *path, const char *prefix)
+static const char *path_below(const char *path, const char *prefix)
 {
     size_t n = strlen(prefix);
     if (n == 0)
@@ -17,14 +17,14 @@ static const char *below(const char *path, const char *prefix)
 
 /* The entry whose path is exactly "prefix.name", NULL if none. *ret_map, *ret_list: whether some
  * entry lies below it. */
-static const struct setting *child(const struct settings *t, const char *prefix, const char *name,
-                                   bool *ret_map, bool *ret_list)
+static const struct setting *find_child(const struct settings *t, const char *prefix,
+                                        const char *name, bool *ret_map, bool *ret_list)
 {
     const struct setting *leaf = NULL;
     size_t n = strlen(name);
     *ret_map = *ret_list = false;
     for (size_t i = 0; i < t->n; i++) {
-        const char *rest = below(t->v[i].path, prefix);
+        const char *rest = path_below(t->v[i].path, prefix);
         if (!rest || strncmp(rest, name, n) != 0)
             continue;
         if (!rest[n])
@@ -36,12 +36,12 @@ static const struct setting *child(const struct settings *t, const char *prefix,
 }
 
 /* The name most like `name` among the children of prefix; caller frees, NULL if none is near. */
-static char *nearest(const struct settings *t, const char *prefix, const char *name)
+static char *find_nearest(const struct settings *t, const char *prefix, const char *name)
 {
     char *best = NULL;
     size_t best_distance = SIZE_MAX;
     for (size_t i = 0; i < t->n; i++) {
-        const char *rest = below(t->v[i].path, prefix);
+        const char *rest = path_below(t->v[i].path, prefix);
         if (!rest)
             continue;
         char *word = det_strndup(rest, strcspn(rest, ".["));
@@ -66,14 +66,14 @@ struct walk {
     struct buf where; /* the real path, with indices */
 };
 
-static void cut(struct buf *b, size_t len)
+static void cut_buf(struct buf *b, size_t len)
 {
     b->len = len;
     if (b->p)
         b->p[len] = '\0';
 }
 
-static void complain(struct walk *w, const char *what)
+static void add_mistake(struct walk *w, const char *what)
 {
     const json_t *line = w->lines ? json_object_get(w->lines, buf_str(&w->where)) : NULL;
     if (line) {
@@ -94,7 +94,7 @@ static void check_leaf(struct walk *w, const struct setting *s, const json_t *v)
     setting_describe(s, &what);
     buf_add_str(&what, ", got ");
     mistakes_describe(&what, s->secret && json_is_string(v) ? NULL : v);
-    complain(w, buf_str(&what));
+    add_mistake(w, buf_str(&what));
     buf_finish(&what);
 }
 
@@ -111,23 +111,23 @@ static void check_list(struct walk *w, const char *prefix, const json_t *list)
         if (json_is_object(v))
             check_map(w, inner, v);
         else
-            complain(w, "expected a map");
-        cut(&w->where, before);
+            add_mistake(w, "expected a map");
+        cut_buf(&w->where, before);
     }
 }
 
 static void complain_unknown(struct walk *w, const char *prefix, const char *name)
 {
-    det_cleanup(freep) char *near = nearest(w->t, prefix, name);
+    det_cleanup(freep) char *near = find_nearest(w->t, prefix, name);
     det_cleanup(freep) char *what = near ? det_asprintf("no such setting; did you mean %s?", near)
                                          : det_strdup("no such setting; --print-example shows all");
-    complain(w, what);
+    add_mistake(w, what);
 }
 
 static void check_child(struct walk *w, const char *prefix, const char *name, const json_t *v)
 {
     bool map, list;
-    const struct setting *leaf = child(w->t, prefix, name, &map, &list);
+    const struct setting *leaf = find_child(w->t, prefix, name, &map, &list);
     det_cleanup(freep) char *path = det_asprintf("%s%s%s", prefix, *prefix ? "." : "", name);
     if (strpbrk(name, ".[") || (!leaf && !map && !list))
         complain_unknown(w, prefix, name);
@@ -138,7 +138,7 @@ static void check_child(struct walk *w, const char *prefix, const char *name, co
     else if (list && json_is_array(v))
         check_list(w, path, v);
     else if (!json_is_null(v))
-        complain(w, map ? "expected a map of settings" : "expected a list of maps");
+        add_mistake(w, map ? "expected a map of settings" : "expected a list of maps");
 }
 
 static void check_map(struct walk *w, const char *prefix, const json_t *map)
@@ -150,7 +150,7 @@ static void check_map(struct walk *w, const char *prefix, const json_t *map)
     {
         buf_addf(&w->where, "%s%s", before ? "." : "", name);
         check_child(w, prefix, name, v);
-        cut(&w->where, before);
+        cut_buf(&w->where, before);
     }
 }
 

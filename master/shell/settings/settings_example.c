@@ -48,7 +48,7 @@ static void add_prose(const struct setting *s, struct buf *out)
     buf_add_str(out, ")\n");
 }
 
-static const char *shown(const struct setting *s)
+static const char *shown_fallback(const struct setting *s)
 {
     if (!s->fallback)
         return "null";
@@ -69,7 +69,7 @@ void settings_example(const struct settings *t, struct buf *out)
         add_prose(s, out);
         int indent = open_maps(s, before, out, &dash);
         buf_addf(out, "#%*s%s%s: %s\n", dash ? indent - 2 : indent, "", dash ? "- " : "",
-                 dot ? dot + 1 : s->path, shown(s));
+                 dot ? dot + 1 : s->path, shown_fallback(s));
         before = s->path;
     }
 }

@@ -67,7 +67,7 @@ void setting_describe(const struct setting *s, struct buf *out)
 /* ---- single values: environment and options ---- */
 
 /* The member of map that path names; maps on the way are made. */
-static void put(json_t *map, const char *path, json_t *value)
+static void put_member(json_t *map, const char *path, json_t *value)
 {
     size_t n = strcspn(path, ".");
     det_cleanup(freep) char *name = det_strndup(path, n);
@@ -80,7 +80,7 @@ static void put(json_t *map, const char *path, json_t *value)
         inner = json_object();
         json_set(map, name, inner);
     }
-    put(inner, path + n + 1, value);
+    put_member(inner, path + n + 1, value);
 }
 
 void settings_set_text(const struct setting *s, json_t *raw, const char *label, const char *text,
@@ -93,7 +93,7 @@ void settings_set_text(const struct setting *s, json_t *raw, const char *label, 
     else if (!word)
         det_ignore(yamljson_parse(text, strlen(text), &v, NULL), "v stays NULL");
     if (v && setting_fits(s, v)) {
-        put(raw, s->path, det_take(v));
+        put_member(raw, s->path, det_take(v));
         return;
     }
     struct buf what = BUF_INIT;
@@ -141,10 +141,10 @@ static json_t *fallback_of(const struct setting *s)
 /* What is done at the end of a setting's path, wherever it leads; NULL removes nothing. */
 typedef json_t *leaf_fn(const struct setting *s, const json_t *from);
 
-static void visit(const struct setting *s, const char *rest, json_t *to, const json_t *from,
-                  leaf_fn *fn);
+static void visit_setting(const struct setting *s, const char *rest, json_t *to, const json_t *from,
+                          leaf_fn *fn);
 
-static json_t *member(json_t *map, const char *name, json_t *(*make)(void))
+static json_t *ensure_member(json_t *map, const char *name, json_t *(*make)(void))
 {
     json_t *v = json_object_get(map, name);
     if (!v) {
@@ -163,13 +163,13 @@ static void visit_list(const struct setting *s, const char *rest, json_t *to, co
     {
         if (i >= json_array_size(to))
             json_array_append_new(to, json_object());
-        visit(s, rest, json_array_get(to, i), v, fn);
+        visit_setting(s, rest, json_array_get(to, i), v, fn);
     }
 }
 
 /* Rebuilds the part of `from` that leads to s in `to`, so that keys come in the table's order. */
-static void visit(const struct setting *s, const char *rest, json_t *to, const json_t *from,
-                  leaf_fn *fn)
+static void visit_setting(const struct setting *s, const char *rest, json_t *to, const json_t *from,
+                          leaf_fn *fn)
 {
     size_t n = strcspn(rest, ".[");
     det_cleanup(freep) char *name = det_strndup(rest, n);
@@ -177,9 +177,9 @@ static void visit(const struct setting *s, const char *rest, json_t *to, const j
     if (!rest[n])
         json_set(to, name, fn(s, inner));
     else if (rest[n] == '[')
-        visit_list(s, rest + n + 3, member(to, name, json_array), inner, fn);
+        visit_list(s, rest + n + 3, ensure_member(to, name, json_array), inner, fn);
     else
-        visit(s, rest + n + 1, member(to, name, json_object), inner, fn);
+        visit_setting(s, rest + n + 1, ensure_member(to, name, json_object), inner, fn);
 }
 
 static json_t *leaf_fill(const struct setting *s, const json_t *from)
@@ -196,22 +196,22 @@ static json_t *leaf_mask(const struct setting *s, const json_t *from)
     return json_deep_copy(from);
 }
 
-static json_t *rebuild(const struct settings *t, const json_t *from, leaf_fn *fn)
+static json_t *rebuild_map(const struct settings *t, const json_t *from, leaf_fn *fn)
 {
     json_t *to = json_object();
     for (size_t i = 0; i < t->n; i++)
-        visit(&t->v[i], t->v[i].path, to, from, fn);
+        visit_setting(&t->v[i], t->v[i].path, to, from, fn);
     return to;
 }
 
 json_t *settings_fill(const struct settings *t, const json_t *raw)
 {
-    return rebuild(t, raw, leaf_fill);
+    return rebuild_map(t, raw, leaf_fill);
 }
 
 json_t *settings_mask(const struct settings *t, const json_t *tree)
 {
-    return rebuild(t, tree, leaf_mask);
+    return rebuild_map(t, tree, leaf_mask);
 }
 
 /* ---- binding ---- */
@@ -224,7 +224,7 @@ static void bind_number(const struct setting *s, void *at, int64_t v)
         *(int *)at = (int)v;
 }
 
-static void bind(const struct setting *s, const json_t *v, void *at)
+static void bind_value(const struct setting *s, const json_t *v, void *at)
 {
     switch (s->type) {
     case SETTING_TEXT: *(char **)at = det_strdup(json_string_value(v)); break;
@@ -242,7 +242,7 @@ void settings_bind(const struct settings *t, const json_t *tree, void *to)
     for (size_t i = 0; i < t->n; i++) {
         const json_t *v = t->v[i].at ? json_path(tree, t->v[i].path) : NULL;
         if (v && !json_is_null(v))
-            bind(&t->v[i], v, (char *)to + t->v[i].at);
+            bind_value(&t->v[i], v, (char *)to + t->v[i].at);
     }
 }
 

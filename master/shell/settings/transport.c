@@ -153,7 +153,7 @@ void transport_authority(const struct transport *t, struct buf *out)
 
 /* Its own certificate first; then what leads from it to each authority that anybody may have kept,
  * the present one last. */
-static int own(struct transport *t, struct pem_pair *ret, struct det_err *err)
+static int issue_own(struct transport *t, struct pem_pair *ret, struct det_err *err)
 {
     struct names names = {.n = 0};
     names_of_host(t->conf, &names);
@@ -166,7 +166,7 @@ static int own(struct transport *t, struct pem_pair *ret, struct det_err *err)
 
 /* A full disk does not keep the master from showing it: who has the file as it was believes an
  * authority that vouches for this one. */
-static void tell(const struct transport *t)
+static void tell_authority(const struct transport *t)
 {
     const char *path = t->conf->tls_authority_file;
     struct det_err err;
@@ -177,7 +177,7 @@ static void tell(const struct transport *t)
                   err.text);
 }
 
-static struct transport with(const struct transport *t, struct db_authority *a)
+static struct transport with_authority(const struct transport *t, struct db_authority *a)
 {
     struct transport ret = *t;
     ret.ca = (struct pem_pair){a->cert, a->key};
@@ -187,10 +187,10 @@ static struct transport with(const struct transport *t, struct db_authority *a)
     return ret;
 }
 
-static int show(struct transport *t, struct http *h, struct det_err *err)
+static int show_certificate(struct transport *t, struct http *h, struct det_err *err)
 {
     struct pem_pair server = {BUF_INIT, BUF_INIT};
-    int rc = own(t, &server, err);
+    int rc = issue_own(t, &server, err);
     if (rc == 0)
         rc = http_set_certificate(h, &server, err);
     pem_pair_finish(&server);
@@ -204,8 +204,8 @@ int transport_take(struct transport *t, struct http *h, struct db_authority *a, 
         return 0;
     }
     bool is_own = !t->conf->tls_cert; /* else it is not what clients see */
-    struct transport next = with(t, a);
-    int rc = is_own ? show(&next, h, err) : 0;
+    struct transport next = with_authority(t, a);
+    int rc = is_own ? show_certificate(&next, h, err) : 0;
     if (rc < 0) {
         transport_finish(&next);
         return rc;
@@ -213,7 +213,7 @@ int transport_take(struct transport *t, struct http *h, struct db_authority *a, 
     transport_finish(t);
     *t = next;
     if (is_own)
-        tell(t);
+        tell_authority(t);
     return 0;
 }
 
@@ -301,7 +301,7 @@ static void renew_own(struct transport *t, struct http *h, uint64_t now_ms)
     t->renew_ms = now_ms + (uint64_t)t->conf->tls_own_renewal_ms;
     if (is_first)
         return;
-    if (show(t, h, &err) == 0) {
+    if (show_certificate(t, h, &err) == 0) {
         log_info("the master's certificate is renewed");
         return;
     }
@@ -357,7 +357,7 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
     if (!masterconf_is_tls(conf))
         return 0;
     int rc = authority_open(conf, &a, err);
-    *ret = with(ret, &a);
+    *ret = with_authority(ret, &a);
     if (rc < 0)
         return rc;
     if (conf->tls_cert) {
@@ -366,8 +366,8 @@ int transport_open(const struct masterconf *conf, struct transport *ret,
             take_files(ret, ret_server);
         return rc;
     }
-    rc = own(ret, ret_server, err);
+    rc = issue_own(ret, ret_server, err);
     if (rc == 0)
-        tell(ret);
+        tell_authority(ret);
     return rc;
 }
