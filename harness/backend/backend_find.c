@@ -22,7 +22,8 @@ const char *det_kernel_name(enum det_kernel k)
 }
 
 /* Splits "cuda:1"; a name is letters, so that it can be part of a file name. */
-static int split(const char *device, char *name, size_t n, int *ret_index, struct det_err *err)
+static int split_device(const char *device, char *name, size_t n, int *ret_index,
+                        struct det_err *err)
 {
     size_t len = strspn(device, "abcdefghijklmnopqrstuvwxyz");
     long index = 0;
@@ -88,7 +89,7 @@ int det_backend_find(const char *device, const struct det_backend **ret, int *re
 {
     static const struct det_backend *const built_in[] = {&det_backend_cpu, &det_backend_ref};
     char name[32];
-    int rc = split(device, name, sizeof name, ret_index, err);
+    int rc = split_device(device, name, sizeof name, ret_index, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < DET_ARRAY_LEN(built_in); i++)

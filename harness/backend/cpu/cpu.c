@@ -65,7 +65,7 @@ static const enum {
     [DET_KERNEL_CONV2D_BWD_WEIGHT] = PRODUCT,
 };
 
-static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
+static bool computes_dtype(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d;
     if (!products[c->kernel] || !has_bf16(dtype))
@@ -91,7 +91,7 @@ const struct det_backend det_backend_cpu = {
     .event_record = ref_event_record,
     .event_wait = ref_event_wait,
     .stream_native = ref_stream_native,
-    .computes = computes,
+    .computes = computes_dtype,
     .kernels =
         {
             [DET_KERNEL_FILL] = ref_fill,

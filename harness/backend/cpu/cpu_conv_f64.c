@@ -59,7 +59,7 @@ static void turn_weights(const struct conv *v, const double *from, double *to, b
 }
 
 /* The images that are laid out now. */
-static int64_t some(const struct conv *v)
+static int64_t count_images(const struct conv *v)
 {
     int64_t left = v->y.n - v->first;
     return left < v->images ? left : v->images;
@@ -147,18 +147,18 @@ static void each_step(struct det_stream *s, struct conv *v, double *y, step_fn *
     int64_t image = v->y.h * v->y.w;
     for (v->first = 0; v->first < v->y.n; v->first += v->images)
         for (v->group = 0; v->group < v->c->a.groups; v->group++)
-            step(s, v, some(v) * image, y + v->first * image * v->y.c + v->group * v->out);
+            step(s, v, count_images(v) * image, y + v->first * image * v->y.c + v->group * v->out);
 }
 
-static void lay(struct det_stream *s, const struct conv *v)
+static void lay_out_rows(struct det_stream *s, const struct conv *v)
 {
-    cpu_parallel(cpu_device(s)->threads, some(v) * v->y.h, 1 + CPU_GRAIN / (v->y.w * v->depth),
-                 lay_rows, v);
+    cpu_parallel(cpu_device(s)->threads, count_images(v) * v->y.h,
+                 1 + CPU_GRAIN / (v->y.w * v->depth), lay_rows, v);
 }
 
 static void forward_step(struct det_stream *s, const struct conv *v, int64_t pixels, double *y)
 {
-    lay(s, v);
+    lay_out_rows(s, v);
     cpu_dgemm('N', 'T', pixels, v->out, v->depth, 1, v->windows, v->depth,
               v->weights + v->group * v->out * v->depth, v->depth, 0, y, v->y.c);
 }
@@ -182,8 +182,8 @@ static void data_step(struct det_stream *s, const struct conv *v, int64_t pixels
 {
     cpu_dgemm('N', 'N', pixels, v->depth, v->out, 1, dy, v->y.c,
               v->weights + v->group * v->out * v->depth, v->depth, 0, v->windows, v->depth);
-    cpu_parallel(cpu_device(s)->threads, some(v) * v->x.h, 1 + CPU_GRAIN / (v->y.w * v->depth),
-                 add_rows, v);
+    cpu_parallel(cpu_device(s)->threads, count_images(v) * v->x.h,
+                 1 + CPU_GRAIN / (v->y.w * v->depth), add_rows, v);
 }
 
 int CPU(conv2d_bwd_data)(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -200,7 +200,7 @@ int CPU(conv2d_bwd_data)(struct det_stream *s, const struct det_call *c, struct 
 
 static void weight_step(struct det_stream *s, const struct conv *v, int64_t pixels, double *dy)
 {
-    lay(s, v);
+    lay_out_rows(s, v);
     cpu_dgemm('T', 'N', v->out, v->depth, pixels, 1, dy, v->y.c, v->windows, v->depth,
               v->first > 0 ? 1 : 0, v->weights + v->group * v->out * v->depth, v->depth);
 }

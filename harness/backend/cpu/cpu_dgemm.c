@@ -39,7 +39,7 @@ struct product {
 
 /* `rows` rows of v in panels of `width`, each with its columns one after the other; zeros beyond.
  */
-static void pack(struct matrix v, int64_t rows, int64_t depth, int width, double *to)
+static void pack_panels(struct matrix v, int64_t rows, int64_t depth, int width, double *to)
 {
     for (int64_t i = 0; i < rows; i += width) {
         int64_t there = rows - i < width ? rows - i : width;
@@ -53,8 +53,8 @@ static void pack(struct matrix v, int64_t rows, int64_t depth, int width, double
     }
 }
 
-static inline __attribute__((always_inline)) void tile(int64_t depth, const double *a,
-                                                       const double *b, double *out)
+static inline __attribute__((always_inline)) void multiply_tile(int64_t depth, const double *a,
+                                                                const double *b, double *out)
 {
     lanes sum[TILE_ROWS] = {0}, w;
     for (int64_t l = 0; l < depth; l++, a += TILE_ROWS, b += TILE_COLUMNS) {
@@ -67,9 +67,10 @@ static inline __attribute__((always_inline)) void tile(int64_t depth, const doub
 }
 
 /* A tile of sums into y: rows x columns of it are there. */
-static inline __attribute__((always_inline)) void store(const struct product *v, const double *sums,
-                                                        int64_t rows, int64_t columns, double beta,
-                                                        double *y)
+static inline __attribute__((always_inline)) void store_tile(const struct product *v,
+                                                             const double *sums, int64_t rows,
+                                                             int64_t columns, double beta,
+                                                             double *y)
 {
     for (int64_t i = 0; i < rows; i++, y += v->ldy, sums += TILE_COLUMNS)
         for (int64_t j = 0; j < columns; j++)
@@ -77,42 +78,42 @@ static inline __attribute__((always_inline)) void store(const struct product *v,
 }
 
 /* One packed block by another. */
-CPU_CLONES static void block(const struct product *v, const double *a, const double *b,
-                             const int64_t size[3], double beta, double *y)
+CPU_CLONES static void multiply_block(const struct product *v, const double *a, const double *b,
+                                      const int64_t size[3], double beta, double *y)
 {
     double sums[TILE_ROWS * TILE_COLUMNS];
     int64_t rows = size[0], columns = size[1], depth = size[2];
     for (int64_t j = 0; j < columns; j += TILE_COLUMNS)
         for (int64_t i = 0; i < rows; i += TILE_ROWS) {
-            tile(depth, a + i * depth, b + j * depth, sums);
-            store(v, sums, rows - i < TILE_ROWS ? rows - i : TILE_ROWS,
-                  columns - j < TILE_COLUMNS ? columns - j : TILE_COLUMNS, beta,
-                  y + i * v->ldy + j);
+            multiply_tile(depth, a + i * depth, b + j * depth, sums);
+            store_tile(v, sums, rows - i < TILE_ROWS ? rows - i : TILE_ROWS,
+                       columns - j < TILE_COLUMNS ? columns - j : TILE_COLUMNS, beta,
+                       y + i * v->ldy + j);
         }
 }
 
-static struct matrix from(struct matrix v, int64_t row, int64_t column)
+static struct matrix matrix_from(struct matrix v, int64_t row, int64_t column)
 {
     return (struct matrix){v.p + row * v.row + column * v.column, v.row, v.column};
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Rows at[0] to end[0] and columns at[1] to end[1] of y. */
-static void part(const struct product *v, const int64_t at[2], const int64_t end[2])
+static void multiply_part(const struct product *v, const int64_t at[2], const int64_t end[2])
 {
     double a[ROWS * DEPTH], b[COLUMNS * DEPTH];
     for (int64_t j = at[1]; j < end[1]; j += COLUMNS)
         for (int64_t l = 0; l == 0 || l < v->k; l += DEPTH) {
-            int64_t size[3] = {0, least(end[1] - j, COLUMNS), least(v->k - l, DEPTH)};
-            pack(from(v->b, j, l), size[1], size[2], TILE_COLUMNS, b);
+            int64_t size[3] = {0, min_i64(end[1] - j, COLUMNS), min_i64(v->k - l, DEPTH)};
+            pack_panels(matrix_from(v->b, j, l), size[1], size[2], TILE_COLUMNS, b);
             for (int64_t i = at[0]; i < end[0]; i += ROWS) {
-                size[0] = least(end[0] - i, ROWS);
-                pack(from(v->a, i, l), size[0], size[2], TILE_ROWS, a);
-                block(v, a, b, size, l == 0 ? v->beta : 1, v->y + i * v->ldy + j);
+                size[0] = min_i64(end[0] - i, ROWS);
+                pack_panels(matrix_from(v->a, i, l), size[0], size[2], TILE_ROWS, a);
+                multiply_block(v, a, b, size, l == 0 ? v->beta : 1, v->y + i * v->ldy + j);
             }
         }
 }
@@ -120,17 +121,18 @@ static void part(const struct product *v, const int64_t at[2], const int64_t end
 static void row_panels(const void *arg, int64_t first, int64_t last)
 {
     const struct product *v = arg;
-    part(v, (int64_t[]){first * TILE_ROWS, 0}, (int64_t[]){least(last * TILE_ROWS, v->m), v->n});
+    multiply_part(v, (int64_t[]){first * TILE_ROWS, 0},
+                  (int64_t[]){min_i64(last * TILE_ROWS, v->m), v->n});
 }
 
 static void column_panels(const void *arg, int64_t first, int64_t last)
 {
     const struct product *v = arg;
-    part(v, (int64_t[]){0, first * TILE_COLUMNS},
-         (int64_t[]){v->m, least(last * TILE_COLUMNS, v->n)});
+    multiply_part(v, (int64_t[]){0, first * TILE_COLUMNS},
+                  (int64_t[]){v->m, min_i64(last * TILE_COLUMNS, v->n)});
 }
 
-static struct matrix matrix(const double *p, int64_t ld, bool transposed)
+static struct matrix matrix_of(const double *p, int64_t ld, bool transposed)
 {
     return transposed ? (struct matrix){p, 1, ld} : (struct matrix){p, ld, 1};
 }
@@ -139,8 +141,8 @@ void cpu_dgemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, doub
                const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *y,
                int64_t ldy)
 {
-    const struct product v = {.a = matrix(a, lda, trans_a == 'T'),
-                              .b = matrix(b, ldb, trans_b != 'T'),
+    const struct product v = {.a = matrix_of(a, lda, trans_a == 'T'),
+                              .b = matrix_of(b, ldb, trans_b != 'T'),
                               .m = m,
                               .n = n,
                               .k = k,

@@ -6,7 +6,8 @@
 
 /* z: r, z and the input's part of n before their functions; hn the recurrent part of n. After it
  * the gates; h: before, then after. */
-CPU_CLONES static void cell(real z[3][RNN_LANES], const real hn[RNN_LANES], real h[RNN_LANES])
+CPU_CLONES static void compute_cell(real z[3][RNN_LANES], const real hn[RNN_LANES],
+                                    real h[RNN_LANES])
 {
     for (int l = 0; l < RNN_LANES; l++) {
         z[0][l] = vm_sigmoid(z[0][l]);
@@ -32,7 +33,7 @@ static void forward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64
         hn[l] = sums[2][l] + (b ? b[2 * n + j + l] : 0);
         h[l] = r->h_before[row * n + j + l];
     }
-    cell(z, hn, h);
+    compute_cell(z, hn, h);
     for (int g = 0; g < 3; g++)
         memcpy(gates + g * n, z[g], bytes);
     memcpy(gates + 3 * n, hn, bytes);

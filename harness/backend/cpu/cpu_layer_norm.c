@@ -9,7 +9,7 @@
 #define GRAIN_ELEMENTS 16384
 #define LANES          16 /* partial sums of a row: a fixed order that fits the vector units */
 
-static real fold(const real sum[LANES])
+static real sum_lanes(const real sum[LANES])
 {
     real total = 0;
     for (int l = 0; l < LANES; l++)
@@ -26,7 +26,7 @@ CPU_CLONES static real row_sum(const real *x, int64_t n)
             sum[l] += x[j + l];
     for (int l = 0; j < n; j++, l++)
         sum[l] += x[j];
-    return fold(sum);
+    return sum_lanes(sum);
 }
 
 CPU_CLONES static real row_squares(const real *x, int64_t n, real mean)
@@ -38,7 +38,7 @@ CPU_CLONES static real row_squares(const real *x, int64_t n, real mean)
             sum[l] += (x[j + l] - mean) * (x[j + l] - mean);
     for (int l = 0; j < n; j++, l++)
         sum[l] += (x[j] - mean) * (x[j] - mean);
-    return fold(sum);
+    return sum_lanes(sum);
 }
 
 CPU_CLONES static void write_row(const struct det_call *c, int64_t i, real mean, real invstd)
@@ -71,7 +71,7 @@ static void forward_rows(const void *arg, int64_t from, int64_t to)
     }
 }
 
-static int64_t grain(int64_t n)
+static int64_t rows_per_grain(int64_t n)
 {
     return 1 + GRAIN_ELEMENTS / (n > 0 ? n : 1);
 }
@@ -81,7 +81,7 @@ int CPU(layer_norm)(struct det_stream *s, const struct det_call *c, struct det_e
     (void)err;
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1];
     if (n > 0)
-        cpu_parallel(cpu_device(s)->threads, m, grain(n), forward_rows, c);
+        cpu_parallel(cpu_device(s)->threads, m, rows_per_grain(n), forward_rows, c);
     return 0;
 }
 
@@ -102,8 +102,8 @@ CPU_CLONES static void row_dots(const struct det_call *c, int64_t i, real *ret_s
         sum[l] += g;
         dot[l] += g * (x[j] - mean);
     }
-    *ret_sum = fold(sum);
-    *ret_dot = fold(dot) * in_real(c, 4)[i];
+    *ret_sum = sum_lanes(sum);
+    *ret_dot = sum_lanes(dot) * in_real(c, 4)[i];
 }
 
 CPU_CLONES static void backward_rows(const void *arg, int64_t from, int64_t to)
@@ -150,8 +150,8 @@ int CPU(layer_norm_bwd)(struct det_stream *s, const struct det_call *c, struct d
     int threads = cpu_device(s)->threads;
     int64_t m = c->in[1]->dims[0], n = c->in[1]->dims[1];
     if (c->out[0] && n > 0)
-        cpu_parallel(threads, m, grain(n), backward_rows, c);
+        cpu_parallel(threads, m, rows_per_grain(n), backward_rows, c);
     if (c->out[1] || c->out[2])
-        cpu_parallel(threads, n, grain(m), backward_columns, c);
+        cpu_parallel(threads, n, rows_per_grain(m), backward_columns, c);
     return 0;
 }

@@ -4,18 +4,18 @@
 #include "cpu_rnn.h"
 #include "mem.h"
 
-static void get(real to[RNN_LANES], const real *from, int64_t width)
+static void load_lanes(real to[RNN_LANES], const real *from, int64_t width)
 {
     memcpy(to, from, (size_t)width * sizeof *to);
 }
 
-static void put(real *to, const real from[RNN_LANES], int64_t width)
+static void store_lanes(real *to, const real from[RNN_LANES], int64_t width)
 {
     memcpy(to, from, (size_t)width * sizeof *to);
 }
 
 /* z: the gates before their functions, i f g o; after it, the gates. */
-CPU_CLONES static void cell(real z[4][RNN_LANES], real cells[RNN_LANES], real h[RNN_LANES])
+CPU_CLONES static void compute_cell(real z[4][RNN_LANES], real cells[RNN_LANES], real h[RNN_LANES])
 {
     for (int l = 0; l < RNN_LANES; l++) {
         z[0][l] = vm_sigmoid(z[0][l]);
@@ -37,12 +37,12 @@ static void forward_cell(const struct rnn_step *r, int64_t row, int64_t j, int64
     for (int g = 0; g < 4; g++)
         for (int64_t l = 0; l < width; l++)
             z[g][l] = sums[g][l] + gx[g * n + l] + (b ? b[g * n + j + l] : 0);
-    get(cells, r->c_before + row * n + j, width);
-    cell(z, cells, h);
+    load_lanes(cells, r->c_before + row * n + j, width);
+    compute_cell(z, cells, h);
     for (int g = 0; g < 4; g++)
-        put(out_real(c, 1) + gate + g * n, z[g], width);
-    put(out_real(c, 2) + at, cells, width);
-    put(out_real(c, 0) + at, h, width);
+        store_lanes(out_real(c, 1) + gate + g * n, z[g], width);
+    store_lanes(out_real(c, 2) + at, cells, width);
+    store_lanes(out_real(c, 0) + at, h, width);
 }
 
 int CPU(lstm)(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -93,24 +93,24 @@ static void backward_cell(const struct rnn_step *r, int64_t row, int64_t j, int6
     real z[4][RNN_LANES] = {0}, cells[RNN_LANES] = {0}, before[RNN_LANES] = {0};
     real dh[RNN_LANES] = {0}, dc[RNN_LANES] = {0}, *carry = out_real(c, 4) + row * n + j;
     for (int g = 0; g < 4; g++)
-        get(z[g], in_real(c, 2) + gate + g * n, width);
-    get(cells, in_real(c, 3) + at, width);
-    get(before, r->c_before + row * n + j, width);
-    get(dh, in_real(c, 0) + at, width);
-    get(dc, carry, width);
+        load_lanes(z[g], in_real(c, 2) + gate + g * n, width);
+    load_lanes(cells, in_real(c, 3) + at, width);
+    load_lanes(before, r->c_before + row * n + j, width);
+    load_lanes(dh, in_real(c, 0) + at, width);
+    load_lanes(dc, carry, width);
     for (int l = 0; l < RNN_LANES; l++)
         dh[l] += sums[0][l];
     cell_back(z, cells, before, dh, dc);
     for (int g = 0; g < 4; g++)
-        put(out_real(c, 0) + gate + g * n, z[g], width);
-    put(carry, dc, width);
+        store_lanes(out_real(c, 0) + gate + g * n, z[g], width);
+    store_lanes(carry, dc, width);
 }
 
 /* The last product: what comes out at the initial state. */
 static void first_cell(const struct rnn_step *r, int64_t row, int64_t j, int64_t width,
                        const real (*sums)[RNN_LANES])
 {
-    put(out_real(r->c, 3) + row * r->hidden + j, sums[0], width);
+    store_lanes(out_real(r->c, 3) + row * r->hidden + j, sums[0], width);
 }
 
 static void back_through_time(struct rnn_step *r, int threads, int64_t time)

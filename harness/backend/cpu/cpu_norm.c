@@ -48,7 +48,7 @@ static void norm_finish(struct norm *v)
     free(v->total);
 }
 
-static void run(struct det_stream *s, const struct norm *v, cpu_range_fn *fn)
+static void run_blocks(struct det_stream *s, const struct norm *v, cpu_range_fn *fn)
 {
     cpu_parallel(cpu_device(s)->threads, v->blocks, 2, fn, v);
 }
@@ -173,7 +173,7 @@ static void keep_channel(struct norm *v, int64_t i, real mean, real invstd)
     set_channel(v, i, in_real(v->c, 1)[i], in_real(v->c, 2)[i], mean, invstd);
 }
 
-static void update(real *running, double value, double momentum)
+static void update_running(real *running, double value, double momentum)
 {
     *running = (real)((1 - momentum) * *running + momentum * value);
 }
@@ -185,15 +185,15 @@ int CPU(batch_norm_train)(struct det_stream *s, const struct det_call *c, struct
     if (rc < 0)
         return rc;
     double n = (double)v.pixels;
-    run(s, &v, block_statistics);
+    run_blocks(s, &v, block_statistics);
     join_statistics(&v);
     for (int64_t i = 0; i < v.channels; i++) {
         double mean = v.total[v.channels + i], var = v.total[i] / n;
         keep_channel(&v, i, (real)mean, (real)(1 / sqrt(var + c->a.eps)));
-        update(out_real(c, 3) + i, mean, c->a.momentum);
-        update(out_real(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
+        update_running(out_real(c, 3) + i, mean, c->a.momentum);
+        update_running(out_real(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
     }
-    run(s, &v, apply_blocks);
+    run_blocks(s, &v, apply_blocks);
     return 0;
 }
 
@@ -206,7 +206,7 @@ int CPU(batch_norm_eval)(struct det_stream *s, const struct det_call *c, struct 
     for (int64_t i = 0; i < v.channels; i++) {
         keep_channel(&v, i, in_real(c, 3)[i], (real)(1 / sqrt(in_real(c, 4)[i] + c->a.eps)));
     }
-    run(s, &v, apply_blocks);
+    run_blocks(s, &v, apply_blocks);
     return 0;
 }
 
@@ -227,8 +227,8 @@ static struct gate gate_of(const struct norm *v)
 }
 
 /* dy of channel i, the k-th value from pixel `at` on, if it counts. */
-static inline __attribute__((always_inline)) real gated(const struct gate *g, int64_t at, int64_t i,
-                                                        int64_t k)
+static inline __attribute__((always_inline)) real gated_dy(const struct gate *g, int64_t at,
+                                                           int64_t i, int64_t k)
 {
     if (g->y)
         return g->y[at + k] <= 0 ? 0 : g->dy[at + k];
@@ -246,7 +246,7 @@ static inline __attribute__((always_inline)) void sum_pixels(int64_t n, int pixe
     for (int64_t i = 0; i < n; i++) {
         real s = 0, t = 0;
         for (int p = 0; p < pixels; p++) {
-            real v = gated(&g, at, i, p * n + i);
+            real v = gated_dy(&g, at, i, p * n + i);
             s += v;
             t += v * (g.x[at + p * n + i] - mean[i]);
             if (dr)
@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) void grad_pixel(const struct norm *
     int64_t n = v->channels;
     CPU_IN_PLACE
     for (int64_t i = 0; i < n; i++)
-        dx[at + i] = scale[i] * gated(&g, at, i, i) + slope[i] * g.x[at + i] + back[i];
+        dx[at + i] = scale[i] * gated_dy(&g, at, i, i) + slope[i] * g.x[at + i] + back[i];
 }
 
 CPU_CLONES static void apply_grads(const void *arg, int64_t from, int64_t to)
@@ -343,11 +343,11 @@ int CPU(batch_norm_bwd)(struct det_stream *s, const struct det_call *c, struct d
     for (int64_t i = 0; i < v.channels; i++)
         set_channel(&v, i, in_real(c, 3)[i], in_real(c, 6) ? in_real(c, 6)[i] : 0, v.mean[i],
                     in_real(c, 5)[i]);
-    run(s, &v, sum_grads);
+    run_blocks(s, &v, sum_grads);
     join_sums(&v);
     for (int64_t i = 0; i < v.channels; i++)
         set_grads(&v, i);
     if (c->out[0])
-        run(s, &v, apply_grads);
+        run_blocks(s, &v, apply_grads);
     return 0;
 }

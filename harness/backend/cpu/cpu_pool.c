@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void max_back_tap(int64_t n, unsign
 }
 
 /* Each pixel of the image lies under one window. */
-static bool tiled(const struct det_attrs *a, struct ref_image x, struct ref_image y)
+static bool is_tiled(const struct det_attrs *a, struct ref_image x, struct ref_image y)
 {
     return !a->adaptive && a->kernel_h == a->stride_h && a->kernel_w == a->stride_w &&
            a->pad_h == 0 && a->pad_w == 0 && y.h * a->kernel_h == x.h && y.w * a->kernel_w == x.w;
@@ -98,7 +98,7 @@ CPU_CLONES static void max_back_images(const void *arg, int64_t from, int64_t to
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
     real *dx = out_real(c, 0);
     int64_t image = x.h * x.w * x.c;
-    bool add = !tiled(&c->a, x, y);
+    bool add = !is_tiled(&c->a, x, y);
     if (add)
         memset(dx + from * image, 0, (size_t)((to - from) * image) * sizeof *dx);
     for (int64_t row = from * y.h; row < to * y.h; row++) {

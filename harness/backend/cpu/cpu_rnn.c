@@ -31,9 +31,10 @@ int CPU(rnn_pack)(const struct rnn_step *r, const real *w, bool transposed, real
 
 /* out[row][gate] = left[row] times a panel, for `rows` rows and `gates` gates, both constants where
  * this is inlined: the sums are registers. */
-static inline __attribute__((always_inline)) void multiply(const struct rnn_step *r,
-                                                           const real *left, const real *panel,
-                                                           real *out, int rows, int gates)
+static inline __attribute__((always_inline)) void multiply_panel(const struct rnn_step *r,
+                                                                 const real *left,
+                                                                 const real *panel, real *out,
+                                                                 int rows, int gates)
 {
     lanes sum[RNN_ROWS][RNN_GATES] = {0};
     for (int64_t k = 0; k < r->depth; k++, panel += gates * RNN_LANES)
@@ -53,28 +54,28 @@ static inline __attribute__((always_inline)) void multiply(const struct rnn_step
 }
 
 /* The cases that there are: 4 gates (LSTM), 3 (GRU), 1 (backward). */
-CPU_CLONES static void product(const struct rnn_step *r, const real *left, const real *panel,
-                               real *out, int64_t rows)
+CPU_CLONES static void multiply_rows(const struct rnn_step *r, const real *left, const real *panel,
+                                     real *out, int64_t rows)
 {
     if (rows == RNN_ROWS && r->gates == 4)
-        multiply(r, left, panel, out, RNN_ROWS, 4);
+        multiply_panel(r, left, panel, out, RNN_ROWS, 4);
     else if (rows == RNN_ROWS && r->gates == 3)
-        multiply(r, left, panel, out, RNN_ROWS, 3);
+        multiply_panel(r, left, panel, out, RNN_ROWS, 3);
     else if (rows == RNN_ROWS)
-        multiply(r, left, panel, out, RNN_ROWS, 1);
+        multiply_panel(r, left, panel, out, RNN_ROWS, 1);
     else
         for (int64_t i = 0; i < rows; i++) {
             real *to = out + i * RNN_GATES * RNN_LANES;
             if (r->gates == 4)
-                multiply(r, left + i * r->depth, panel, to, 1, 4);
+                multiply_panel(r, left + i * r->depth, panel, to, 1, 4);
             else if (r->gates == 3)
-                multiply(r, left + i * r->depth, panel, to, 1, 3);
+                multiply_panel(r, left + i * r->depth, panel, to, 1, 3);
             else
-                multiply(r, left + i * r->depth, panel, to, 1, 1);
+                multiply_panel(r, left + i * r->depth, panel, to, 1, 1);
         }
 }
 
-static void panels(const void *arg, int64_t from, int64_t to)
+static void run_panels(const void *arg, int64_t from, int64_t to)
 {
     const struct rnn_step *r = arg;
     real sums[RNN_ROWS][RNN_GATES][RNN_LANES] = {0};
@@ -85,7 +86,7 @@ static void panels(const void *arg, int64_t from, int64_t to)
         for (int64_t row = 0; row < r->batch; row += RNN_ROWS) {
             int64_t rows = r->batch - row < RNN_ROWS ? r->batch - row : RNN_ROWS;
             if (r->left)
-                product(r, r->left + row * r->depth, panel, &sums[0][0][0], rows);
+                multiply_rows(r, r->left + row * r->depth, panel, &sums[0][0][0], rows);
             for (int64_t i = 0; i < rows; i++)
                 r->cell(r, row + i, j, width, sums[i]);
         }
@@ -96,5 +97,5 @@ void CPU(rnn_run_step)(int threads, const struct rnn_step *r)
 {
     int64_t n = (r->hidden + RNN_LANES - 1) / RNN_LANES;
     int64_t work = r->batch * r->depth * r->gates * RNN_LANES; /* multiplications of a panel */
-    cpu_parallel(threads, n, 1 + 100000 / (work > 0 ? work : 1), panels, r);
+    cpu_parallel(threads, n, 1 + 100000 / (work > 0 ? work : 1), run_panels, r);
 }

@@ -32,7 +32,7 @@ static char *out_at(const struct job *j, int64_t at)
 }
 
 /* One chunk by way of buffers in the dtype of the computation. */
-static void chunk(const struct job *j, int64_t n, const int64_t *at)
+static void run_chunk(const struct job *j, int64_t n, const int64_t *at)
 {
     double buffer[4][CHUNK]; /* of any dtype */
     const void *x[3];
@@ -53,7 +53,7 @@ static void chunk(const struct job *j, int64_t n, const int64_t *at)
         cpu_convert(j->compute, buffer[3], 1, y->dtype, out_at(j, at[0]), n);
 }
 
-static void row(void *arg, int64_t n, const int64_t *at)
+static void run_row(void *arg, int64_t n, const int64_t *at)
 {
     const struct job *j = arg;
     int64_t here[DET__WALK_MAX];
@@ -70,14 +70,14 @@ static void row(void *arg, int64_t n, const int64_t *at)
     for (int64_t done = 0; done < n; done += CHUNK) {
         for (int k = 0; k < j->w.tensors; k++)
             here[k] = at[k] + done * det__walk_step(&j->w, k);
-        chunk(j, n - done < CHUNK ? n - done : CHUNK, here);
+        run_chunk(j, n - done < CHUNK ? n - done : CHUNK, here);
     }
 }
 
-static void part(const void *arg, int64_t from, int64_t to)
+static void run_part(const void *arg, int64_t from, int64_t to)
 {
     struct job j = *(const struct job *)arg;
-    det__walk_range(&j.w, from, to, row, &j);
+    det__walk_range(&j.w, from, to, run_row, &j);
 }
 
 static enum det_dtype compute_dtype(enum det_dtype dtype)
@@ -98,6 +98,6 @@ int cpu_rows(struct det_stream *s, const struct det_call *c, int inputs,
     }
     det__walk_init(&j.w, inputs + 1, t);
     assert(j.w.numel == 0 || det__walk_step(&j.w, 0) == 1);
-    cpu_parallel(cpu_device(s)->threads, j.w.numel, CPU_GRAIN, part, &j);
+    cpu_parallel(cpu_device(s)->threads, j.w.numel, CPU_GRAIN, run_part, &j);
     return 0;
 }

@@ -51,7 +51,8 @@ static int64_t row_index(const struct row *r)
 
 /* The scores of the row, -inf where the future is hidden. Beside a mask's large numbers they lose
  * their digits as in every other backend. */
-static void scores(const struct row *r, struct head q, struct head k, const struct det_tensor *mask)
+static void score_row(const struct row *r, struct head q, struct head k,
+                      const struct det_tensor *mask)
 {
     const struct attention *a = r->a;
     const real *m = mask_row(a, mask, r->b, r->h, r->t);
@@ -84,7 +85,7 @@ static void forward_row(const struct row *r)
     struct head q = head_in(a, c->in[0], 0, r->b, r->h), y = head_out(a, c->out[0], r->b, r->h);
     struct head k = head_in(a, a->packed ? c->in[0] : c->in[1], 1, r->b, r->h);
     struct head v = head_in(a, a->packed ? c->in[0] : c->in[2], 2, r->b, r->h);
-    scores(r, q, k, c->in[3]);
+    score_row(r, q, k, c->in[3]);
     real *max = out_real(c, 1) + row_index(r);
     double total = to_weights(r->weights, a->keys, max);
     max[rows_of(a)] = (real)log(total);
@@ -109,7 +110,7 @@ static void backward_row(const struct row *r)
     struct head gv = head_in(a, c->out[dv], 2, r->b, r->h);
     const real *max = in_real(c, 5) + row_index(r);
     double log_sum = max[rows_of(a)], delta = 0;
-    scores(r, q, k, c->in[4]);
+    score_row(r, q, k, c->in[4]);
     for (int64_t s = 0; s < a->keys; s++) {
         r->weights[s] = exp(r->weights[s] - *max - log_sum);
         delta += r->weights[s] * (r->keep ? r->keep[s] : 1) * dot(dy, r->t, v, s, a->width);

@@ -6,7 +6,8 @@
 #include "mem.h"
 
 /* A window position: the input pixel under output (h, w) and kernel (kh, kw), -1 in the padding. */
-static int64_t pixel(const struct det_attrs *a, struct ref_image x, int64_t n, const int64_t at[4])
+static int64_t pixel_at(const struct det_attrs *a, struct ref_image x, int64_t n,
+                        const int64_t at[4])
 {
     int64_t h = at[0] * a->stride_h - a->pad_h + at[2] * a->dilation_h;
     int64_t w = at[1] * a->stride_w - a->pad_w + at[3] * a->dilation_w;
@@ -26,7 +27,7 @@ static void each_pair(const struct det_attrs *a, struct ref_image x, struct ref_
             for (int64_t w = 0; w < y.w; w++)
                 for (int64_t kh = 0; kh < a->kernel_h; kh++)
                     for (int64_t kw = 0; kw < a->kernel_w; kw++) {
-                        int64_t in = pixel(a, x, n, (int64_t[]){h, w, kh, kw});
+                        int64_t in = pixel_at(a, x, n, (int64_t[]){h, w, kh, kw});
                         if (in >= 0)
                             fn(arg, ((n * y.h + h) * y.w + w) * y.c, in, kh * a->kernel_w + kw);
                     }
@@ -82,7 +83,7 @@ static int acc_alloc(size_t n, double **ret, struct det_err *err)
     return 0;
 }
 
-static void store(const double *acc, struct det_tensor *t)
+static void store_sums(const double *acc, struct det_tensor *t)
 {
     real *v = (real *)(void *)t->data;
     for (size_t i = 0; i < t->numel; i++)
@@ -110,7 +111,7 @@ REF_KERNEL(conv2d)
     each_pair(&c->a, ref_image(x), ref_image(c->out[0]), pair_forward, &v);
     for (size_t i = 0; c->a.relu && i < c->out[0]->numel; i++)
         acc[i] = acc[i] < 0 ? 0 : acc[i];
-    store(acc, c->out[0]);
+    store_sums(acc, c->out[0]);
     return 0;
 }
 
@@ -130,7 +131,7 @@ REF_KERNEL(conv2d_bwd_data)
                      .group_out = w->dims[0] / c->a.groups,
                      .taps = w->dims[2] * w->dims[3]};
     each_pair(&c->a, ref_image(c->out[0]), ref_image(c->in[0]), pair_data, &v);
-    store(acc, c->out[0]);
+    store_sums(acc, c->out[0]);
     return 0;
 }
 
@@ -161,7 +162,7 @@ REF_KERNEL(conv2d_bwd_weight)
                      .group_out = dw->dims[0] / c->a.groups,
                      .taps = dw->dims[2] * dw->dims[3]};
     each_pair(&c->a, ref_image(x), ref_image(dy), pair_weight, &v);
-    store(acc, c->out[0]);
+    store_sums(acc, c->out[0]);
     if (c->out[1])
         bias_grad(dy, out_real(c, 1));
     return 0;

@@ -22,18 +22,18 @@ struct pass {
     element_fn *fn;
 };
 
-static const struct det_tensor *operand(const struct det_call *c, int k)
+static const struct det_tensor *operand_of(const struct det_call *c, int k)
 {
     return k == 0 ? c->out[0] : c->in[k - 1];
 }
 
-static void row(void *arg, int64_t n, const int64_t *at)
+static void run_row(void *arg, int64_t n, const int64_t *at)
 {
     const struct pass *pass = arg;
     char *p[DET__WALK_MAX];
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < pass->w.tensors; k++) {
-            const struct det_tensor *t = operand(pass->c, k);
+            const struct det_tensor *t = operand_of(pass->c, k);
             p[k] = t->data +
                    (at[k] + i * det__walk_step(&pass->w, k)) * (int64_t)det_dtype_size(t->dtype);
         }
@@ -41,23 +41,23 @@ static void row(void *arg, int64_t n, const int64_t *at)
     }
 }
 
-static int each(const struct det_call *c, int tensors, element_fn *fn)
+static int run_elements(const struct det_call *c, int tensors, element_fn *fn)
 {
     const struct det_tensor *t[DET__WALK_MAX];
     struct pass pass = {.c = c, .fn = fn};
     for (int k = 0; k < tensors; k++)
-        t[k] = operand(c, k);
+        t[k] = operand_of(c, k);
     det__walk_init(&pass.w, tensors, t);
-    det__walk_range(&pass.w, 0, pass.w.numel, row, &pass);
+    det__walk_range(&pass.w, 0, pass.w.numel, run_row, &pass);
     return 0;
 }
 
-static double load(const struct det_call *c, int k, char *const *p)
+static double load_operand(const struct det_call *c, int k, char *const *p)
 {
-    return det__load_f64(operand(c, k)->dtype, p[k]);
+    return det__load_f64(operand_of(c, k)->dtype, p[k]);
 }
 
-static void store(const struct det_call *c, char *const *p, double v)
+static void store_result(const struct det_call *c, char *const *p, double v)
 {
     det__store_f64(c->out[0]->dtype, p[0], v);
 }
@@ -83,7 +83,7 @@ static void copy_one(const struct det_call *c, char *const *p)
 KERNEL(ref_copy)
 {
     UNUSED_ARGS;
-    return each(c, 2, copy_one);
+    return run_elements(c, 2, copy_one);
 }
 
 /* Tables of the functions of elem.h, by a.fn. */
@@ -176,20 +176,20 @@ static binary_fn *const is[] = {
 
 static void unary_one(const struct det_call *c, char *const *p)
 {
-    store(c, p, unary[c->a.fn](load(c, 1, p), c->a.lo, c->a.hi));
+    store_result(c, p, unary[c->a.fn](load_operand(c, 1, p), c->a.lo, c->a.hi));
 }
 
 static void unary_bwd_one(const struct det_call *c, char *const *p)
 {
-    double dy = load(c, 1, p), x = load(c, 2, p), y = load(c, 3, p);
-    store(c, p, unary_slope[c->a.fn](dy, x, y, c->a.lo, c->a.hi));
+    double dy = load_operand(c, 1, p), x = load_operand(c, 2, p), y = load_operand(c, 3, p);
+    store_result(c, p, unary_slope[c->a.fn](dy, x, y, c->a.lo, c->a.hi));
 }
 
 static void binary_one(const struct det_call *c, char *const *p)
 {
     enum det_dtype dtype = c->out[0]->dtype;
     if (det__is_float(dtype))
-        store(c, p, binary[c->a.fn](load(c, 1, p), load(c, 2, p)));
+        store_result(c, p, binary[c->a.fn](load_operand(c, 1, p), load_operand(c, 2, p)));
     else
         det__store_i64(dtype, p[0],
                        whole[c->a.fn](det__load_i64(dtype, p[1]), det__load_i64(dtype, p[2])));
@@ -198,15 +198,16 @@ static void binary_one(const struct det_call *c, char *const *p)
 static void binary_bwd_one(const struct det_call *c, char *const *p)
 {
     binary_slope_fn *slope = binary_slope[2 * c->a.fn + c->a.side];
-    store(c, p, slope(load(c, 1, p), load(c, 2, p), load(c, 3, p)));
+    store_result(c, p, slope(load_operand(c, 1, p), load_operand(c, 2, p), load_operand(c, 3, p)));
 }
 
 static void compare_one(const struct det_call *c, char *const *p)
 {
     enum det_dtype dtype = c->in[0]->dtype;
-    *p[0] = (char)(det__is_float(dtype) ? is[c->a.fn](load(c, 1, p), load(c, 2, p)) != 0
-                                        : whole_is[c->a.fn](det__load_i64(dtype, p[1]),
-                                                            det__load_i64(dtype, p[2])) != 0);
+    *p[0] =
+        (char)(det__is_float(dtype) ? is[c->a.fn](load_operand(c, 1, p), load_operand(c, 2, p)) != 0
+                                    : whole_is[c->a.fn](det__load_i64(dtype, p[1]),
+                                                        det__load_i64(dtype, p[2])) != 0);
 }
 
 static void where_one(const struct det_call *c, char *const *p)
@@ -217,37 +218,37 @@ static void where_one(const struct det_call *c, char *const *p)
 KERNEL(ref_unary)
 {
     UNUSED_ARGS;
-    return each(c, 2, unary_one);
+    return run_elements(c, 2, unary_one);
 }
 
 KERNEL(ref_unary_bwd)
 {
     UNUSED_ARGS;
-    return each(c, 4, unary_bwd_one);
+    return run_elements(c, 4, unary_bwd_one);
 }
 
 KERNEL(ref_binary)
 {
     UNUSED_ARGS;
-    return each(c, 3, binary_one);
+    return run_elements(c, 3, binary_one);
 }
 
 KERNEL(ref_binary_bwd)
 {
     UNUSED_ARGS;
-    return each(c, 4, binary_bwd_one);
+    return run_elements(c, 4, binary_bwd_one);
 }
 
 KERNEL(ref_compare)
 {
     UNUSED_ARGS;
-    return each(c, 3, compare_one);
+    return run_elements(c, 3, compare_one);
 }
 
 KERNEL(ref_where)
 {
     UNUSED_ARGS;
-    return each(c, 4, where_one);
+    return run_elements(c, 4, where_one);
 }
 
 /* Kernels of their own that are one of the functions. */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int64_t *indices(const struct det_call *c, int i)
+static const int64_t *indices_of(const struct det_call *c, int i)
 {
     return (const int64_t *)(const void *)c->in[i]->data;
 }
@@ -22,9 +22,9 @@ static struct rows rows_of(const struct det_tensor *t)
     return (struct rows){t->ndim > 2 ? t->dims[0] : 1, d[0], d[1]};
 }
 
-static int check(const struct det_call *c, int64_t n, int64_t skip, struct det_err *err)
+static int check_indices(const struct det_call *c, int64_t n, int64_t skip, struct det_err *err)
 {
-    const int64_t *index = indices(c, 1);
+    const int64_t *index = indices_of(c, 1);
     for (size_t i = 0; i < c->in[1]->numel; i++)
         if ((index[i] < 0 || index[i] >= n) && index[i] != skip)
             return det_fail(err, DET_EINVAL,
@@ -37,9 +37,9 @@ int ref_index_select(struct det_stream *s, const struct det_call *c, struct det_
 {
     (void)s;
     struct rows x = rows_of(c->in[0]);
-    const int64_t *index = indices(c, 1), k = (int64_t)c->in[1]->numel;
+    const int64_t *index = indices_of(c, 1), k = (int64_t)c->in[1]->numel;
     size_t row = (size_t)x.b * det_dtype_size(c->in[0]->dtype);
-    int rc = check(c, x.n, 0, err);
+    int rc = check_indices(c, x.n, 0, err);
     for (int64_t a = 0; rc == 0 && row > 0 && a < x.a; a++)
         for (int64_t i = 0; i < k; i++)
             memcpy(c->out[0]->data + (size_t)(a * k + i) * row,
@@ -68,7 +68,7 @@ static adder *adder_of(enum det_dtype dtype)
 }
 
 /* What both additions start from: x, or zeros. */
-static void start(const struct det_call *c)
+static void start_sum(const struct det_call *c)
 {
     size_t bytes = c->out[0]->numel * det_dtype_size(c->out[0]->dtype);
     if (!c->in[0])
@@ -81,13 +81,13 @@ int ref_index_add(struct det_stream *s, const struct det_call *c, struct det_err
 {
     (void)s;
     struct rows y = rows_of(c->out[0]);
-    const int64_t *index = indices(c, 1), k = (int64_t)c->in[1]->numel;
+    const int64_t *index = indices_of(c, 1), k = (int64_t)c->in[1]->numel;
     int64_t elem = (int64_t)det_dtype_size(c->out[0]->dtype);
     adder *add = adder_of(c->out[0]->dtype);
-    int rc = check(c, y.n, c->a.skip, err);
+    int rc = check_indices(c, y.n, c->a.skip, err);
     if (rc < 0)
         return rc;
-    start(c);
+    start_sum(c);
     for (int64_t row = 0; row < y.a * k; row++) {
         int64_t to = index[row % k];
         if (to != c->a.skip)
@@ -100,9 +100,9 @@ int ref_index_add(struct det_stream *s, const struct det_call *c, struct det_err
 int ref_gather(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)s;
-    const int64_t *d = c->in[0]->dims, *index = indices(c, 1);
+    const int64_t *d = c->in[0]->dims, *index = indices_of(c, 1);
     int64_t k = c->in[1]->dims[1], b = d[2], elem = (int64_t)det_dtype_size(c->in[0]->dtype);
-    int rc = check(c, d[1], 0, err);
+    int rc = check_indices(c, d[1], 0, err);
     for (int64_t i = 0; rc == 0 && i < d[0] * k * b; i++)
         memcpy(c->out[0]->data + i * elem,
                c->in[0]->data + ((i / (k * b) * d[1] + index[i]) * b + i % b) * elem, (size_t)elem);
@@ -112,13 +112,13 @@ int ref_gather(struct det_stream *s, const struct det_call *c, struct det_err *e
 int ref_scatter_add(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     (void)s;
-    const int64_t *d = c->out[0]->dims, *index = indices(c, 1);
+    const int64_t *d = c->out[0]->dims, *index = indices_of(c, 1);
     int64_t k = c->in[1]->dims[1], b = d[2], elem = (int64_t)det_dtype_size(c->out[0]->dtype);
     adder *add = adder_of(c->out[0]->dtype);
-    int rc = check(c, d[1], 0, err);
+    int rc = check_indices(c, d[1], 0, err);
     if (rc < 0)
         return rc;
-    start(c);
+    start_sum(c);
     for (int64_t i = 0; i < d[0] * k * b; i++)
         add(c->out[0]->data + ((i / (k * b) * d[1] + index[i]) * b + i % b) * elem,
             c->in[2]->data + i * elem, 1);

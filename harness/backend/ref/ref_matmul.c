@@ -7,15 +7,15 @@ struct matrix {
     int64_t rows, columns;
 };
 
-static struct matrix matrix(const struct det_tensor *t, bool transposed, int64_t offset)
+static struct matrix matrix_of(const struct det_tensor *t, bool transposed, int64_t offset)
 {
     int64_t width = t->dims[t->ndim - 1];
     const real *p = (const real *)(const void *)t->data + offset;
     return transposed ? (struct matrix){p, 1, width} : (struct matrix){p, width, 1};
 }
 
-static void multiply(struct matrix a, struct matrix b, const struct det_tensor *y, int64_t k,
-                     real *out)
+static void multiply_matrices(struct matrix a, struct matrix b, const struct det_tensor *y,
+                              int64_t k, real *out)
 {
     int64_t m = y->dims[y->ndim - 2], n = y->dims[y->ndim - 1];
     for (int64_t i = 0; i < m; i++)
@@ -37,9 +37,9 @@ REF_KERNEL(matmul)
         out_real(c, 0)[i] = 0;
     for (int64_t i = 0; i < count; i++) {
         ref_batch_at(i, y->ndim - 2, dims, at);
-        multiply(matrix(a, c->a.trans_a, ref_batch_offset(a, at)),
-                 matrix(b, c->a.trans_b, ref_batch_offset(b, at)), y, k,
-                 out_real(c, 0) + ref_batch_offset(y, at));
+        multiply_matrices(matrix_of(a, c->a.trans_a, ref_batch_offset(a, at)),
+                          matrix_of(b, c->a.trans_b, ref_batch_offset(b, at)), y, k,
+                          out_real(c, 0) + ref_batch_offset(y, at));
     }
     return 0;
 }

@@ -8,7 +8,7 @@ struct channel {
     size_t first, step, end;
 };
 
-static struct channel channel(const struct det_tensor *x, int64_t ch)
+static struct channel channel_of(const struct det_tensor *x, int64_t ch)
 {
     return (struct channel){(size_t)ch, (size_t)x->dims[1], x->numel};
 }
@@ -29,7 +29,8 @@ static double variance_of(const real *x, struct channel ch, double mean)
     return sum / (double)(ch.end / ch.step);
 }
 
-static void normalise(const struct det_call *c, struct channel ch, double mean, double invstd)
+static void normalise_channel(const struct det_call *c, struct channel ch, double mean,
+                              double invstd)
 {
     const real *x = in_real(c, 0), *residual = in_real(c, 5);
     real *y = out_real(c, 0);
@@ -40,7 +41,7 @@ static void normalise(const struct det_call *c, struct channel ch, double mean, 
     }
 }
 
-static void update(real *running, double value, double momentum)
+static void update_running(real *running, double value, double momentum)
 {
     *running = (real)((1 - momentum) * *running + momentum * value);
 }
@@ -50,15 +51,15 @@ REF_KERNEL(batch_norm_train)
     (void)s, (void)err;
     const struct det_tensor *x = c->in[0];
     for (int64_t i = 0; i < x->dims[1]; i++) {
-        struct channel ch = channel(x, i);
+        struct channel ch = channel_of(x, i);
         double n = (double)(ch.end / ch.step);
         double mean = mean_of(in_real(c, 0), ch), var = variance_of(in_real(c, 0), ch, mean);
         double invstd = 1 / sqrt(var + c->a.eps);
-        normalise(c, ch, mean, invstd);
+        normalise_channel(c, ch, mean, invstd);
         out_real(c, 1)[i] = (real)mean;
         out_real(c, 2)[i] = (real)invstd;
-        update(out_real(c, 3) + i, mean, c->a.momentum);
-        update(out_real(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
+        update_running(out_real(c, 3) + i, mean, c->a.momentum);
+        update_running(out_real(c, 4) + i, n > 1 ? var * n / (n - 1) : var, c->a.momentum);
     }
     return 0;
 }
@@ -69,7 +70,7 @@ REF_KERNEL(batch_norm_eval)
     const struct det_tensor *x = c->in[0];
     for (int64_t i = 0; i < x->dims[1]; i++) {
         double mean = in_real(c, 3)[i], invstd = 1 / sqrt(in_real(c, 4)[i] + c->a.eps);
-        normalise(c, channel(x, i), mean, invstd);
+        normalise_channel(c, channel_of(x, i), mean, invstd);
         out_real(c, 1)[i] = (real)mean;
         out_real(c, 2)[i] = (real)invstd;
     }
@@ -102,6 +103,6 @@ REF_KERNEL(batch_norm_bwd)
 {
     (void)s, (void)err;
     for (int64_t i = 0; i < c->in[1]->dims[1]; i++)
-        backward_channel(c, channel(c->in[1], i));
+        backward_channel(c, channel_of(c->in[1], i));
     return 0;
 }

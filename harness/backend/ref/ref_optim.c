@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* The gradient that an optimizer sees. */
-static real gradient(const struct det_optim_attrs *o, real grad, real p)
+static real decayed_gradient(const struct det_optim_attrs *o, real grad, real p)
 {
     real g = o->maximize ? -grad : grad, decay = (real)o->weight_decay;
     return decay != 0 && !o->decoupled ? g + decay * p : g;
@@ -18,7 +18,7 @@ REF_KERNEL(sgd)
     real *p = out_real(c, 0), *buf = out_real(c, 1);
     real lr = (real)o->lr, momentum = (real)o->momentum, rest = (real)(1 - o->dampening);
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        real g = gradient(o, grad[i], p[i]);
+        real g = decayed_gradient(o, grad[i], p[i]);
         if (buf) {
             buf[i] = o->first ? g : momentum * buf[i] + rest * g;
             g = o->nesterov ? g + momentum * buf[i] : buf[i];
@@ -40,7 +40,7 @@ REF_KERNEL(adam)
     real root = (real)sqrt(1 - pow(o->beta2, (double)o->step));
     real shrink = o->decoupled ? (real)(1 - o->lr * o->weight_decay) : 1;
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        real g = gradient(o, grad[i], p[i]);
+        real g = decayed_gradient(o, grad[i], p[i]);
         m[i] = beta1 * m[i] + rest1 * g;
         v[i] = beta2 * v[i] + rest2 * g * g;
         if (top)
@@ -59,7 +59,7 @@ REF_KERNEL(rmsprop)
     real alpha = (real)o->alpha, rest = (real)(1 - o->alpha), lr = (real)o->lr;
     real momentum = (real)o->momentum, eps = (real)o->eps;
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        real g = gradient(o, grad[i], p[i]), square = 0;
+        real g = decayed_gradient(o, grad[i], p[i]), square = 0;
         avg[i] = alpha * avg[i] + rest * g * g;
         if (mean) {
             mean[i] = alpha * mean[i] + rest * g;
@@ -80,7 +80,7 @@ REF_KERNEL(adagrad)
     const real *grad = in_real(c, 0);
     real *p = out_real(c, 0), *sum = out_real(c, 1), lr = (real)o->lr, eps = (real)o->eps;
     for (size_t i = 0; i < c->out[0]->numel; i++) {
-        real g = gradient(o, grad[i], p[i]);
+        real g = decayed_gradient(o, grad[i], p[i]);
         sum[i] += g * g;
         p[i] -= lr * (g / (sqrt(sum[i]) + eps));
     }

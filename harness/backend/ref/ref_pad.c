@@ -14,7 +14,7 @@ struct pad {
     int64_t *all;
 };
 
-static int64_t source(int64_t at, int64_t n, int mode)
+static int64_t source_of(int64_t at, int64_t n, int mode)
 {
     if (at >= 0 && at < n)
         return at;
@@ -51,7 +51,7 @@ static int pad_init(struct pad *p, const struct det_call *c, const struct det_te
         p->size[k] = y->dims[d];
         p->from[k] = at;
         for (int64_t i = 0; i < y->dims[d]; i++) {
-            int64_t s = source(i - c->a.before[d], x->dims[d], c->a.pad_mode);
+            int64_t s = source_of(i - c->a.before[d], x->dims[d], c->a.pad_mode);
             *at++ = s < 0 ? -1 : s * stride;
         }
         stride *= x->dims[d];

@@ -33,7 +33,7 @@ static void each_window(const struct det_call *c, const struct det_tensor *x,
 }
 
 /* The first channel of the pixel under tap (i, j). */
-static int64_t pixel(const struct place *at, int64_t channels, int64_t i, int64_t j)
+static int64_t pixel_at(const struct place *at, int64_t channels, int64_t i, int64_t j)
 {
     return at->image + (at->h.origin + i) * at->row + (at->w.origin + j) * channels;
 }
@@ -46,7 +46,7 @@ static void max_window(const struct det_call *c, const struct place *at, int64_t
         int64_t best_tap = -1;
         for (int64_t i = at->h.from; i < at->h.to; i++)
             for (int64_t j = at->w.from; j < at->w.to; j++) {
-                real v = x[pixel(at, channels, i, j) + ch];
+                real v = x[pixel_at(at, channels, i, j) + ch];
                 if (best_tap >= 0 && !(v > best) && !isnan(v))
                     continue;
                 best = v;
@@ -69,7 +69,7 @@ static void max_window_bwd(const struct det_call *c, const struct place *at, int
     const unsigned char *index = (const unsigned char *)c->in[1]->data;
     for (int64_t ch = 0; ch < channels; ch++) {
         int tap = index[at->out + ch];
-        out_real(c, 0)[pixel(at, channels, tap / c->a.kernel_w, tap % c->a.kernel_w) + ch] +=
+        out_real(c, 0)[pixel_at(at, channels, tap / c->a.kernel_w, tap % c->a.kernel_w) + ch] +=
             in_real(c, 0)[at->out + ch];
     }
 }
@@ -89,7 +89,7 @@ static void avg_window(const struct det_call *c, const struct place *at, int64_t
         double sum = 0;
         for (int64_t i = at->h.from; i < at->h.to; i++)
             for (int64_t j = at->w.from; j < at->w.to; j++)
-                sum += x[pixel(at, channels, i, j) + ch];
+                sum += x[pixel_at(at, channels, i, j) + ch];
         out_real(c, 0)[at->out + ch] = (real)(sum / (double)(at->h.size * at->w.size));
     }
 }
@@ -108,7 +108,7 @@ static void avg_window_bwd(const struct det_call *c, const struct place *at, int
     for (int64_t i = at->h.from; i < at->h.to; i++)
         for (int64_t j = at->w.from; j < at->w.to; j++)
             for (int64_t ch = 0; ch < channels; ch++)
-                dx[pixel(at, channels, i, j) + ch] += dy[at->out + ch] / size;
+                dx[pixel_at(at, channels, i, j) + ch] += dy[at->out + ch] / size;
 }
 
 REF_KERNEL(avg_pool2d_bwd)

@@ -5,7 +5,7 @@
 
 #include "rng.h"
 
-static float unit(uint32_t draw)
+static float unit_of_draw(uint32_t draw)
 {
     return (float)(draw >> 8) * 0x1p-24f;
 }
@@ -18,7 +18,7 @@ REF_KERNEL(uniform)
         uint32_t draw[4];
         philox4x32(c->a.seed, c->a.call, i / 4, draw);
         for (size_t j = 0; j < 4 && i + j < c->out[0]->numel; j++)
-            y[i + j] = lo + span * unit(draw[j]);
+            y[i + j] = lo + span * unit_of_draw(draw[j]);
     }
     return 0;
 }
@@ -34,7 +34,7 @@ REF_KERNEL(dropout)
         uint32_t draw[4];
         philox4x32(c->a.seed, c->a.call, i / 4, draw);
         for (size_t j = 0; j < 4 && i + j < c->out[0]->numel; j++) {
-            mask[i + j] = unit(draw[j]) >= p;
+            mask[i + j] = unit_of_draw(draw[j]) >= p;
             y[i + j] = mask[i + j] ? x[i + j] * scale : 0;
         }
     }
@@ -61,8 +61,8 @@ REF_KERNEL(normal)
         uint32_t draw[4];
         philox4x32(c->a.seed, c->a.call, i / 4, draw);
         for (size_t j = 0; j < 4 && i + j < n; j += 2) {
-            double r = sqrt(-2 * log(1 - (double)unit(draw[j])));
-            double angle = 6.283185307179586 * (double)unit(draw[j + 1]);
+            double r = sqrt(-2 * log(1 - (double)unit_of_draw(draw[j])));
+            double angle = 6.283185307179586 * (double)unit_of_draw(draw[j + 1]);
             y[i + j] = (real)(c->a.offset + c->a.scale * r * cos(angle));
             if (i + j + 1 < n)
                 y[i + j + 1] = (real)(c->a.offset + c->a.scale * r * sin(angle));

@@ -9,7 +9,7 @@ struct column {
     int64_t first, step, n;
 };
 
-static struct column column(const struct det_tensor *x, int64_t i)
+static struct column column_of(const struct det_tensor *x, int64_t i)
 {
     int64_t n = x->dims[1], b = x->dims[2];
     return (struct column){i / b * n * b + i % b, b, n};

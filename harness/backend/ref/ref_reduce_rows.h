@@ -37,7 +37,7 @@ static void ROW(reduce)(const struct det_call *c, int64_t from, int64_t to)
     const ROW_T *x = (const void *)c->in[0]->data;
     ROW_T *y = (void *)c->out[0]->data;
     for (int64_t i = from; i < to; i++) {
-        struct column k = column(c->in[0], i);
+        struct column k = column_of(c->in[0], i);
         if (c->a.mode == DET_REDUCE_DIM_SUM) {
             y[i] = (ROW_T)((ROW_SUM)c->a.scale * ROW(sum)(x, k));
             continue;
@@ -57,7 +57,7 @@ static void ROW(cumsum)(const struct det_call *c, int64_t from, int64_t to)
     const ROW_T *x = (const void *)c->in[0]->data;
     ROW_T *y = (void *)c->out[0]->data;
     for (int64_t i = from; i < to; i++) {
-        struct column k = column(c->in[0], i);
+        struct column k = column_of(c->in[0], i);
         ROW_SUM total = 0;
         for (int64_t j = 0; j < k.n; j++) {
             int64_t at = k.first + (c->a.reverse ? k.n - 1 - j : j) * k.step;
@@ -89,7 +89,7 @@ static void ROW(reduce_bwd)(const struct det_call *c, int64_t from, int64_t to)
     const ROW_T *dy = (const void *)c->in[0]->data;
     ROW_T *dx = (void *)c->out[0]->data;
     for (int64_t i = from; i < to; i++) {
-        struct column k = column(c->out[0], i);
+        struct column k = column_of(c->out[0], i);
         if (c->a.mode == DET_REDUCE_DIM_PROD) {
             ROW(product_back)((const void *)c->in[1]->data, k, dy[i], dx);
             continue;

@@ -17,7 +17,8 @@ static int64_t time_of(const struct rnn *r, int64_t step)
     return r->reverse ? r->time - 1 - step : step;
 }
 
-static const real *before(const struct rnn *r, const real *all, const real *first, int64_t step)
+static const real *state_before(const struct rnn *r, const real *all, const real *first,
+                                int64_t step)
 {
     int64_t size = r->batch * r->hidden;
     return step == 0 ? first : all + time_of(r, step - 1) * size;
@@ -29,7 +30,8 @@ static double sigmoid(double x)
 }
 
 /* (h w^T + b) for row `row` of w. */
-static double recurrent(const real *w, const real *b, const real *h, int64_t hidden, int64_t row)
+static double recurrent_sum(const real *w, const real *b, const real *h, int64_t hidden,
+                            int64_t row)
 {
     double sum = b ? b[row] : 0;
     for (int64_t k = 0; k < hidden; k++)
@@ -41,11 +43,11 @@ static void lstm_cell(const struct det_call *c, const struct rnn *r, int64_t ste
 {
     int64_t n = r->hidden, j = i % n, at = time_of(r, step) * r->batch * n + i, row = i / n;
     const real *gx = in_real(c, 0) + 4 * (at - j) + j, *w = in_real(c, 1), *b = in_real(c, 4);
-    const real *h = before(r, out_real(c, 0), in_real(c, 2), step) + row * n;
-    const real *cells = before(r, out_real(c, 2), in_real(c, 3), step);
+    const real *h = state_before(r, out_real(c, 0), in_real(c, 2), step) + row * n;
+    const real *cells = state_before(r, out_real(c, 2), in_real(c, 3), step);
     double z[4];
     for (int g = 0; g < 4; g++) {
-        z[g] = gx[g * n] + recurrent(w, b, h, n, g * n + j);
+        z[g] = gx[g * n] + recurrent_sum(w, b, h, n, g * n + j);
         z[g] = g == 2 ? tanh(z[g]) : sigmoid(z[g]);
         out_real(c, 1)[4 * (at - j) + g * n + j] = (real)z[g];
     }
@@ -63,7 +65,7 @@ REF_KERNEL(lstm)
     for (int64_t step = 0; step < r.time; step++)
         for (int64_t i = 0; i < size; i++)
             lstm_cell(c, &r, step, i);
-    memcpy(out_real(c, 0) + r.time * size, before(&r, out_real(c, 2), in_real(c, 3), r.time),
+    memcpy(out_real(c, 0) + r.time * size, state_before(&r, out_real(c, 2), in_real(c, 3), r.time),
            (size_t)size * sizeof(real));
     return 0;
 }
@@ -99,7 +101,8 @@ static void lstm_cell_back(const struct det_call *c, const struct rnn *r, int64_
     double dh = (double)out_real(c, 3)[i] + in_real(c, 0)[at], tc = tanh(in_real(c, 3)[at]);
     double d = *dc + dh * o * (1 - tc * tc);
     dg[0] = (real)(d * g * in * (1 - in));
-    dg[n] = (real)(d * before(r, in_real(c, 3), in_real(c, 6), step)[i] * forget * (1 - forget));
+    dg[n] =
+        (real)(d * state_before(r, in_real(c, 3), in_real(c, 6), step)[i] * forget * (1 - forget));
     dg[2 * n] = (real)(d * in * (1 - g * g));
     dg[3 * n] = (real)(dh * tc * o * (1 - o));
     *dc = (real)(d * forget);
@@ -122,7 +125,7 @@ REF_KERNEL(lstm_bwd)
             lstm_cell_back(c, &r, step, i);
         memset(out_real(c, 3), 0, size * sizeof(real));
         step_back(&r, &v, out_real(c, 0) + time_of(&r, step) * 4 * (int64_t)size,
-                  before(&r, in_real(c, 1), in_real(c, 5), step), out_real(c, 3));
+                  state_before(&r, in_real(c, 1), in_real(c, 5), step), out_real(c, 3));
     }
     return 0;
 }
@@ -131,11 +134,11 @@ static void gru_cell(const struct det_call *c, const struct rnn *r, int64_t step
 {
     int64_t n = r->hidden, j = i % n, at = time_of(r, step) * r->batch * n + i;
     const real *gx = in_real(c, 0) + 3 * (at - j) + j, *w = in_real(c, 1), *b = in_real(c, 3);
-    const real *h = before(r, out_real(c, 0), in_real(c, 2), step);
+    const real *h = state_before(r, out_real(c, 0), in_real(c, 2), step);
     real *gates = out_real(c, 1) + 4 * (at - j) + j;
-    double reset = sigmoid(gx[0] + recurrent(w, b, h + i - j, n, j));
-    double z = sigmoid(gx[n] + recurrent(w, b, h + i - j, n, n + j));
-    double hn = recurrent(w, b, h + i - j, n, 2 * n + j), new = tanh(gx[2 * n] + reset * hn);
+    double reset = sigmoid(gx[0] + recurrent_sum(w, b, h + i - j, n, j));
+    double z = sigmoid(gx[n] + recurrent_sum(w, b, h + i - j, n, n + j));
+    double hn = recurrent_sum(w, b, h + i - j, n, 2 * n + j), new = tanh(gx[2 * n] + reset * hn);
     gates[0] = (real)reset;
     gates[n] = (real)z;
     gates[2 * n] = (real) new;
@@ -162,7 +165,7 @@ static void gru_cell_back(const struct det_call *c, const struct rnn *r, int64_t
     real *dg = out_real(c, 0) + 3 * (at - j) + j, *carry = out_real(c, 3) + i;
     double reset = gates[0], z = gates[n], new = gates[2 * n];
     double dh = (double)*carry + in_real(c, 0)[at], dn = dh * (1 - z) * (1 - new *new);
-    double h = before(r, in_real(c, 1), in_real(c, 4), step)[i];
+    double h = state_before(r, in_real(c, 1), in_real(c, 4), step)[i];
     dg[0] = (real)(dn * gates[3 * n] * reset * (1 - reset));
     dg[n] = (real)(dh * (h - new) * z * (1 - z));
     dg[2 * n] = (real)dn;
@@ -178,7 +181,7 @@ static void gru_step_back(const struct det_call *c, const struct rnn *r, const s
     const real *gates = in_real(c, 2) + t * rows * 4 * n;
     for (int64_t i = 0; i < rows * n; i++)
         dg[i / n * 3 * n + 2 * n + i % n] *= gates[i / n * 4 * n + i % n];
-    step_back(r, v, dg, before(r, in_real(c, 1), in_real(c, 4), step), out_real(c, 3));
+    step_back(r, v, dg, state_before(r, in_real(c, 1), in_real(c, 4), step), out_real(c, 3));
 }
 
 REF_KERNEL(gru_bwd)

@@ -46,7 +46,7 @@ struct keyed {
 };
 
 /* NaN is the greatest; equals stay in their order. */
-static int compare(const void *va, const void *vb)
+static int by_value(const void *va, const void *vb)
 {
     const struct keyed *a = va, *b = vb;
     bool nan_a = a->value != a->value, nan_b = b->value != b->value;
@@ -62,7 +62,7 @@ static int compare(const void *va, const void *vb)
 static int compare_descending(const void *va, const void *vb)
 {
     const struct keyed *a = va, *b = vb;
-    int order = compare(va, vb);
+    int order = by_value(va, vb);
     bool equal = a->value == b->value || (a->value != a->value && b->value != b->value);
     return equal && a->whole == b->whole ? order : -order;
 }
@@ -82,7 +82,7 @@ int ref_sort(struct det_stream *s, const struct det_call *c, struct det_err *err
         for (int64_t j = 0; j < n; j++)
             row[j] = (struct keyed){whole ? 0 : det__load_f64(dtype, x + (size_t)j * elem),
                                     whole ? det__load_i64(dtype, x + (size_t)j * elem) : 0, j};
-        qsort(row, (size_t)n, sizeof *row, c->a.descending ? compare_descending : compare);
+        qsort(row, (size_t)n, sizeof *row, c->a.descending ? compare_descending : by_value);
         for (int64_t j = 0; j < n; j++) {
             memcpy(c->out[0]->data + (size_t)(i * n + j) * elem, x + (size_t)row[j].index * elem,
                    elem);

@@ -10,7 +10,8 @@ struct between {
     real share;
 };
 
-static struct between locate(const struct det_attrs *a, int64_t out, int64_t size, double step)
+static struct between locate_source(const struct det_attrs *a, int64_t out, int64_t size,
+                                    double step)
 {
     struct between v = {0};
     const real half = (real)0.5;
@@ -36,10 +37,10 @@ static void each_sample(const struct det_call *c, struct ref_image x, struct ref
                         sample_fn *fn)
 {
     for (int64_t row = 0; row < y.n * y.h; row++) {
-        struct between h = locate(&c->a, row % y.h, x.h, c->a.step_h);
+        struct between h = locate_source(&c->a, row % y.h, x.h, c->a.step_h);
         int64_t top = (row / y.h * x.h + h.first) * x.w, low = (row / y.h * x.h + h.second) * x.w;
         for (int64_t i = 0; i < y.w; i++) {
-            struct between w = locate(&c->a, i, x.w, c->a.step_w);
+            struct between w = locate_source(&c->a, i, x.w, c->a.step_w);
             struct sample v = {.at = {(top + w.first) * x.c, (top + w.second) * x.c,
                                       (low + w.first) * x.c, (low + w.second) * x.c},
                                .weight = {(1 - h.share) * (1 - w.share), (1 - h.share) * w.share,
@@ -51,7 +52,7 @@ static void each_sample(const struct det_call *c, struct ref_image x, struct ref
     }
 }
 
-static void forward(const struct det_call *c, const struct sample *v)
+static void gather_pixel(const struct det_call *c, const struct sample *v)
 {
     const real *x = in_real(c, 0);
     real *y = out_real(c, 0) + v->out;
@@ -64,11 +65,11 @@ static void forward(const struct det_call *c, const struct sample *v)
 REF_KERNEL(upsample)
 {
     (void)s, (void)err;
-    each_sample(c, ref_image(c->in[0]), ref_image(c->out[0]), forward);
+    each_sample(c, ref_image(c->in[0]), ref_image(c->out[0]), gather_pixel);
     return 0;
 }
 
-static void backward(const struct det_call *c, const struct sample *v)
+static void scatter_pixel(const struct det_call *c, const struct sample *v)
 {
     const real *dy = in_real(c, 0) + v->out;
     real *dx = out_real(c, 0);
@@ -81,6 +82,6 @@ REF_KERNEL(upsample_bwd)
 {
     (void)s, (void)err;
     memset(c->out[0]->data, 0, c->out[0]->numel * sizeof(real));
-    each_sample(c, ref_image(c->out[0]), ref_image(c->in[0]), backward);
+    each_sample(c, ref_image(c->out[0]), ref_image(c->in[0]), scatter_pixel);
     return 0;
 }

@@ -53,7 +53,7 @@ static int64_t row_index(const struct block *k, int64_t i)
 }
 
 /* What is hidden from row i becomes -inf; the mask is added. */
-static void hide(const struct block *k, int64_t i)
+static void hide_keys(const struct block *k, int64_t i)
 {
     int64_t seen = k->a->c->a.causal ? k->first + i + 1 : k->keys;
     const real *m = mask_row(k->a, k->mask, k->b, k->h, k->first + i);
@@ -66,13 +66,13 @@ static void hide(const struct block *k, int64_t i)
 
 /* max and log_sum are taken off one by one: beside a mask's large numbers the latter would be lost.
  */
-CPU_CLONES static void exponentials(real *row, int64_t n, real max, real log_sum)
+CPU_CLONES static void exp_row(real *row, int64_t n, real max, real log_sum)
 {
     for (int64_t s = 0; s < n; s++)
         row[s] = vm_exp((row[s] - max) - log_sum);
 }
 
-CPU_CLONES static void multiply(real *row, const real *by, int64_t n)
+CPU_CLONES static void multiply_row(real *row, const real *by, int64_t n)
 {
     for (int64_t s = 0; s < n; s++)
         row[s] *= by[s];
@@ -94,12 +94,12 @@ CPU_CLONES static void through_softmax(real *p, const real *dp, int64_t n)
         p[s] *= dp[s] - delta;
 }
 
-static void scores(const struct block *k, struct head q, struct head key)
+static void score_block(const struct block *k, struct head q, struct head key)
 {
     by_transposed(k->rows, k->keys, k->a->width, (real)k->a->c->a.scale, rows_from(q, k->first),
                   key, k->weights);
     for (int64_t i = 0; i < k->rows; i++)
-        hide(k, i);
+        hide_keys(k, i);
 }
 
 static void forward_block(const struct block *k, struct head q, struct head key, struct head v,
@@ -107,14 +107,14 @@ static void forward_block(const struct block *k, struct head q, struct head key,
 {
     const struct det_call *c = k->a->c;
     y = rows_from(y, k->first);
-    scores(k, q, key);
+    score_block(k, q, key);
     for (int64_t i = 0; i < k->rows; i++) {
         real *row = k->weights + i * k->keys, *max = out_real(c, 1) + row_index(k, i);
         real log_sum = max[rows_of(k->a)] = CPU(row_log_sum)(row, k->keys, max);
-        exponentials(row, k->keys, *max, log_sum);
+        exp_row(row, k->keys, *max, log_sum);
         if (k->keep) {
             REF(attention_keep)(k->a, row_index(k, i), k->keep);
-            multiply(row, k->keep, k->keys);
+            multiply_row(row, k->keep, k->keys);
         }
     }
     prim_gemm('N', 'N', k->rows, k->a->width, k->keys, 1, k->weights, k->keys, v.p, v.step, 0, y.p,
@@ -150,19 +150,19 @@ struct heads {
 /* The weights of the block again and their gradients, both with what dropout kept. */
 static void weights_again(const struct block *k, const struct heads *t)
 {
-    scores(k, t->q, t->k);
+    score_block(k, t->q, t->k);
     by_transposed(k->rows, k->keys, k->a->width, 1, rows_from(t->dy, k->first), t->v, k->grads);
     for (int64_t i = 0; i < k->rows; i++) {
         real *row = k->weights + i * k->keys;
         const real *max = in_real(k->a->c, 5) + row_index(k, i);
-        exponentials(row, k->keys, *max, max[rows_of(k->a)]);
+        exp_row(row, k->keys, *max, max[rows_of(k->a)]);
         if (!k->keep)
             continue;
         real *kept = k->kept + i * k->keys;
         REF(attention_keep)(k->a, row_index(k, i), k->keep);
         memcpy(kept, row, (size_t)k->keys * sizeof *kept);
-        multiply(kept, k->keep, k->keys);
-        multiply(k->grads + i * k->keys, k->keep, k->keys);
+        multiply_row(kept, k->keep, k->keys);
+        multiply_row(k->grads + i * k->keys, k->keep, k->keys);
     }
 }
 
@@ -182,7 +182,7 @@ static void backward_block(const struct block *k, const struct heads *t)
               t->dk.step);
 }
 
-static void clear(struct head h, int64_t rows, int64_t width)
+static void clear_head(struct head h, int64_t rows, int64_t width)
 {
     for (int64_t i = 0; i < rows; i++)
         memset(h.p + i * h.step, 0, (size_t)width * sizeof(real));
@@ -203,8 +203,8 @@ static void backward_head(struct block *k)
         .dy = head_out(a, c->in[0], k->b, k->h),
     };
     /* A block adds to the keys that it sees; later ones see more. */
-    clear(t.dk, a->keys, a->width);
-    clear(t.dv, a->keys, a->width);
+    clear_head(t.dk, a->keys, a->width);
+    clear_head(t.dv, a->keys, a->width);
     while (next_block(k))
         backward_block(k, &t);
 }
@@ -226,7 +226,7 @@ static void heads_range(const void *arg, int64_t from, int64_t to)
     }
 }
 
-static int run(struct det_stream *s, struct job *j, struct det_err *err)
+static int run_heads(struct det_stream *s, struct job *j, struct det_err *err)
 {
     if (j->a.time == 0 || j->a.keys == 0)
         return 0;
@@ -237,11 +237,11 @@ static int run(struct det_stream *s, struct job *j, struct det_err *err)
 int CPU(attention)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct job j = {.a = attention_of(c, 0), .head = forward_head, .mask = c->in[3]};
-    return run(s, &j, err);
+    return run_heads(s, &j, err);
 }
 
 int CPU(attention_bwd)(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     struct job j = {.a = attention_of(c, 1), .head = backward_head, .mask = c->in[4]};
-    return run(s, &j, err);
+    return run_heads(s, &j, err);
 }

@@ -178,7 +178,7 @@ static struct prim_key key_of(const struct det_call *c, const struct det_tensor 
 }
 
 /* oneDNN's own, in the same primitive, makes 0 of NaN: a network that has diverged would go on. */
-static int relu(struct det_stream *s, struct det_tensor *y, struct det_err *err)
+static int apply_relu(struct det_stream *s, struct det_tensor *y, struct det_err *err)
 {
     return cpu_relu(s, &(struct det_call){.in = {y}, .out = {y}}, err);
 }
@@ -194,7 +194,7 @@ int cpu_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *e
     void *data[] = {c->in[0]->data, c->in[1]->data, c->out[0]->data,
                     c->in[2] ? c->in[2]->data : NULL};
     rc = prim_run(cache, p, data, err);
-    return rc == 0 && c->a.relu ? relu(s, c->out[0], err) : rc;
+    return rc == 0 && c->a.relu ? apply_relu(s, c->out[0], err) : rc;
 }
 
 int cpu_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -14,8 +14,8 @@ struct gemm {
     int64_t m, n, k, lda, ldb;
 };
 
-static int gemm(const struct gemm *g, const float *a, const float *b, float beta, float *y,
-                struct det_err *err)
+static int run_gemm(const struct gemm *g, const float *a, const float *b, float beta, float *y,
+                    struct det_err *err)
 {
     return prim_check(prim_sgemm(g->trans_a, g->trans_b, g->m, g->n, g->k, 1, a, g->lda, b, g->ldb,
                                  beta, y, g->n),
@@ -32,7 +32,7 @@ static void pd_destroy(dnnl_primitive_desc_t *pd)
     dnnl_primitive_desc_destroy(*pd);
 }
 
-static struct seam_tensor tensor(int ndim, int64_t rows, int64_t columns, dnnl_format_tag_t tag)
+static struct seam_tensor tensor_of(int ndim, int64_t rows, int64_t columns, dnnl_format_tag_t tag)
 {
     return (struct seam_tensor){ndim, {rows, columns}, dnnl_f32, tag};
 }
@@ -41,12 +41,12 @@ static int make_product(struct prim_cache *cache, const struct prim_key *k, stru
                         struct det_err *err)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
-    struct seam_tensor w = tensor(2, k->w[0], k->w[1], dnnl_ab);
+    struct seam_tensor w = tensor_of(2, k->w[0], k->w[1], dnnl_ab);
     const struct seam_product v = {
-        .a = tensor(2, k->x[0], k->x[1], dnnl_ab),
-        .b = tensor(2, k->w[0], k->w[1], dnnl_format_tag_any),
-        .bias = tensor(k->bias ? 1 : 0, k->w[0], 0, dnnl_a),
-        .y = tensor(2, k->x[0], k->w[0], dnnl_ab),
+        .a = tensor_of(2, k->x[0], k->x[1], dnnl_ab),
+        .b = tensor_of(2, k->w[0], k->w[1], dnnl_format_tag_any),
+        .bias = tensor_of(k->bias ? 1 : 0, k->w[0], 0, dnnl_a),
+        .y = tensor_of(2, k->x[0], k->w[0], dnnl_ab),
     };
     int rc = prim_check(seam_inner_product(&pd, prim_cache_engine(cache), &v), "describe a product",
                         err);
@@ -91,7 +91,7 @@ int cpu_linear(struct det_stream *s, const struct det_call *c, struct det_err *e
     for (int64_t i = 0; b && i < m; i++)
         memcpy(y + i * n, b, (size_t)n * sizeof *y);
     const struct gemm g = {'N', 'T', m, n, k, k, k};
-    return gemm(&g, in_f32(c, 0), in_f32(c, 1), b ? 1 : 0, y, err);
+    return run_gemm(&g, in_f32(c, 0), in_f32(c, 1), b ? 1 : 0, y, err);
 }
 
 int cpu_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -100,7 +100,7 @@ int cpu_linear_bwd_data(struct det_stream *s, const struct det_call *c, struct d
         return cpu_linear_bf16(s, c, err);
     int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], k = c->in[1]->dims[1];
     const struct gemm g = {'N', 'N', m, k, n, n, k};
-    return gemm(&g, in_f32(c, 0), in_f32(c, 1), 0, out_f32(c, 0), err);
+    return run_gemm(&g, in_f32(c, 0), in_f32(c, 1), 0, out_f32(c, 0), err);
 }
 
 int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -112,5 +112,5 @@ int cpu_linear_bwd_weight(struct det_stream *s, const struct det_call *c, struct
                  ? CPU(column_sums)(cpu_device(s)->threads, in_f32(c, 1), m, n, out_f32(c, 1), err)
                  : 0;
     const struct gemm g = {'T', 'N', n, k, m, n, k};
-    return rc < 0 ? rc : gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);
+    return rc < 0 ? rc : run_gemm(&g, in_f32(c, 1), in_f32(c, 0), 0, out_f32(c, 0), err);
 }

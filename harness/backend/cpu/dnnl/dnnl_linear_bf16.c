@@ -31,23 +31,23 @@ static void pd_destroy(dnnl_primitive_desc_t *pd)
     dnnl_primitive_desc_destroy(*pd);
 }
 
-static struct seam_tensor matrix(int64_t rows, int64_t columns, bool turned)
+static struct seam_tensor matrix_of(int64_t rows, int64_t columns, bool turned)
 {
     return (struct seam_tensor){2, {rows, columns}, dnnl_bf16, turned ? dnnl_ba : dnnl_ab};
 }
 
-static int make(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
-                struct det_err *err)
+static int make_product(struct prim_cache *cache, const struct prim_key *k, struct prim *p,
+                        struct det_err *err)
 {
     det_cleanup(pd_destroy) dnnl_primitive_desc_t pd = NULL;
     struct product g = product_of(k);
     struct seam_product v = {
-        .a = matrix(g.rows, g.depth, g.a_turned),
-        .b = matrix(g.depth, g.columns, g.b_turned),
-        .y = matrix(g.rows, g.columns, false),
+        .a = matrix_of(g.rows, g.depth, g.a_turned),
+        .b = matrix_of(g.depth, g.columns, g.b_turned),
+        .y = matrix_of(g.rows, g.columns, false),
     };
     if (k->bias)
-        v.bias = matrix(1, g.columns, false);
+        v.bias = matrix_of(1, g.columns, false);
     int rc = prim_check(seam_matmul(&pd, prim_cache_engine(cache), &v),
                         "describe a product in bf16", err);
     if (rc < 0)
@@ -95,7 +95,7 @@ int cpu_linear_bf16(struct det_stream *s, const struct det_call *c, struct det_e
     memcpy(k.w, w->dims, 2 * sizeof *k.w);
     int rc = weight && c->out[1] ? bias_grad(dy, c->out[1], err) : 0;
     if (rc == 0)
-        rc = prim_get(cache, &k, make, &p, err);
+        rc = prim_get(cache, &k, make_product, &p, err);
     if (rc < 0)
         return rc;
     void *data[] = {weight ? dy->data : c->in[0]->data, weight ? c->in[0]->data : c->in[1]->data,

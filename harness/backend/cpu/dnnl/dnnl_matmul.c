@@ -13,7 +13,7 @@ struct products {
     int64_t outer, inner;       /* y's matrices, and how many products are summed into each */
 };
 
-static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, real beta)
+static dnnl_status_t multiply_at(const struct det_call *c, const int64_t *at, real beta)
 {
     const struct det_tensor *a = c->in[0], *b = c->in[1], *y = c->out[0];
     int64_t lda = a->dims[a->ndim - 1], ldb = b->dims[b->ndim - 1];
@@ -27,7 +27,7 @@ static dnnl_status_t multiply(const struct det_call *c, const int64_t *at, real 
 
 /* The place of the inner-th product of y's outer-th matrix: y's dimensions count in outer, those
  * that are summed in inner. */
-static void place(const struct products *p, int64_t outer, int64_t inner, int64_t *at)
+static void place_of_product(const struct products *p, int64_t outer, int64_t inner, int64_t *at)
 {
     const struct det_tensor *y = p->c->out[0];
     for (int d = y->ndim - 3; d >= 0; d--) {
@@ -37,14 +37,14 @@ static void place(const struct products *p, int64_t outer, int64_t inner, int64_
     }
 }
 
-static void range(const void *arg, int64_t from, int64_t to)
+static void multiply_range(const void *arg, int64_t from, int64_t to)
 {
     const struct products *p = arg;
     int64_t at[DET_DIMS_MAX] = {0};
     for (int64_t i = from; i < to; i++)
         for (int64_t j = 0; j < p->inner; j++) {
-            place(p, i, j, at);
-            multiply(p->c, at, j > 0 ? 1 : 0);
+            place_of_product(p, i, j, at);
+            multiply_at(p->c, at, j > 0 ? 1 : 0);
         }
 }
 
@@ -62,7 +62,7 @@ int CPU(matmul)(struct det_stream *s, const struct det_call *c, struct det_err *
     for (int d = 0; d < y->ndim - 2; d++)
         *(y->dims[d] == p.dims[d] ? &p.outer : &p.inner) *= p.dims[d];
     if (all == 1)
-        return prim_check(multiply(c, at, 0), "matmul", err);
-    cpu_parallel(cpu_device(s)->threads, p.outer, 1, range, &p);
+        return prim_check(multiply_at(c, at, 0), "matmul", err);
+    cpu_parallel(cpu_device(s)->threads, p.outer, 1, multiply_range, &p);
     return 0;
 }

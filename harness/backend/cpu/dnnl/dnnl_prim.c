@@ -218,7 +218,7 @@ static int run_reorder(struct prim_cache *cache, struct prim_arg *a, struct det_
 }
 
 /* Tensors' memory: oneDNN's own would lie on small pages, which costs a tenth of its speed. */
-static int lend(struct scratch *s, size_t bytes, dnnl_memory_t to, struct det_err *err)
+static int lend_memory(struct scratch *s, size_t bytes, dnnl_memory_t to, struct det_err *err)
 {
     if (s->bytes < bytes) {
         scratch_free(s);
@@ -238,7 +238,7 @@ static int lend_own(struct prim_cache *cache, struct prim_arg *a, struct scratch
 {
     bool there =
         same && data == same && s->of == same && dnnl_memory_desc_equal(s->order, order_of(a->own));
-    int rc = lend(s, a->own_bytes, a->own, err);
+    int rc = lend_memory(s, a->own_bytes, a->own, err);
     s->of = NULL;
     if (rc == 0 && a->reorder && !a->output && !there)
         rc = run_reorder(cache, a, err);
@@ -249,10 +249,12 @@ static int lend_own(struct prim_cache *cache, struct prim_arg *a, struct scratch
     return rc;
 }
 
-static int before(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
-                  struct det_err *err)
+static int prepare_args(struct prim_cache *cache, struct prim *p, void *const *data,
+                        const void *same, struct det_err *err)
 {
-    int rc = p->scratchpad ? lend(&cache->scratchpad, p->scratchpad_bytes, p->scratchpad, err) : 0;
+    int rc = p->scratchpad
+                 ? lend_memory(&cache->scratchpad, p->scratchpad_bytes, p->scratchpad, err)
+                 : 0;
     for (int i = 0; rc == 0 && i < PRIM_ARGS_MAX; i++) {
         struct prim_arg *a = &p->args[i];
         if (i < p->n)
@@ -266,8 +268,8 @@ static int before(struct prim_cache *cache, struct prim *p, void *const *data, c
     return rc;
 }
 
-static int run(struct prim_cache *cache, struct prim *p, void *const *data, const void *same,
-               struct det_err *err)
+static int execute_prim(struct prim_cache *cache, struct prim *p, void *const *data,
+                        const void *same, struct det_err *err)
 {
     dnnl_exec_arg_t args[PRIM_ARGS_MAX + 1];
     int n = p->n;
@@ -276,7 +278,7 @@ static int run(struct prim_cache *cache, struct prim *p, void *const *data, cons
             (dnnl_exec_arg_t){p->args[i].arg, p->args[i].own ? p->args[i].own : p->args[i].user};
     if (p->scratchpad)
         args[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->scratchpad};
-    int rc = before(cache, p, data, same, err);
+    int rc = prepare_args(cache, p, data, same, err);
     if (rc == 0)
         rc = prim_check(dnnl_primitive_execute(p->primitive, cache->stream, n, args), "execute",
                         err);
@@ -293,7 +295,7 @@ int prim_run_same(struct prim_cache *cache, struct prim *p, void *const *data, c
 {
     sigset_t signals;
     cpu_hold_signals(&signals);
-    int rc = run(cache, p, data, same, err);
+    int rc = execute_prim(cache, p, data, same, err);
     cpu_release_signals(&signals);
     return rc;
 }

@@ -5,8 +5,8 @@
 #include "dnnl_prim.h"
 
 /* dw (+)= dg^T h over n rows. */
-static int product(const struct rnn_grads *g, const real *dg, const real *h, int64_t n, real beta,
-                   struct det_err *err)
+static int multiply_grads(const struct rnn_grads *g, const real *dg, const real *h, int64_t n,
+                          real beta, struct det_err *err)
 {
     return prim_check(prim_gemm('T', 'N', g->rows, g->hidden, n, 1, dg, g->rows, h, g->hidden, beta,
                                 g->dw, g->hidden),
@@ -26,10 +26,10 @@ int CPU(rnn_weight_grads)(const struct rnn_grads *g, struct det_err *err)
         return 0;
     }
     int64_t first = rnn_time(g->reverse, g->time, 0);
-    int rc = product(g, g->dg + first * n * g->rows, g->h0, n, 0, err);
+    int rc = multiply_grads(g, g->dg + first * n * g->rows, g->h0, n, 0, err);
     if (rc < 0 || steps == 0)
         return rc;
     const real *dg = g->reverse ? g->dg : g->dg + n * g->rows;
     const real *h = g->reverse ? g->y + n * g->hidden : g->y;
-    return product(g, dg, h, steps * n, 1, err);
+    return multiply_grads(g, dg, h, steps * n, 1, err);
 }

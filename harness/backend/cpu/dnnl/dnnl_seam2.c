@@ -1,7 +1,7 @@
 /* The seam to oneDNN 2: descriptors are values, and a primitive is described in two steps. */
 #include "dnnl_seam.h"
 
-static dnnl_status_t describe(dnnl_memory_desc_t *ret, const struct seam_tensor *t)
+static dnnl_status_t describe_tensor(dnnl_memory_desc_t *ret, const struct seam_tensor *t)
 {
     return dnnl_memory_desc_init_by_tag(ret, t->ndim, t->dims, t->type, t->tag);
 }
@@ -9,7 +9,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *ret, const struct seam_tensor 
 dnnl_status_t seam_memory(dnnl_memory_t *ret, dnnl_engine_t engine, const struct seam_tensor *t)
 {
     dnnl_memory_desc_t md;
-    dnnl_status_t st = describe(&md, t);
+    dnnl_status_t st = describe_tensor(&md, t);
     return st == dnnl_success ? dnnl_memory_create(ret, &md, engine, DNNL_MEMORY_NONE) : st;
 }
 
@@ -23,13 +23,13 @@ static dnnl_status_t describe_all(struct mds *ret, const struct seam_tensor *x,
                                   const struct seam_tensor *w, const struct seam_tensor *b,
                                   const struct seam_tensor *y)
 {
-    dnnl_status_t st = describe(&ret->x, x);
+    dnnl_status_t st = describe_tensor(&ret->x, x);
     if (st == dnnl_success)
-        st = describe(&ret->w, w);
+        st = describe_tensor(&ret->w, w);
     if (st == dnnl_success && b->ndim > 0)
-        st = describe(&ret->b, b);
+        st = describe_tensor(&ret->b, b);
     if (st == dnnl_success)
-        st = describe(&ret->y, y);
+        st = describe_tensor(&ret->y, y);
     ret->bias = b->ndim > 0 ? &ret->b : NULL;
     return st;
 }

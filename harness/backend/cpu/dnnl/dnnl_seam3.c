@@ -2,7 +2,7 @@
 #include "dnnl_seam.h"
 #include "mem.h"
 
-static dnnl_status_t describe(dnnl_memory_desc_t *ret, const struct seam_tensor *t)
+static dnnl_status_t describe_tensor(dnnl_memory_desc_t *ret, const struct seam_tensor *t)
 {
     return dnnl_memory_desc_create_with_tag(ret, t->ndim, t->dims, t->type, t->tag);
 }
@@ -10,7 +10,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *ret, const struct seam_tensor 
 dnnl_status_t seam_memory(dnnl_memory_t *ret, dnnl_engine_t engine, const struct seam_tensor *t)
 {
     dnnl_memory_desc_t md = NULL;
-    dnnl_status_t st = describe(&md, t);
+    dnnl_status_t st = describe_tensor(&md, t);
     if (st == dnnl_success)
         st = dnnl_memory_create(ret, md, engine, DNNL_MEMORY_NONE);
     dnnl_memory_desc_destroy(md);
@@ -34,13 +34,13 @@ static dnnl_status_t describe_all(struct mds *ret, const struct seam_tensor *x,
                                   const struct seam_tensor *w, const struct seam_tensor *b,
                                   const struct seam_tensor *y)
 {
-    dnnl_status_t st = describe(&ret->x, x);
+    dnnl_status_t st = describe_tensor(&ret->x, x);
     if (st == dnnl_success)
-        st = describe(&ret->w, w);
+        st = describe_tensor(&ret->w, w);
     if (st == dnnl_success && b->ndim > 0)
-        st = describe(&ret->b, b);
+        st = describe_tensor(&ret->b, b);
     if (st == dnnl_success)
-        st = describe(&ret->y, y);
+        st = describe_tensor(&ret->y, y);
     return st;
 }
 

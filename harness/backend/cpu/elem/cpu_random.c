@@ -37,8 +37,8 @@ static inline __attribute__((always_inline)) void philox_lanes(uint64_t key, uin
 }
 
 /* The words of the blocks in the order of the elements. */
-static inline __attribute__((always_inline)) void interleave(const struct lanes *v,
-                                                             uint32_t *restrict draw)
+static inline __attribute__((always_inline)) void interleave_blocks(const struct lanes *v,
+                                                                    uint32_t *restrict draw)
 {
     for (int i = 0; i < LANES; i++) {
         draw[4 * i] = v->c0[i];
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void interleave(const struct lanes 
 }
 
 /* The least draw >> 8 with (draw >> 8) * 2^-24 >= p in f32. */
-static uint32_t threshold(float p)
+static uint32_t draw_threshold(float p)
 {
     float exact = p * 0x1p24f;
     uint32_t least = (uint32_t)exact;
@@ -60,7 +60,7 @@ CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
 {
     const struct det_call *c = arg;
     int64_t n = (int64_t)c->out[0]->numel;
-    uint32_t least = threshold((float)c->a.p);
+    uint32_t least = draw_threshold((float)c->a.p);
     real scale = (real)c->a.scale;
     for (int64_t group = from; group < to; group++) {
         struct lanes v;
@@ -70,7 +70,7 @@ CPU_CLONES static void dropout_range(const void *arg, int64_t from, int64_t to)
         real *restrict y = out_real(c, 0) + base;
         unsigned char *restrict mask = out_u8(c, 1) + base;
         philox_lanes(c->a.seed, c->a.call, (uint64_t)group * LANES, &v);
-        interleave(&v, draw);
+        interleave_blocks(&v, draw);
         for (int64_t i = 0; i < left; i++) {
             mask[i] = draw[i] >> 8 >= least;
             y[i] = draw[i] >> 8 >= least ? x[i] * scale : 0;

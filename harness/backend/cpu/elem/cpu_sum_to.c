@@ -31,7 +31,7 @@ static void add_dim(struct dims *d, int64_t size, int64_t x, int64_t y)
     d->y[d->n++] = y;
 }
 
-static void plan(struct job *j, const struct det_tensor *x, const struct det_tensor *wide)
+static void plan_sums(struct job *j, const struct det_tensor *x, const struct det_tensor *wide)
 {
     for (int i = 0; i < x->ndim; i++)
         if (x->dims[i] != 1)
@@ -44,7 +44,7 @@ static void plan(struct job *j, const struct det_tensor *x, const struct det_ten
 }
 
 /* Where element i of d lies in x and y; returns how many of its innermost dimension are left. */
-static int64_t locate(const struct dims *d, int64_t i, int64_t *x, int64_t *y)
+static int64_t locate_element(const struct dims *d, int64_t i, int64_t *x, int64_t *y)
 {
     int64_t left = d->size[d->n - 1] - i % d->size[d->n - 1];
     for (int k = d->n - 1; k >= 0; i /= d->size[k], k--) {
@@ -78,7 +78,7 @@ CPU_CLONES static double lanes_sum(const float *restrict x, int64_t m, int64_t s
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
-static void block(const struct job *j, const float *x, int64_t n, double *sum)
+static void sum_block(const struct job *j, const float *x, int64_t n, double *sum)
 {
     const struct dims *k = &j->kept, *d = &j->summed;
     int64_t total = 1, inner = d->size[d->n - 1], step = k->x[k->n - 1];
@@ -86,7 +86,7 @@ static void block(const struct job *j, const float *x, int64_t n, double *sum)
         total *= d->size[i];
     for (int64_t at = 0; at < total; at += inner) {
         int64_t from = 0, unused = 0;
-        locate(d, at, &from, &unused);
+        locate_element(d, at, &from, &unused);
         if (step == 1)
             add_rows(x + from, inner, d->x[d->n - 1], n, sum);
         else
@@ -95,16 +95,16 @@ static void block(const struct job *j, const float *x, int64_t n, double *sum)
     }
 }
 
-static void part(const void *arg, int64_t from, int64_t to)
+static void sum_part(const void *arg, int64_t from, int64_t to)
 {
     const struct job *j = arg;
     const struct dims *k = &j->kept;
     while (from < to) {
         double sum[BLOCK] = {0};
-        int64_t x = 0, y = 0, n = locate(k, from, &x, &y);
+        int64_t x = 0, y = 0, n = locate_element(k, from, &x, &y);
         n = n < to - from ? n : to - from;
         n = n < BLOCK ? n : BLOCK;
-        block(j, in_f32(j->c, 0) + x, n, sum);
+        sum_block(j, in_f32(j->c, 0) + x, n, sum);
         for (int64_t i = 0; i < n; i++)
             out_f32(j->c, 0)[y + i * k->y[k->n - 1]] = (float)sum[i];
         from += n;
@@ -119,8 +119,8 @@ int cpu_sum_to(struct det_stream *s, const struct det_call *c, struct det_err *e
     if (x->dtype != DET_F32 || y->dtype != DET_F32 || x->numel == 0)
         return ref_sum_to(s, c, err);
     det__broadcast(y, x->ndim, x->dims, &wide);
-    plan(&j, x, &wide);
+    plan_sums(&j, x, &wide);
     int64_t each = (int64_t)(x->numel / y->numel), grain = CPU_GRAIN / (each ? each : 1);
-    cpu_parallel(cpu_device(s)->threads, (int64_t)y->numel, grain ? grain : 1, part, &j);
+    cpu_parallel(cpu_device(s)->threads, (int64_t)y->numel, grain ? grain : 1, sum_part, &j);
     return 0;
 }
