@@ -77,7 +77,7 @@ enum det_dtype det_autocast_dtype(const struct det_engine *e)
 }
 
 /* Forgets entry i. */
-static void drop(struct det_engine *e, size_t i)
+static void drop_cast(struct det_engine *e, size_t i)
 {
     det_tensor_unref(e->casts.v[i].from);
     det_tensor_unref(e->casts.v[i].to);
@@ -88,7 +88,7 @@ void autocast_wrote(struct det_engine *e, const struct det_storage *s)
 {
     for (size_t i = e->casts.n; i-- > 0;)
         if (e->casts.v[i].from->storage == s)
-            drop(e, i);
+            drop_cast(e, i);
 }
 
 /* A cast that a backward pass has gone through is none for the next one. */
@@ -101,7 +101,7 @@ static struct autocast_entry *known_cast(struct det_engine *e, const struct det_
             continue;
         if (!c->to->node || !c->to->node->done)
             return c;
-        drop(e, i);
+        drop_cast(e, i);
         return NULL;
     }
     return NULL;
@@ -128,7 +128,7 @@ static int cast_call(struct det_engine *e, struct det_tensor *x, enum det_dtype 
 }
 
 /* Gives a finished cast to the tape and to the known ones, which take its tensor. */
-static void know(struct det_engine *e, const struct op_call *c)
+static void know_cast(struct det_engine *e, const struct op_call *c)
 {
     if (e->no_grad == 0)
         tape_record(e->tape, c);
@@ -157,7 +157,7 @@ static int cast_together(struct det_engine *e, enum det_dtype dtype, struct det_
         rc = det__run_steps(e, calls.v, calls.n, err);
     for (size_t i = 0; i < all.n; i++)
         if (rc == 0)
-            know(e, &all.v[i]);
+            know_cast(e, &all.v[i]);
         else
             det_tensor_unref(all.v[i].out[0]);
     vec_free(&all);
@@ -184,7 +184,7 @@ static struct autocast_entry *cast_of_weight(struct det_engine *e, struct det_te
 }
 
 /* x in another dtype; a weight is cast once until autocast ends. */
-static struct det_tensor *cast(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype)
+static struct det_tensor *cast_to(struct det_engine *e, struct det_tensor *x, enum det_dtype dtype)
 {
     bool kept = is_weight(x) && x->engine == e; /* of others nobody says that they were written */
     struct autocast_entry *c = kept ? cast_of_weight(e, x, dtype) : NULL;
@@ -201,17 +201,17 @@ static struct det_tensor *cast(struct det_engine *e, struct det_tensor *x, enum 
     return y;
 }
 
-static bool castable(const struct det_tensor *x)
+static bool is_castable(const struct det_tensor *x)
 {
     return x && det__is_float(x->dtype) && x->dtype != DET_F64;
 }
 
 /* Whether castable inputs differ. */
-static bool differ(const struct op_call *c, enum det_dtype *ret_first)
+static bool inputs_differ(const struct op_call *c, enum det_dtype *ret_first)
 {
     const struct det_tensor *first = NULL;
     for (int i = 0; i < op_table[c->op].inputs_max; i++) {
-        if (!castable(c->in[i]))
+        if (!is_castable(c->in[i]))
             continue;
         if (first && c->in[i]->dtype != first->dtype)
             return true;
@@ -222,10 +222,10 @@ static bool differ(const struct op_call *c, enum det_dtype *ret_first)
 }
 
 /* The common dtype of inputs that must not differ. */
-static enum det_dtype widest(const struct op_call *c)
+static enum det_dtype widest_dtype(const struct op_call *c)
 {
     enum det_dtype first;
-    return differ(c, &first) ? DET_F32 : first;
+    return inputs_differ(c, &first) ? DET_F32 : first;
 }
 
 /* What input i is cast to. */
@@ -233,7 +233,7 @@ static enum det_dtype dtype_for(const struct det_engine *e, const struct op_call
 {
     switch (op_table[c->op].amp) {
     case OP_AMP_LOW: return det_autocast_dtype(e);
-    case OP_AMP_WIDEST: return widest(c);
+    case OP_AMP_WIDEST: return widest_dtype(c);
     case OP_AMP_FIRST:
     case OP_AMP_LOSS:
         return c->in[0] && det__same_shape(c->in[i], c->in[0]) ? c->in[0]->dtype : DET_F32;
@@ -252,14 +252,14 @@ int autocast_inputs(struct det_engine *e, struct op_call *c)
         return 0;
     c->wide = op_table[c->op].amp == OP_AMP_LOSS;
     if (op_table[c->op].amp == OP_AMP_MIXED) {
-        c->mixed = differ(c, &first);
+        c->mixed = inputs_differ(c, &first);
         return 0;
     }
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
-        to[i] = castable(c->in[i]) ? dtype_for(e, c, i) : DET_F32;
+        to[i] = is_castable(c->in[i]) ? dtype_for(e, c, i) : DET_F32;
     for (int i = 0; i < op_table[c->op].inputs_max; i++)
-        if (castable(c->in[i]) && c->in[i]->dtype != to[i] &&
-            !(c->in[i] = cast(e, c->in[i], to[i])))
+        if (is_castable(c->in[i]) && c->in[i]->dtype != to[i] &&
+            !(c->in[i] = cast_to(e, c->in[i], to[i])))
             return det_engine_error(e, NULL);
     return 0;
 }

@@ -53,7 +53,7 @@ static int read_now(struct device_reads *r, struct det_err *err)
 }
 
 /* What is queued on the reads' stream from now on comes after the copies. */
-static int mark(struct device_reads *r, struct det_err *err)
+static int mark_copied(struct device_reads *r, struct det_err *err)
 {
     const struct det_backend *b = r->e->backend;
     int rc = r->stream ? 0 : b->stream_create(r->e->device, &r->stream, err);
@@ -81,7 +81,7 @@ static int copy_all(struct device_reads *r, struct det_err *err)
         rc = r->e->backend->copy(r->e->stream, r->copy + p->at, p->from->data, p->bytes,
                                  DET_COPY_ON_DEVICE, err);
     }
-    return rc < 0 ? rc : mark(r, err);
+    return rc < 0 ? rc : mark_copied(r, err);
 }
 
 int device_reads_begin(struct device_reads *r, struct det_err *err)
@@ -101,7 +101,7 @@ int device_reads_begin(struct device_reads *r, struct det_err *err)
 }
 
 /* Under the lock. */
-static int fetch(struct device_reads *r, struct det_err *err)
+static int fetch_places(struct device_reads *r, struct det_err *err)
 {
     const struct det_backend *b = r->e->backend;
     int rc = 0;
@@ -116,7 +116,7 @@ static int fetch(struct device_reads *r, struct det_err *err)
 static int fetch_once(struct device_reads *r)
 {
     if (r->places.n > 0 && r->copy)
-        r->rc = fetch(r, &r->err);
+        r->rc = fetch_places(r, &r->err);
     r->places.n = 0;
     return r->rc;
 }

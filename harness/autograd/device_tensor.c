@@ -249,8 +249,8 @@ struct wanted {
 };
 
 /* What all constructors end with: the tensor to the step, or the error to the engine. */
-static struct det_tensor *finish(struct det_engine *e, struct det_tensor *t, int rc,
-                                 const struct wanted *w, struct det_err *err)
+static struct det_tensor *finish_tensor(struct det_engine *e, struct det_tensor *t, int rc,
+                                        const struct wanted *w, struct det_err *err)
 {
     char shape[160];
     if (rc == 0)
@@ -262,7 +262,7 @@ static struct det_tensor *finish(struct det_engine *e, struct det_tensor *t, int
     return NULL;
 }
 
-static struct det_tensor *filled(struct det_engine *e, const struct wanted *w, double value)
+static struct det_tensor *make_filled(struct det_engine *e, const struct wanted *w, double value)
 {
     struct det_tensor *t = NULL;
     struct det_err err;
@@ -272,19 +272,19 @@ static struct det_tensor *filled(struct det_engine *e, const struct wanted *w, d
     if (rc == 0)
         rc = det__run(
             e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}, .a.scale = value}, &err);
-    return finish(e, t, rc, w, &err);
+    return finish_tensor(e, t, rc, w, &err);
 }
 
 struct det_tensor *det_full(struct det_engine *e, enum det_dtype dtype, int ndim,
                             const int64_t *dims, double value)
 {
-    return filled(e, &(const struct wanted){"full", dtype, ndim, dims}, value);
+    return make_filled(e, &(const struct wanted){"full", dtype, ndim, dims}, value);
 }
 
 struct det_tensor *det_zeros(struct det_engine *e, enum det_dtype dtype, int ndim,
                              const int64_t *dims)
 {
-    return filled(e, &(const struct wanted){"zeros", dtype, ndim, dims}, 0);
+    return make_filled(e, &(const struct wanted){"zeros", dtype, ndim, dims}, 0);
 }
 
 struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int ndim,
@@ -297,7 +297,7 @@ struct det_tensor *det_from_host(struct det_engine *e, enum det_dtype dtype, int
     int rc = det__tensor_new(e, dtype, DET_LAYOUT_PLAIN, ndim, dims, &t, &err);
     if (rc == 0)
         rc = det_tensor_write(t, host, det_tensor_bytes(t), &err);
-    return finish(e, t, rc, &(const struct wanted){"from_host", dtype, ndim, dims}, &err);
+    return finish_tensor(e, t, rc, &(const struct wanted){"from_host", dtype, ndim, dims}, &err);
 }
 
 struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
@@ -307,7 +307,8 @@ struct det_tensor *det_to_device(struct det_engine *e, struct det_tensor *x)
     if (e->err.code < 0 || !x)
         return NULL;
     int rc = det__on_device(e, x, &t, &err);
-    return finish(e, t, rc, &(const struct wanted){"to_device", x->dtype, x->ndim, x->dims}, &err);
+    return finish_tensor(e, t, rc, &(const struct wanted){"to_device", x->dtype, x->ndim, x->dims},
+                         &err);
 }
 
 double det_item(struct det_engine *e, const struct det_tensor *t)

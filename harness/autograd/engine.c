@@ -86,7 +86,7 @@ int det_engine_create(const struct det_engine_options *options, struct det_engin
     return 0;
 }
 
-static void bury(struct det_engine *e)
+static void free_dead(struct det_engine *e)
 {
     for (size_t i = 0; i < e->dead.n; i++)
         free(e->dead.v[i]);
@@ -101,7 +101,7 @@ void det_engine_destroy(struct det_engine *e)
         e->backend->stream_sync(e->stream, NULL);
     det_engine_step_end(e);
     autocast_forget(e);
-    bury(e);
+    free_dead(e);
     vec_free(&e->step);
     vec_free(&e->dead);
     vec_free(&e->casts);
@@ -119,7 +119,7 @@ void det_engine_step_end(struct det_engine *e)
 {
     autocast_clear(e);
     tape_clear(e->tape);
-    bury(e);
+    free_dead(e);
     for (size_t i = 0; i < e->step.n; i++)
         if (det__tensor_end(e->step.v[i]))
             vec_push(&e->dead, e->step.v[i]);

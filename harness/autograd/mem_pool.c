@@ -71,7 +71,7 @@ size_t mem_pool_trim(struct mem_pool *p)
     return unused;
 }
 
-static void end(struct mem_pool *p)
+static void end_pool(struct mem_pool *p)
 {
     uint64_t key;
     void *value;
@@ -89,7 +89,7 @@ void mem_pool_destroy(struct mem_pool *p)
         return;
     p->orphan = true;
     if (p->live == 0)
-        end(p);
+        end_pool(p);
 }
 
 static struct list *list_of(struct mem_pool *p, size_t bytes)
@@ -119,7 +119,7 @@ static void make_room(struct mem_pool *p, size_t bytes)
             list_trim(p, value, goal);
 }
 
-static int fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
+static int alloc_fresh(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err)
 {
     make_room(p, bytes);
     if (p->backend->mem_alloc(p->device, bytes, ret, NULL) == 0)
@@ -144,7 +144,7 @@ int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err 
         p->unused -= rounded;
         free(piece);
     } else {
-        int rc = fresh(p, rounded, ret, err);
+        int rc = alloc_fresh(p, rounded, ret, err);
         if (rc < 0)
             return det_wrap(err, rc,
                             "no memory for %zu bytes beside %zu in use: a smaller batch or model "
@@ -169,7 +169,7 @@ void mem_pool_free(struct mem_pool *p, void *data, size_t bytes)
     p->live--;
     p->bytes -= rounded;
     if (p->orphan && p->live == 0)
-        end(p);
+        end_pool(p);
 }
 
 size_t mem_pool_bytes(const struct mem_pool *p)

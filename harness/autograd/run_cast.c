@@ -19,7 +19,7 @@ static const bool any_dtype[DET_KERNEL_COUNT] = {
 };
 
 /* Tensor i of the call, inputs first. */
-static struct det_tensor *tensor(const struct det_call *c, int i)
+static struct det_tensor *tensor_of_call(const struct det_call *c, int i)
 {
     return i < DET_CALL_IN_MAX ? (struct det_tensor *)c->in[i] : c->out[i - DET_CALL_IN_MAX];
 }
@@ -27,7 +27,7 @@ static struct det_tensor *tensor(const struct det_call *c, int i)
 #define TENSORS (DET_CALL_IN_MAX + DET_CALL_OUT_MAX)
 
 /* One of a floating dtype that the kernel is not given. */
-static bool alien(const struct det_tensor *t, enum det_dtype dtype)
+static bool is_alien(const struct det_tensor *t, enum det_dtype dtype)
 {
     return t && det__is_float(t->dtype) && t->dtype != dtype;
 }
@@ -35,7 +35,7 @@ static bool alien(const struct det_tensor *t, enum det_dtype dtype)
 bool run_is_f64(const struct det_call *c)
 {
     for (int i = 0; i < TENSORS; i++)
-        if (tensor(c, i) && tensor(c, i)->dtype == DET_F64)
+        if (tensor_of_call(c, i) && tensor_of_call(c, i)->dtype == DET_F64)
             return true;
     return false;
 }
@@ -47,7 +47,7 @@ bool run_needs_cast(struct det_engine *e, const struct det_call *c, enum det_dty
         return false;
     *ret = run_is_f64(c) ? DET_F64 : DET_F32;
     for (int i = 0; i < TENSORS && !first; i++)
-        first = alien(tensor(c, i), *ret) ? tensor(c, i) : NULL;
+        first = is_alien(tensor_of_call(c, i), *ret) ? tensor_of_call(c, i) : NULL;
     return first && (*ret == DET_F64 || !e->backend->computes ||
                      !e->backend->computes(e->device, c, first->dtype));
 }
@@ -58,8 +58,8 @@ bool run_as_it_is(struct det_engine *e, const struct det_call *c)
     return !run_needs_cast(e, c, &dtype);
 }
 
-static int like(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
-                struct det_tensor **ret, struct det_err *err)
+static int make_like(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
+                     struct det_tensor **ret, struct det_err *err)
 {
     enum det_layout layout = t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
     return det__tensor_new(e, dtype, layout, t->ndim, t->dims, ret, err);
@@ -71,18 +71,18 @@ int run_cast_fits(struct det_engine *e, const struct det_call *c, enum det_dtype
     struct det_tensor *own[TENSORS] = {0};
     int rc = 0;
     for (int i = 0; rc == 0 && i < TENSORS; i++)
-        if (alien(tensor(c, i), dtype))
-            rc = like(e, tensor(c, i), dtype, &own[i], err);
+        if (is_alien(tensor_of_call(c, i), dtype))
+            rc = make_like(e, tensor_of_call(c, i), dtype, &own[i], err);
     for (int i = 0; i < TENSORS; i++)
         det_tensor_unref(own[i]);
     return rc;
 }
 
 /* A copy of t in another dtype. */
-static int cast(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
-                struct det_tensor **ret, struct det_err *err)
+static int cast_copy(struct det_engine *e, const struct det_tensor *t, enum det_dtype dtype,
+                     struct det_tensor **ret, struct det_err *err)
 {
-    int rc = like(e, t, dtype, ret, err);
+    int rc = make_like(e, t, dtype, ret, err);
     if (rc < 0)
         return rc;
     struct det_call copy = {.kernel = DET_KERNEL_COPY, .in = {t}, .out = {*ret}};
@@ -96,8 +96,8 @@ int run_cast(struct det_engine *e, const struct det_call *c, enum det_dtype dtyp
     struct det_call call = *c;
     int rc = 0;
     for (int i = 0; rc == 0 && i < TENSORS; i++)
-        if (alien(tensor(c, i), dtype))
-            rc = cast(e, tensor(c, i), dtype, &own[i], err);
+        if (is_alien(tensor_of_call(c, i), dtype))
+            rc = cast_copy(e, tensor_of_call(c, i), dtype, &own[i], err);
     for (int i = 0; i < DET_CALL_IN_MAX; i++)
         call.in[i] = own[i] ? own[i] : c->in[i];
     for (int i = 0; i < DET_CALL_OUT_MAX; i++)

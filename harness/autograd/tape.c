@@ -14,7 +14,7 @@ struct tape *tape_create(void)
     return det_zalloc(sizeof(struct tape));
 }
 
-static void drop(struct det_tensor **t)
+static void drop_tensor(struct det_tensor **t)
 {
     det_tensor_unref(*t);
     *t = NULL;
@@ -25,11 +25,11 @@ static void drop(struct det_tensor **t)
 static void node_release(struct det_node *n)
 {
     for (int i = 0; i < DET_CALL_IN_MAX; i++)
-        drop(&n->in[i]);
+        drop_tensor(&n->in[i]);
     for (int i = 1; i < DET_CALL_OUT_MAX; i++)
-        drop(&n->out[i]);
+        drop_tensor(&n->out[i]);
     if (n->out[0] && n->out[0]->refs == 1)
-        drop(&n->out[0]);
+        drop_tensor(&n->out[0]);
 }
 
 static void node_destroy(struct det_node *n)
@@ -37,7 +37,7 @@ static void node_destroy(struct det_node *n)
     if (n->out[0] && n->out[0]->node == n)
         n->out[0]->node = NULL;
     node_release(n);
-    drop(&n->out[0]);
+    drop_tensor(&n->out[0]);
     det_tensor_unref(n->grad);
     free(n);
 }

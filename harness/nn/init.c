@@ -64,12 +64,12 @@ struct range {
 };
 typedef double draw_fn(struct init_draw *d, const struct range *r);
 
-static double uniform(struct init_draw *d, const struct range *r)
+static double draw_uniform(struct init_draw *d, const struct range *r)
 {
     return r->a + (r->b - r->a) * init_uniform(d);
 }
 
-static double normal(struct init_draw *d, const struct range *r)
+static double draw_normal(struct init_draw *d, const struct range *r)
 {
     return r->a + r->b * init_normal(d);
 }
@@ -93,7 +93,8 @@ static double trunc_normal(struct init_draw *d, const struct range *r)
     return fmin(fmax(r->a + r->b * M_SQRT2 * x, r->from), r->to);
 }
 
-static void fill(struct det_engine *e, struct det_tensor *t, draw_fn *draw, const struct range *r)
+static void fill_tensor(struct det_engine *e, struct det_tensor *t, draw_fn *draw,
+                        const struct range *r)
 {
     double *v = NULL;
     struct det_tensor *host = init_begin(e, t, &v);
@@ -107,12 +108,12 @@ static void fill(struct det_engine *e, struct det_tensor *t, draw_fn *draw, cons
 
 void det_init_uniform(struct det_engine *e, struct det_tensor *t, double from, double to)
 {
-    fill(e, t, uniform, &(struct range){.a = from, .b = to});
+    fill_tensor(e, t, draw_uniform, &(struct range){.a = from, .b = to});
 }
 
 void det_init_normal(struct det_engine *e, struct det_tensor *t, double mean, double std)
 {
-    fill(e, t, normal, &(struct range){.a = mean, .b = std});
+    fill_tensor(e, t, draw_normal, &(struct range){.a = mean, .b = std});
 }
 
 void det_init_trunc_normal(struct det_engine *e, struct det_tensor *t, double mean, double std,
@@ -122,7 +123,7 @@ void det_init_trunc_normal(struct det_engine *e, struct det_tensor *t, double me
         det_engine_fail(e, DET_EINVAL, "init_trunc_normal: std %g in %g..%g", std, from, to);
         return;
     }
-    fill(e, t, trunc_normal, &(struct range){mean, std, from, to});
+    fill_tensor(e, t, trunc_normal, &(struct range){mean, std, from, to});
 }
 
 void det_init_constant(struct det_engine *e, struct det_tensor *t, double value)

@@ -67,7 +67,7 @@ static double dot(const double *a, const double *b, size_t n)
 
 /* Makes the n vectors of length len orthonormal in order (Gram-Schmidt, each done twice for
  * precision): the transpose of Q in a QR decomposition whose R has a positive diagonal. */
-static void orthonormalise(double *q, size_t n, size_t len)
+static void orthonormalise_rows(double *q, size_t n, size_t len)
 {
     for (size_t i = 0; i < n; i++) {
         double *v = q + i * len;
@@ -101,7 +101,7 @@ void det_init_orthogonal(struct det_engine *e, struct det_tensor *t, double gain
     struct init_draw d = init_draw_new(e);
     for (size_t i = 0; i < n * len; i++)
         q[i] = init_normal(&d);
-    orthonormalise(q, n, len);
+    orthonormalise_rows(q, n, len);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             v[r * columns + c] = gain * (n == rows ? q[r * len + c] : q[c * len + r]);

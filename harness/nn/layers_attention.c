@@ -8,8 +8,8 @@
 #include "mem.h"
 
 /* Rows from * width to (from + n) * width of in_proj_weight and in_proj_bias applied to x. */
-static struct det_tensor *project(struct det_module *m, struct det_tensor *x, int64_t from,
-                                  int64_t n)
+static struct det_tensor *project_rows(struct det_module *m, struct det_tensor *x, int64_t from,
+                                       int64_t n)
 {
     struct det_engine *e = m->engine;
     int64_t width = m->layer.hidden;
@@ -21,28 +21,28 @@ static struct det_tensor *project(struct det_module *m, struct det_tensor *x, in
 }
 
 /* (batch, time, width) -> (batch, heads, time, width / heads) */
-static struct det_tensor *split(struct det_module *m, struct det_tensor *x)
+static struct det_tensor *split_heads(struct det_module *m, struct det_tensor *x)
 {
     const int64_t dims[] = {det_tensor_dim(x, 0), det_tensor_dim(x, 1), m->layer.groups,
                             m->layer.hidden / m->layer.groups};
     return x ? det_transpose(m->engine, det_reshape(m->engine, x, 4, dims), 1, 2) : NULL;
 }
 
-static struct det_tensor *attend(struct det_module *m, struct det_tensor *const in[3],
-                                 const struct det_attention_options *o)
+static struct det_tensor *attend_heads(struct det_module *m, struct det_tensor *const in[3],
+                                       const struct det_attention_options *o)
 {
     struct det_engine *e = m->engine;
     if (in[0] == in[1] && in[1] == in[2])
-        return det_packed_attention_opt(e, project(m, in[0], 0, 3), m->layer.groups, o);
-    struct det_tensor *q = split(m, project(m, in[0], 0, 1));
-    struct det_tensor *k = split(m, project(m, in[1], 1, 1));
-    struct det_tensor *v = split(m, project(m, in[2], 2, 1));
+        return det_packed_attention_opt(e, project_rows(m, in[0], 0, 3), m->layer.groups, o);
+    struct det_tensor *q = split_heads(m, project_rows(m, in[0], 0, 1));
+    struct det_tensor *k = split_heads(m, project_rows(m, in[1], 1, 1));
+    struct det_tensor *v = split_heads(m, project_rows(m, in[2], 2, 1));
     struct det_tensor *y = det_attention_opt(e, q, k, v, o);
     const int64_t dims[] = {det_tensor_dim(in[0], 0), det_tensor_dim(in[0], 1), m->layer.hidden};
     return y ? det_reshape(e, det_transpose(e, y, 1, 2), 3, dims) : NULL;
 }
 
-static bool check(struct det_module *m, const struct det_tensor *x)
+static bool check_input(struct det_module *m, const struct det_tensor *x)
 {
     char text[160];
     if (!x || m->engine->err.code < 0)
@@ -61,18 +61,18 @@ struct det_tensor *det_multihead_forward(struct det_module *m, struct det_tensor
 {
     struct det_attention_options o = options ? *options : (struct det_attention_options){0};
     struct det_tensor *in[3] = {query, key ? key : query, value ? value : key ? key : query};
-    if (!m || !check(m, in[0]) || !check(m, in[1]) || !check(m, in[2]))
+    if (!m || !check_input(m, in[0]) || !check_input(m, in[1]) || !check_input(m, in[2]))
         return NULL;
     bool self = in[0] == in[1] && in[1] == in[2];
     for (int i = 0; i < 3 && !m->layer.batch_first; i++)
         in[i] = self && i > 0 ? in[0] : det_transpose(m->engine, in[i], 0, 1);
     o.dropout = m->training ? m->layer.p : 0;
-    struct det_tensor *y = attend(m, in, &o);
+    struct det_tensor *y = attend_heads(m, in, &o);
     y = y ? det_forward(m->children.v[0].module, y) : NULL;
     return y && !m->layer.batch_first ? det_transpose(m->engine, y, 0, 1) : y;
 }
 
-static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_attention(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_multihead_forward(m, x, NULL, NULL, NULL);
@@ -96,7 +96,7 @@ struct det_module *det_nn_multihead_attention_create(struct det_engine *e, int64
                                                      int64_t heads,
                                                      const struct det_multihead_options *options)
 {
-    static const struct module_type type = {"multihead_attention", forward, false};
+    static const struct module_type type = {"multihead_attention", forward_attention, false};
     MODULE_OWN m = module_new(e, &type);
     if (!m)
         return NULL;

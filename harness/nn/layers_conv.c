@@ -51,8 +51,8 @@ static const struct kind conv_transpose2d = {{"conv_transpose2d", transposed2d, 
 static const struct kind conv_transpose1d = {{"conv_transpose1d", transposed1d, false}, true, 1};
 
 /* The dims of the weight: two of channels, then the kernel's. */
-static int check(struct det_engine *e, const struct kind *k, const int64_t channels[2],
-                 const int64_t *kernel, int groups)
+static int check_sizes(struct det_engine *e, const struct kind *k, const int64_t channels[2],
+                       const int64_t *kernel, int groups)
 {
     for (int i = 0; i < 2; i++)
         if (channels[i] < 1 || channels[i] > (1 << 24) || kernel[i] < 1 || kernel[i] > 1024)
@@ -68,15 +68,15 @@ static int check(struct det_engine *e, const struct kind *k, const int64_t chann
     return 0;
 }
 
-static struct det_module *create(struct det_engine *e, const struct kind *k,
-                                 const int64_t channels[2], int kernel,
-                                 const struct det_conv2d_options *o)
+static struct det_module *create_conv(struct det_engine *e, const struct kind *k,
+                                      const int64_t channels[2], int kernel,
+                                      const struct det_conv2d_options *o)
 {
     MODULE_OWN m = module_new(e, &k->type);
     bool pair = k->directions == 2 && (o->kernel_hw[0] != 0 || o->kernel_hw[1] != 0);
     int64_t hw[2] = {pair ? o->kernel_hw[0] : kernel, pair ? o->kernel_hw[1] : kernel};
     int groups = o->groups ? o->groups : 1;
-    if (!m || check(e, k, channels, hw, groups) < 0)
+    if (!m || check_sizes(e, k, channels, hw, groups) < 0)
         return NULL;
     m->layer.conv = *o;
     int64_t first = k->transposed ? channels[0] : channels[1];
@@ -95,7 +95,7 @@ static struct det_module *create(struct det_engine *e, const struct kind *k,
                                               int64_t out_channels, int kernel,                    \
                                               const struct det_conv2d_options *options)            \
     {                                                                                              \
-        return create(e, &name, (int64_t[]){in_channels, out_channels}, kernel, options);          \
+        return create_conv(e, &name, (int64_t[]){in_channels, out_channels}, kernel, options);     \
     }
 
 CREATE(conv2d)

@@ -20,8 +20,8 @@
         return module_new(e, &name##_type);                                                        \
     }
 
-static struct det_module *with(struct det_engine *e, const struct module_type *type, double p,
-                               double q)
+static struct det_module *make_layer(struct det_engine *e, const struct module_type *type, double p,
+                                     double q)
 {
     struct det_module *m = module_new(e, type);
     if (m) {
@@ -48,22 +48,22 @@ TYPE(softplus, det_softplus(e, x, p, q))
 
 struct det_module *det_nn_elu(struct det_engine *e, double alpha)
 {
-    return with(e, &elu_type, alpha, 0);
+    return make_layer(e, &elu_type, alpha, 0);
 }
 
 struct det_module *det_nn_leaky_relu(struct det_engine *e, double slope)
 {
-    return with(e, &leaky_relu_type, slope, 0);
+    return make_layer(e, &leaky_relu_type, slope, 0);
 }
 
 struct det_module *det_nn_hardtanh(struct det_engine *e, double lo, double hi)
 {
-    return with(e, &hardtanh_type, lo, hi);
+    return make_layer(e, &hardtanh_type, lo, hi);
 }
 
 struct det_module *det_nn_softplus(struct det_engine *e, double beta, double threshold)
 {
-    return with(e, &softplus_type, beta, threshold);
+    return make_layer(e, &softplus_type, beta, threshold);
 }
 
 /* One slope for all, or one for each of dimension 1 (channels, features). */

@@ -15,7 +15,7 @@ static struct det_tensor *avg_forward(struct det_module *m, struct det_tensor *x
     return det_avg_pool(m->engine, x, &m->layer.pool);
 }
 
-static struct det_module *pool(struct det_engine *e, bool max, struct det_pool_options options)
+static struct det_module *make_pool(struct det_engine *e, bool max, struct det_pool_options options)
 {
     static const struct module_type max_type = {"max_pool", max_forward, false};
     static const struct module_type avg_type = {"avg_pool", avg_forward, false};
@@ -30,7 +30,7 @@ struct det_module *det_nn_max_pool_create(struct det_engine *e, int kernel,
 {
     struct det_pool_options o = *options;
     o.kernel = kernel;
-    return pool(e, true, o);
+    return make_pool(e, true, o);
 }
 
 struct det_module *det_nn_avg_pool_create(struct det_engine *e, int kernel,
@@ -38,14 +38,14 @@ struct det_module *det_nn_avg_pool_create(struct det_engine *e, int kernel,
 {
     struct det_pool_options o = *options;
     o.kernel = kernel;
-    return pool(e, false, o);
+    return make_pool(e, false, o);
 }
 
 #define POOL(name, max)                                                                            \
     struct det_module *det_nn_##name(struct det_engine *e, int kernel, int stride, int padding)    \
     {                                                                                              \
-        return pool(e, max,                                                                        \
-                    (struct det_pool_options){kernel, stride, padding, .ceil_mode = false});       \
+        return make_pool(e, max,                                                                   \
+                         (struct det_pool_options){kernel, stride, padding, .ceil_mode = false});  \
     }
 
 POOL(max_pool2d, true)
@@ -53,32 +53,32 @@ POOL(max_pool1d, true)
 POOL(avg_pool2d, false)
 POOL(avg_pool1d, false)
 
-static struct det_tensor *avg2d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_avg2d(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_adaptive_avg_pool2d(m->engine, x, m->layer.size[0], m->layer.size[1]);
 }
 
-static struct det_tensor *max2d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_max2d(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_adaptive_max_pool2d(m->engine, x, m->layer.size[0], m->layer.size[1]);
 }
 
-static struct det_tensor *avg1d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_avg1d(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_adaptive_avg_pool1d(m->engine, x, m->layer.size[0]);
 }
 
-static struct det_tensor *max1d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_max1d(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_adaptive_max_pool1d(m->engine, x, m->layer.size[0]);
 }
 
-static struct det_module *adaptive(struct det_engine *e, const struct module_type *type,
-                                   int64_t height, int64_t width)
+static struct det_module *make_adaptive(struct det_engine *e, const struct module_type *type,
+                                        int64_t height, int64_t width)
 {
     struct det_module *m = module_new(e, type);
     if (!m)
@@ -90,26 +90,26 @@ static struct det_module *adaptive(struct det_engine *e, const struct module_typ
 
 struct det_module *det_nn_adaptive_avg_pool2d(struct det_engine *e, int64_t height, int64_t width)
 {
-    static const struct module_type type = {"adaptive_avg_pool2d", avg2d, false};
-    return adaptive(e, &type, height, width);
+    static const struct module_type type = {"adaptive_avg_pool2d", forward_avg2d, false};
+    return make_adaptive(e, &type, height, width);
 }
 
 struct det_module *det_nn_adaptive_max_pool2d(struct det_engine *e, int64_t height, int64_t width)
 {
-    static const struct module_type type = {"adaptive_max_pool2d", max2d, false};
-    return adaptive(e, &type, height, width);
+    static const struct module_type type = {"adaptive_max_pool2d", forward_max2d, false};
+    return make_adaptive(e, &type, height, width);
 }
 
 struct det_module *det_nn_adaptive_avg_pool1d(struct det_engine *e, int64_t length)
 {
-    static const struct module_type type = {"adaptive_avg_pool1d", avg1d, false};
-    return adaptive(e, &type, length, 0);
+    static const struct module_type type = {"adaptive_avg_pool1d", forward_avg1d, false};
+    return make_adaptive(e, &type, length, 0);
 }
 
 struct det_module *det_nn_adaptive_max_pool1d(struct det_engine *e, int64_t length)
 {
-    static const struct module_type type = {"adaptive_max_pool1d", max1d, false};
-    return adaptive(e, &type, length, 0);
+    static const struct module_type type = {"adaptive_max_pool1d", forward_max1d, false};
+    return make_adaptive(e, &type, length, 0);
 }
 
 struct det_module *det_nn_global_avg_pool2d(struct det_engine *e)

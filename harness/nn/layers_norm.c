@@ -23,8 +23,8 @@ static struct det_tensor *or_full(struct det_module *m, struct det_tensor *own,
     return own ? own : det_full(m->engine, x->dtype, 1, &x->dims[1], value);
 }
 
-static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x,
-                                    struct det_tensor *residual, bool relu)
+static struct det_tensor *normalise_batch(struct det_module *m, struct det_tensor *x,
+                                          struct det_tensor *residual, bool relu)
 {
     const struct det_batch_norm_options *o = &m->layer.norm;
     struct batch_norm_attrs a = {.eps = o->eps,
@@ -45,7 +45,7 @@ static struct det_tensor *normalise(struct det_module *m, struct det_tensor *x,
 struct det_tensor *module_norm_add_relu(struct det_module *m, struct det_tensor *x,
                                         struct det_tensor *residual)
 {
-    return x && residual ? normalise(m, x, residual, true) : NULL;
+    return x && residual ? normalise_batch(m, x, residual, true) : NULL;
 }
 
 static struct det_tensor *wrong_shape(struct det_module *m, const struct det_tensor *x,
@@ -57,19 +57,19 @@ static struct det_tensor *wrong_shape(struct det_module *m, const struct det_ten
     return NULL;
 }
 
-static struct det_tensor *forward2d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_2d(struct det_module *m, struct det_tensor *x, bool relu)
 {
-    return x->ndim == 4 ? normalise(m, x, NULL, relu) : wrong_shape(m, x, "[N, C, H, W]");
+    return x->ndim == 4 ? normalise_batch(m, x, NULL, relu) : wrong_shape(m, x, "[N, C, H, W]");
 }
 
 /* (N, C) and (N, C, L) as images. */
-static struct det_tensor *forward1d(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_1d(struct det_module *m, struct det_tensor *x, bool relu)
 {
     if (x->ndim != 2 && x->ndim != 3)
         return wrong_shape(m, x, "[N, C] or [N, C, L]");
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, x->ndim == 3 ? x->dims[2] : 1};
     struct det_tensor *image = det_reshape(m->engine, x, 4, dims);
-    struct det_tensor *y = image ? normalise(m, image, NULL, relu) : NULL;
+    struct det_tensor *y = image ? normalise_batch(m, image, NULL, relu) : NULL;
     return y ? det_reshape(m->engine, y, x->ndim, x->dims) : NULL;
 }
 
@@ -99,8 +99,8 @@ static bool add_state(struct det_module *m, int64_t n)
             add_count(m));
 }
 
-static struct det_module *create(struct det_engine *e, const struct module_type *type,
-                                 int64_t channels, const struct det_batch_norm_options *o)
+static struct det_module *create_norm(struct det_engine *e, const struct module_type *type,
+                                      int64_t channels, const struct det_batch_norm_options *o)
 {
     MODULE_OWN m = module_new(e, type);
     if (!m)
@@ -119,13 +119,13 @@ static struct det_module *create(struct det_engine *e, const struct module_type 
 struct det_module *det_nn_batch_norm2d_create(struct det_engine *e, int64_t channels,
                                               const struct det_batch_norm_options *options)
 {
-    static const struct module_type type = {"batch_norm2d", forward2d, true};
-    return create(e, &type, channels, options);
+    static const struct module_type type = {"batch_norm2d", forward_2d, true};
+    return create_norm(e, &type, channels, options);
 }
 
 struct det_module *det_nn_batch_norm1d_create(struct det_engine *e, int64_t channels,
                                               const struct det_batch_norm_options *options)
 {
-    static const struct module_type type = {"batch_norm1d", forward1d, true};
-    return create(e, &type, channels, options);
+    static const struct module_type type = {"batch_norm1d", forward_1d, true};
+    return create_norm(e, &type, channels, options);
 }

@@ -13,21 +13,22 @@
 #include "layers.h"
 #include "mem.h"
 
-static int directions(const struct det_module *m)
+static int count_directions(const struct det_module *m)
 {
     return m->layer.rnn.bidirectional ? 2 : 1;
 }
 
-static const char *suffixed(char buf[40], const char *what, int layer, bool reverse)
+static const char *suffix_name(char buf[40], const char *what, int layer, bool reverse)
 {
     snprintf(buf, 40, "%s_l%d%s", what, layer, reverse ? "_reverse" : "");
     return buf;
 }
 
-static struct det_tensor *param(struct det_module *m, const char *what, int layer, bool reverse)
+static struct det_tensor *find_param(struct det_module *m, const char *what, int layer,
+                                     bool reverse)
 {
     char name[40];
-    return module_param(m, suffixed(name, what, layer, reverse));
+    return module_param(m, suffix_name(name, what, layer, reverse));
 }
 
 static bool add_direction(struct det_module *m, int64_t in, int layer, bool reverse)
@@ -44,8 +45,8 @@ static bool add_direction(struct det_module *m, int64_t in, int layer, bool reve
     double bound = 1 / sqrt((double)hidden);
     char name[40];
     for (int i = 0; i < (m->layer.rnn.no_bias ? 2 : 4); i++) {
-        struct det_tensor *t =
-            layer_param(m, suffixed(name, all[i].what, layer, reverse), all[i].ndim, all[i].dims);
+        struct det_tensor *t = layer_param(m, suffix_name(name, all[i].what, layer, reverse),
+                                           all[i].ndim, all[i].dims);
         if (!t)
             return false;
         det_init_uniform(m->engine, t, -bound, bound);
@@ -58,10 +59,10 @@ static struct det_tensor *one_direction(struct det_module *m, struct det_tensor 
                                         bool reverse, struct det_rnn_state *state)
 {
     struct det_engine *e = m->engine;
-    struct det_tensor *gates = det_linear(e, x, param(m, "weight_ih", layer, reverse),
-                                          param(m, "bias_ih", layer, reverse));
-    struct det_tensor *w = param(m, "weight_hh", layer, reverse);
-    struct det_tensor *b = param(m, "bias_hh", layer, reverse);
+    struct det_tensor *gates = det_linear(e, x, find_param(m, "weight_ih", layer, reverse),
+                                          find_param(m, "bias_ih", layer, reverse));
+    struct det_tensor *w = find_param(m, "weight_hh", layer, reverse);
+    struct det_tensor *b = find_param(m, "bias_hh", layer, reverse);
     int64_t time = det_tensor_dim(x, 0), last = reverse ? 0 : time - 1;
     if (m->layer.gates == 3) {
         struct det_tensor *in[4] = {gates, w, state->h, b};
@@ -91,7 +92,7 @@ static struct det_tensor *one_layer(struct det_module *m, struct det_tensor *x, 
                                     const struct det_rnn_state *from, struct det_rnn_state *to)
 {
     struct det_tensor *y[2] = {NULL, NULL};
-    int n = directions(m);
+    int n = count_directions(m);
     for (int d = 0; d < n; d++) {
         int i = layer * n + d;
         to[i].h = state_row(m, from->h, i, x);
@@ -105,7 +106,7 @@ static struct det_tensor *one_layer(struct det_module *m, struct det_tensor *x, 
 static bool check_input(struct det_module *m, const struct det_tensor *x,
                         const struct det_rnn_state *s)
 {
-    int64_t rows = (int64_t)directions(m) * m->layer.rnn.layers;
+    int64_t rows = (int64_t)count_directions(m) * m->layer.rnn.layers;
     int64_t batch = det_tensor_dim(x, m->layer.rnn.batch_first ? 0 : 1);
     struct det_tensor *const given[] = {s->h, s->c};
     if (!x || m->engine->err.code < 0)
@@ -136,7 +137,7 @@ static void join_states(struct det_module *m, const struct det_rnn_state *rows,
                         struct det_rnn_state *ret)
 {
     struct det_tensor *h[ROWS_MAX], *c[ROWS_MAX];
-    int n = directions(m) * m->layer.rnn.layers;
+    int n = count_directions(m) * m->layer.rnn.layers;
     for (int i = 0; i < n; i++) {
         h[i] = rows[i].h;
         c[i] = rows[i].c;
@@ -164,14 +165,15 @@ struct det_tensor *det_rnn_forward(struct det_module *m, struct det_tensor *x,
     return o->batch_first ? det_transpose(e, y, 0, 1) : y;
 }
 
-static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_rnn(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
     return det_rnn_forward(m, x, NULL);
 }
 
-static struct det_module *create(struct det_engine *e, const struct module_type *type, int gates,
-                                 const int64_t sizes[2], const struct det_rnn_options *options)
+static struct det_module *create_rnn(struct det_engine *e, const struct module_type *type,
+                                     int gates, const int64_t sizes[2],
+                                     const struct det_rnn_options *options)
 {
     MODULE_OWN m = module_new(e, type);
     if (!m)
@@ -181,7 +183,7 @@ static struct det_module *create(struct det_engine *e, const struct module_type 
     m->layer.gates = gates;
     m->layer.in = sizes[0];
     m->layer.hidden = sizes[1];
-    int n = directions(m), layers = m->layer.rnn.layers;
+    int n = count_directions(m), layers = m->layer.rnn.layers;
     if (sizes[0] < 1 || sizes[1] < 1 || layers < 1 || layers > ROWS_MAX / n) {
         det_engine_fail(e, DET_EINVAL,
                         "%s: %" PRId64 " in, %" PRId64
@@ -199,18 +201,18 @@ static struct det_module *create(struct det_engine *e, const struct module_type 
 struct det_module *det_nn_lstm_create(struct det_engine *e, int64_t in, int64_t hidden,
                                       const struct det_rnn_options *options)
 {
-    static const struct module_type type = {"lstm", forward, false};
-    return create(e, &type, 4, (const int64_t[]){in, hidden}, options);
+    static const struct module_type type = {"lstm", forward_rnn, false};
+    return create_rnn(e, &type, 4, (const int64_t[]){in, hidden}, options);
 }
 
 struct det_module *det_nn_gru_create(struct det_engine *e, int64_t in, int64_t hidden,
                                      const struct det_rnn_options *options)
 {
-    static const struct module_type type = {"gru", forward, false};
-    return create(e, &type, 3, (const int64_t[]){in, hidden}, options);
+    static const struct module_type type = {"gru", forward_rnn, false};
+    return create_rnn(e, &type, 3, (const int64_t[]){in, hidden}, options);
 }
 
-static void keep(struct det_engine *e, struct det_tensor **kept, struct det_tensor *t)
+static void keep_state(struct det_engine *e, struct det_tensor **kept, struct det_tensor *t)
 {
     struct det_tensor *old = *kept;
     *kept = t ? det_tensor_ref(det_detach(e, t)) : NULL;
@@ -220,8 +222,8 @@ static void keep(struct det_engine *e, struct det_tensor **kept, struct det_tens
 void det_rnn_state_keep(struct det_engine *e, struct det_rnn_state *kept,
                         const struct det_rnn_state *state)
 {
-    keep(e, &kept->h, state->h);
-    keep(e, &kept->c, state->c);
+    keep_state(e, &kept->h, state->h);
+    keep_state(e, &kept->c, state->c);
 }
 
 void det_rnn_state_finish(struct det_rnn_state *kept)

@@ -75,8 +75,8 @@ static struct det_tensor *group_norm_forward(struct det_module *m, struct det_te
 }
 
 /* weight ones and bias zeros, as the options say. */
-static struct det_module *norm(struct det_engine *e, const struct module_type *type, int64_t width,
-                               const struct det_layer_norm_options *o)
+static struct det_module *make_norm(struct det_engine *e, const struct module_type *type,
+                                    int64_t width, const struct det_layer_norm_options *o)
 {
     MODULE_OWN m = module_new(e, type);
     if (!m)
@@ -97,7 +97,7 @@ struct det_module *det_nn_layer_norm_create(struct det_engine *e, int64_t width,
                                             const struct det_layer_norm_options *options)
 {
     static const struct module_type type = {"layer_norm", layer_norm_forward, false};
-    return norm(e, &type, width, options);
+    return make_norm(e, &type, width, options);
 }
 
 struct det_module *det_nn_rms_norm_create(struct det_engine *e, int64_t width,
@@ -106,7 +106,7 @@ struct det_module *det_nn_rms_norm_create(struct det_engine *e, int64_t width,
     static const struct module_type type = {"rms_norm", rms_norm_forward, false};
     struct det_layer_norm_options o = *options;
     o.no_bias = true;
-    return norm(e, &type, width, &o);
+    return make_norm(e, &type, width, &o);
 }
 
 struct det_module *det_nn_group_norm_create(struct det_engine *e, int64_t groups, int64_t channels,
@@ -119,7 +119,7 @@ struct det_module *det_nn_group_norm_create(struct det_engine *e, int64_t groups
                         channels, groups);
         return NULL;
     }
-    struct det_module *m = norm(e, &type, channels, options);
+    struct det_module *m = make_norm(e, &type, channels, options);
     if (m)
         m->layer.groups = groups;
     return m;

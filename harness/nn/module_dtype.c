@@ -4,8 +4,8 @@
 #include "module.h"
 
 /* t keeps its address, which optimizers and shared parameters know; what it holds is exchanged. */
-static int convert(struct det_engine *e, struct det_tensor *t, enum det_dtype dtype,
-                   struct det_err *err)
+static int convert_tensor(struct det_engine *e, struct det_tensor *t, enum det_dtype dtype,
+                          struct det_err *err)
 {
     TENSOR_OWN other = NULL;
     if (!det__is_float(t->dtype) || t->dtype == dtype)
@@ -44,7 +44,7 @@ int det_module_to(struct det_module *m, enum det_dtype dtype)
                                "DET_BF16 or DET_F16",
                                det_dtype_name(dtype));
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = convert(m->engine, state[i].tensor, dtype, &err);
+        rc = convert_tensor(m->engine, state[i].tensor, dtype, &err);
     if (rc == 0)
         return 0;
     det_wrap(&err, rc, "module_to");

@@ -6,7 +6,7 @@
 
 #define ALIGN 16
 
-static size_t padded(size_t n)
+static size_t pad_size(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -20,7 +20,7 @@ static bool in_place(const struct det_module *m, const struct det_named_tensor *
     for (size_t i = 0; i < n; i++) {
         if (!p[i].tensor->grad || p[i].tensor->grad->data != at)
             return false;
-        at += padded(p[i].tensor->numel) * det_dtype_size(m->grads->dtype);
+        at += pad_size(p[i].tensor->numel) * det_dtype_size(m->grads->dtype);
     }
     return at == m->grads->data + det_tensor_bytes(m->grads);
 }
@@ -39,7 +39,7 @@ static int move_grad(struct det_engine *e, struct det_tensor *param, struct det_
         det__tensor_over(flat->storage, flat->data + *at * det_dtype_size(flat->dtype), flat->dtype,
                          param->ndim, param->dims);
     part->engine = e;
-    *at += padded(param->numel);
+    *at += pad_size(param->numel);
     int rc = param->grad_set ? det__copy(e, param->grad, part, err) : 0;
     if (rc < 0)
         return rc;
@@ -48,14 +48,14 @@ static int move_grad(struct det_engine *e, struct det_tensor *param, struct det_
     return 0;
 }
 
-static int build(struct det_module *m, const struct det_named_tensor *p, size_t n,
-                 struct det_err *err)
+static int build_flat(struct det_module *m, const struct det_named_tensor *p, size_t n,
+                      struct det_err *err)
 {
     TENSOR_OWN flat = NULL;
     size_t total = 0, at = 0;
     enum det_dtype dtype = DET_F32;
     for (size_t i = 0; i < n; i++) {
-        total += padded(p[i].tensor->numel);
+        total += pad_size(p[i].tensor->numel);
         dtype = p[i].tensor->dtype == DET_F64 ? DET_F64 : dtype;
     }
     int rc = det__tensor_new(m->engine, dtype, DET_LAYOUT_PLAIN, 1,
@@ -80,7 +80,7 @@ struct det_tensor *det_module_grads(struct det_module *m)
     const struct det_named_tensor *p = det_module_params(m, &n);
     if (!m || m->engine->err.code < 0)
         return NULL;
-    int rc = in_place(m, p, n) ? 0 : build(m, p, n, &err);
+    int rc = in_place(m, p, n) ? 0 : build_flat(m, p, n, &err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (!p[i].tensor->grad_set)
             rc = fill_zero(m->engine, p[i].tensor->grad, &err);
@@ -131,7 +131,7 @@ void det_module_scale_grads(struct det_module *m, double factor)
         det__keep_error(m->engine, &err);
 }
 
-static double clip(struct det_module *m, double norm, double max_norm)
+static double clip_grads(struct det_module *m, double norm, double max_norm)
 {
     double factor = max_norm / (norm + 1e-6);
     if (!(factor >= 1)) /* a norm that is NaN makes all gradients NaN, as PyTorch's does */
@@ -143,12 +143,12 @@ double det_clip_grad_norm(struct det_module *m, double max_norm)
 {
     struct det_tensor *grads = det_module_grads(m);
     double norm = grads ? sqrt(number_of(m->engine, grads, DET_KERNEL_SQNORM)) : NAN;
-    return clip(m, norm, max_norm);
+    return clip_grads(m, norm, max_norm);
 }
 
 double det_clip_grad_norm_inf(struct det_module *m, double max_norm)
 {
-    return clip(m, det_module_grads_max(m), max_norm);
+    return clip_grads(m, det_module_grads_max(m), max_norm);
 }
 
 void det_clip_grad_value(struct det_module *m, double max)

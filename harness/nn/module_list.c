@@ -25,13 +25,13 @@ void module_lists_forget(struct det_module *m)
         m->listed = false;
 }
 
-static void push(named_list *l, const char *prefix, const struct module_entry *e)
+static void push_entry(named_list *l, const char *prefix, const struct module_entry *e)
 {
     vec_push(l, (struct det_named_tensor){det_asprintf("%s%s", prefix, e->name), e->tensor});
 }
 
 /* A shared parameter counts once, under its first name. */
-static bool has(const named_list *l, const struct det_tensor *t)
+static bool has_tensor(const named_list *l, const struct det_tensor *t)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].tensor == t)
@@ -40,33 +40,33 @@ static bool has(const named_list *l, const struct det_tensor *t)
 }
 
 /* Appends what is beneath `m` to the lists of `top`. */
-static void collect(struct det_module *top, struct det_module *m, const char *prefix)
+static void collect_beneath(struct det_module *top, struct det_module *m, const char *prefix)
 {
     for (size_t i = 0; i < m->params.n; i++) {
-        push(&top->state, prefix, &m->params.v[i]);
-        if (!has(&top->own_params, m->params.v[i].tensor))
-            push(&top->own_params, prefix, &m->params.v[i]);
+        push_entry(&top->state, prefix, &m->params.v[i]);
+        if (!has_tensor(&top->own_params, m->params.v[i].tensor))
+            push_entry(&top->own_params, prefix, &m->params.v[i]);
     }
     for (size_t i = 0; i < m->buffers.n; i++) {
-        push(&top->state, prefix, &m->buffers.v[i]);
-        push(&top->own_buffers, prefix, &m->buffers.v[i]);
+        push_entry(&top->state, prefix, &m->buffers.v[i]);
+        push_entry(&top->own_buffers, prefix, &m->buffers.v[i]);
     }
     for (size_t i = 0; i < m->children.n; i++) {
         det_cleanup(freep) char *inner = det_asprintf("%s%s.", prefix, m->children.v[i].name);
-        collect(top, m->children.v[i].module, inner);
+        collect_beneath(top, m->children.v[i].module, inner);
     }
 }
 
-static void refresh(struct det_module *m)
+static void refresh_lists(struct det_module *m)
 {
     if (m->listed)
         return;
     module_lists_finish(m);
-    collect(m, m, "");
+    collect_beneath(m, m, "");
     m->listed = true;
 }
 
-static const struct det_named_tensor *answer(const named_list *l, size_t *ret_n)
+static const struct det_named_tensor *items_of_list(const named_list *l, size_t *ret_n)
 {
     *ret_n = l->n;
     return l->v;
@@ -77,8 +77,8 @@ const struct det_named_tensor *det_module_state(struct det_module *m, size_t *re
     *ret_n = 0;
     if (!m)
         return NULL;
-    refresh(m);
-    return answer(&m->state, ret_n);
+    refresh_lists(m);
+    return items_of_list(&m->state, ret_n);
 }
 
 const struct det_named_tensor *det_module_params(struct det_module *m, size_t *ret_n)
@@ -86,8 +86,8 @@ const struct det_named_tensor *det_module_params(struct det_module *m, size_t *r
     *ret_n = 0;
     if (!m)
         return NULL;
-    refresh(m);
-    return answer(&m->own_params, ret_n);
+    refresh_lists(m);
+    return items_of_list(&m->own_params, ret_n);
 }
 
 const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *ret_n)
@@ -95,8 +95,8 @@ const struct det_named_tensor *det_module_buffers(struct det_module *m, size_t *
     *ret_n = 0;
     if (!m)
         return NULL;
-    refresh(m);
-    return answer(&m->own_buffers, ret_n);
+    refresh_lists(m);
+    return items_of_list(&m->own_buffers, ret_n);
 }
 
 struct det_tensor *det_module_tensor(struct det_module *m, const char *name)

@@ -4,7 +4,7 @@
 #include "mem.h"
 #include "module.h"
 
-static struct module_entry *entry(struct det_module *m, const char *name)
+static struct module_entry *find_entry(struct det_module *m, const char *name)
 {
     for (size_t i = 0; i < m->params.n; i++)
         if (strcmp(m->params.v[i].name, name) == 0)
@@ -18,7 +18,7 @@ struct det_tensor *det_module_share_param(struct det_module *m, const char *name
     char text[2][160];
     if (!m || !owner || m->engine->err.code < 0)
         return NULL;
-    struct module_entry *to = entry(m, name), *from = entry(owner, owner_name);
+    struct module_entry *to = find_entry(m, name), *from = find_entry(owner, owner_name);
     if (!to || !from || to->tensor->dtype != from->tensor->dtype ||
         !det__same_shape(to->tensor, from->tensor)) {
         det_engine_fail(m->engine, DET_EINVAL,

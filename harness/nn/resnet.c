@@ -18,7 +18,7 @@ static const struct family families[] = {
 };
 
 /* A block's children: conv1 bn1 conv2 bn2 [conv3 bn3] [downsample]. */
-static struct det_module *child(const struct det_module *m, size_t i)
+static struct det_module *child_at(const struct det_module *m, size_t i)
 {
     return m->children.v[i].module;
 }
@@ -29,10 +29,10 @@ static struct det_tensor *block_forward(struct det_module *m, struct det_tensor 
     size_t pairs = m->children.n / 2;
     bool shrinks = m->children.n % 2;
     size_t mark = det__step_mark(m->engine);
-    struct det_tensor *y = x, *skip = shrinks ? det_forward(child(m, 2 * pairs), x) : x;
+    struct det_tensor *y = x, *skip = shrinks ? det_forward(child_at(m, 2 * pairs), x) : x;
     for (size_t i = 0; i < pairs; i++) {
-        struct det_module *norm = child(m, 2 * i + 1);
-        y = det_forward(child(m, 2 * i), y);
+        struct det_module *norm = child_at(m, 2 * i + 1);
+        y = det_forward(child_at(m, 2 * i), y);
         y = i + 1 < pairs ? norm->type->forward(norm, y, true)
                           : module_norm_add_relu(norm, y, skip);
     }
@@ -47,7 +47,7 @@ struct convolution {
     int kernel, stride;
 };
 
-static struct det_module *convolve(struct det_engine *e, struct convolution c)
+static struct det_module *make_convolution(struct det_engine *e, struct convolution c)
 {
     struct det_module *m = det_nn_conv2d(e, c.in, c.out, c.kernel, .stride = c.stride,
                                          .padding = c.kernel / 2, .no_bias = true);
@@ -62,13 +62,13 @@ static void add_pair(struct det_module *m, int i, struct convolution c)
     char conv[16], norm[16];
     snprintf(conv, sizeof conv, "conv%d", i);
     snprintf(norm, sizeof norm, "bn%d", i);
-    det_module_add(m, conv, convolve(m->engine, c));
+    det_module_add(m, conv, make_convolution(m->engine, c));
     det_module_add(m, norm, det_nn_batch_norm2d(m->engine, c.out));
 }
 
 /* From `in` channels to `out`; `width` inside a bottleneck. */
-static struct det_module *block(struct det_engine *e, bool bottleneck, int64_t in, int64_t width,
-                                int stride)
+static struct det_module *make_block(struct det_engine *e, bool bottleneck, int64_t in,
+                                     int64_t width, int stride)
 {
     struct det_module *m = module_new(e, &block_type);
     int64_t out = bottleneck ? 4 * width : width;
@@ -83,9 +83,10 @@ static struct det_module *block(struct det_engine *e, bool bottleneck, int64_t i
         add_pair(m, 2, (struct convolution){width, width, 3, 1});
     }
     if (stride != 1 || in != out)
-        det_module_add(m, "downsample",
-                       det_nn_sequential(e, convolve(e, (struct convolution){in, out, 1, stride}),
-                                         det_nn_batch_norm2d(e, out)));
+        det_module_add(
+            m, "downsample",
+            det_nn_sequential(e, make_convolution(e, (struct convolution){in, out, 1, stride}),
+                              det_nn_batch_norm2d(e, out)));
     return m;
 }
 
@@ -98,7 +99,7 @@ static void add_layers(struct det_module *m, const struct family *f)
         struct det_module *layer = det_module_add(m, name, det_nn_sequential(m->engine));
         for (int k = 0; k < f->blocks[i]; k++) {
             int stride = k == 0 && i > 0 ? 2 : 1;
-            det_module_append(layer, block(m->engine, f->bottleneck, in, width, stride));
+            det_module_append(layer, make_block(m->engine, f->bottleneck, in, width, stride));
             in = f->bottleneck ? 4 * width : width;
         }
     }
@@ -107,8 +108,8 @@ static void add_layers(struct det_module *m, const struct family *f)
 static void zero_last_norms(struct det_module *layer)
 {
     for (size_t i = 0; i < layer->children.n; i++) {
-        struct det_module *b = child(layer, i);
-        struct det_tensor *w = module_param(child(b, b->children.n / 2 * 2 - 1), "weight");
+        struct det_module *b = child_at(layer, i);
+        struct det_tensor *w = module_param(child_at(b, b->children.n / 2 * 2 - 1), "weight");
         struct det_err err;
         if (det__run(b->engine, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {w}}, &err) <
             0)
@@ -117,20 +118,20 @@ static void zero_last_norms(struct det_module *layer)
 }
 
 /* Children: conv1 bn1 layer1 ... layer4 fc. */
-static struct det_tensor *forward(struct det_module *m, struct det_tensor *x, bool relu)
+static struct det_tensor *forward_resnet(struct det_module *m, struct det_tensor *x, bool relu)
 {
     (void)relu;
-    struct det_module *norm = child(m, 1);
+    struct det_module *norm = child_at(m, 1);
     size_t mark = det__step_mark(m->engine);
-    x = norm->type->forward(norm, det_forward(child(m, 0), x), true);
-    if (child(m, 0)->layer.conv.stride == 2)
+    x = norm->type->forward(norm, det_forward(child_at(m, 0), x), true);
+    if (child_at(m, 0)->layer.conv.stride == 2)
         x = det_max_pool2d(m->engine, x, 3, 2, 1);
     for (size_t i = 2; i < 6; i++) {
-        x = det_forward(child(m, i), x);
+        x = det_forward(child_at(m, i), x);
         det__step_drop(m->engine, mark, x);
     }
     x = det_flatten(m->engine, det_global_avg_pool2d(m->engine, x), 1);
-    return det_forward(child(m, 6), x);
+    return det_forward(child_at(m, 6), x);
 }
 
 static const struct family *family_of(struct det_engine *e, int depth)
@@ -146,7 +147,7 @@ static const struct family *family_of(struct det_engine *e, int depth)
 struct det_module *det_nn_resnet_create(struct det_engine *e, int depth,
                                         const struct det_resnet_options *options)
 {
-    static const struct module_type type = {"resnet", forward, false};
+    static const struct module_type type = {"resnet", forward_resnet, false};
     int64_t classes = options->classes ? options->classes : 1000;
     int64_t channels = options->channels ? options->channels : 3;
     const struct family *f = family_of(e, depth);
@@ -159,7 +160,7 @@ struct det_module *det_nn_resnet_create(struct det_engine *e, int depth,
     add_layers(m, f);
     det_module_add(m, "fc", det_nn_linear(e, f->bottleneck ? 2048 : 512, classes));
     for (size_t i = 2; options->zero_init_residual && e->err.code == 0 && i < 6; i++)
-        zero_last_norms(child(m, i));
+        zero_last_norms(child_at(m, i));
     if (e->err.code == 0)
         return m;
     det_module_destroy(m);

@@ -19,7 +19,7 @@ enum profile_action profile_action(const struct profile_schedule *s, int64_t ste
     return at + 1 < round ? PROFILE_RECORD : PROFILE_RECORD_AND_SAVE;
 }
 
-static uint32_t intern(struct profile *p, const char *text)
+static uint32_t intern_text(struct profile *p, const char *text)
 {
     if (!text)
         return 0;
@@ -36,7 +36,7 @@ const char *profile_text(const struct profile *p, uint32_t id)
     return id ? p->texts.v[id - 1] : NULL;
 }
 
-static void add(struct profile *p, const struct profile_event *e)
+static void add_event(struct profile *p, const struct profile_event *e)
 {
     p->full = p->events.n >= PROFILE_EVENTS_MAX;
     if (!p->full)
@@ -50,11 +50,11 @@ static void on_span(struct span_listener *self, const struct span *s)
         return; /* the last: it began before the recording did */
     const struct profile_event e = {.cat = s->cat,
                                     .tid = s->tid,
-                                    .name = intern(p, s->name),
-                                    .detail = intern(p, p->shapes ? s->detail : NULL),
+                                    .name = intern_text(p, s->name),
+                                    .detail = intern_text(p, p->shapes ? s->detail : NULL),
                                     .start_ns = s->start_ns,
                                     .end_ns = s->end_ns};
-    add(p, &e);
+    add_event(p, &e);
 }
 
 static void on_count(struct span_listener *self, const char *name, int64_t value, int64_t at_ns)
@@ -63,9 +63,12 @@ static void on_count(struct span_listener *self, const char *name, int64_t value
     if (!p->recording || p->full || !p->memory || value == p->last_value)
         return;
     p->last_value = value;
-    const struct profile_event e = {
-        .count = true, .name = intern(p, name), .start_ns = at_ns, .end_ns = at_ns, .value = value};
-    add(p, &e);
+    const struct profile_event e = {.count = true,
+                                    .name = intern_text(p, name),
+                                    .start_ns = at_ns,
+                                    .end_ns = at_ns,
+                                    .value = value};
+    add_event(p, &e);
 }
 
 void profile_init(struct profile *p, const struct profile_schedule *s, bool shapes, bool memory,
@@ -79,7 +82,7 @@ void profile_init(struct profile *p, const struct profile_schedule *s, bool shap
     p->last_value = -1;
 }
 
-static void listen(struct profile *p, bool on)
+static void set_listening(struct profile *p, bool on)
 {
     if (on && !p->listening)
         span_listen(&p->listener);
@@ -90,7 +93,7 @@ static void listen(struct profile *p, bool on)
 
 void profile_finish(struct profile *p)
 {
-    listen(p, false);
+    set_listening(p, false);
     for (size_t i = 0; i < p->texts.n; i++)
         free(p->texts.v[i]);
     vec_free(&p->texts);
@@ -99,7 +102,7 @@ void profile_finish(struct profile *p)
     p->text_ids = NULL;
 }
 
-static void forget(struct profile *p)
+static void forget_events(struct profile *p)
 {
     p->events.n = 0;
     p->full = false;
@@ -111,13 +114,13 @@ void profile_start(struct profile *p)
 {
     enum profile_action a = profile_action(&p->schedule, p->step);
     bool was_recording = p->recording;
-    listen(p, false);
+    set_listening(p, false);
     p->recording = a >= PROFILE_RECORD;
     if (p->recording && !was_recording) {
-        forget(p); /* what a run before had, that was cut short */
+        forget_events(p); /* what a run before had, that was cut short */
         p->start_ns = p->step_start_ns = span_now_ns();
     }
-    listen(p, a != PROFILE_NONE);
+    set_listening(p, a != PROFILE_NONE);
 }
 
 /* The span of one whole batch: from where the last one ended. */
@@ -136,7 +139,7 @@ bool profile_step(struct profile *p)
         tell_step(p);
     p->step++;
     if (whole)
-        listen(p, false);
+        set_listening(p, false);
     else
         profile_start(p);
     return whole;
@@ -144,7 +147,7 @@ bool profile_step(struct profile *p)
 
 void profile_next(struct profile *p)
 {
-    forget(p);
+    forget_events(p);
     p->recording = false;
     profile_start(p);
 }
@@ -152,7 +155,7 @@ void profile_next(struct profile *p)
 bool profile_stop(struct profile *p)
 {
     bool cut = p->recording && p->events.n > 0;
-    listen(p, false);
+    set_listening(p, false);
     p->recording = false;
     return cut;
 }

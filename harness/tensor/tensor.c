@@ -161,7 +161,7 @@ static void move_row(void *arg, int64_t n, const int64_t *at)
         det__convert(m->dtype, host, m->host_step, m->dtype, t, m->t_step, n);
 }
 
-static void move(const struct det_tensor *t, char *host, bool out)
+static void move_elements(const struct det_tensor *t, char *host, bool out)
 {
     struct det__walk w;
     struct det_tensor plain = *t;
@@ -179,7 +179,7 @@ int det_tensor_read(const struct det_tensor *t, void *host, size_t bytes, struct
     if (!t->storage->host)
         return t->storage->ops->read(t, host, err);
     if (t->layout != DET_LAYOUT_PLAIN)
-        move(t, host, true);
+        move_elements(t, host, true);
     else if (bytes > 0)
         memcpy(host, t->data, bytes);
     return 0;
@@ -193,7 +193,7 @@ int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struc
     if (t->storage->ops->write)
         return t->storage->ops->write(t, host, err);
     if (t->layout != DET_LAYOUT_PLAIN)
-        move(t, (char *)(uintptr_t)host, false); /* which is only read then */
+        move_elements(t, (char *)(uintptr_t)host, false); /* which is only read then */
     else if (bytes > 0)
         memcpy(t->data, host, bytes);
     return 0;

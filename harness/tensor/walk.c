@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Puts dimension d in its place among the `n` sorted ones: the first tensor's strides fall. */
-static void insert(struct det__walk *w, int n, const struct det_tensor *const *t, int d)
+static void insert_dim(struct det__walk *w, int n, const struct det_tensor *const *t, int d)
 {
     int at = n;
     while (at > 0 && w->strides[0][at - 1] < t[0]->strides[d])
@@ -17,7 +17,7 @@ static void insert(struct det__walk *w, int n, const struct det_tensor *const *t
     }
 }
 
-static bool joins(const struct det__walk *w, int outer, int inner)
+static bool can_join(const struct det__walk *w, int outer, int inner)
 {
     for (int k = 0; k < w->tensors; k++)
         if (w->strides[k][outer] != w->strides[k][inner] * w->dims[inner])
@@ -29,7 +29,7 @@ static void join_all(struct det__walk *w)
 {
     int last = 0;
     for (int d = 1; d < w->ndim; d++) {
-        int64_t size = joins(w, last, d) ? w->dims[last] : 0;
+        int64_t size = can_join(w, last, d) ? w->dims[last] : 0;
         if (size == 0)
             last++;
         w->dims[last] = size ? size * w->dims[d] : w->dims[d];
@@ -44,7 +44,7 @@ void det__walk_init(struct det__walk *w, int tensors, const struct det_tensor *c
     *w = (struct det__walk){.tensors = tensors, .numel = (int64_t)t[0]->numel};
     for (int d = 0; d < t[0]->ndim; d++)
         if (t[0]->dims[d] != 1)
-            insert(w, w->ndim++, t, d);
+            insert_dim(w, w->ndim++, t, d);
     join_all(w);
     if (w->ndim == 0) { /* one element */
         w->ndim = 1;
@@ -55,7 +55,7 @@ void det__walk_init(struct det__walk *w, int tensors, const struct det_tensor *c
 }
 
 /* Where element i of the walk lies in each tensor; returns how many of its row are left. */
-static int64_t locate(const struct det__walk *w, int64_t i, int64_t *at)
+static int64_t locate_element(const struct det__walk *w, int64_t i, int64_t *at)
 {
     int64_t left = 0;
     memset(at, 0, DET__WALK_MAX * sizeof *at);
@@ -75,7 +75,7 @@ void det__walk_range(const struct det__walk *w, int64_t from, int64_t to, det__w
 {
     int64_t at[DET__WALK_MAX];
     while (from < to) {
-        int64_t n = locate(w, from, at);
+        int64_t n = locate_element(w, from, at);
         n = n < to - from ? n : to - from;
         fn(arg, n, at);
         from += n;

@@ -107,7 +107,7 @@ bool tb_wanted(struct det_tensorboard *w, const char *dir, const char *tag, int6
 
 /* events.out.tfevents.<seconds>.<host>.<pid>.<microseconds>. Files of several runs come to lie side
  * by side in a store, and each run may have the same pid: in a namespace of its own. */
-static int create(struct tb_file *f, const char *dir, struct det_err *err)
+static int create_file(struct tb_file *f, const char *dir, struct det_err *err)
 {
     char host[HOST_MAX] = "localhost";
     gethostname(host, sizeof host - 1);
@@ -127,7 +127,7 @@ static int open_file(struct det_tensorboard *w, struct tb_file *f, struct det_er
         *f->dir ? det_asprintf("%s/%s", w->dir, f->dir) : det_strdup(w->dir);
     int rc = fsx_mkdirs(AT_FDCWD, dir, 0755, err);
     if (rc == 0)
-        rc = create(f, dir, err);
+        rc = create_file(f, dir, err);
     if (rc < 0)
         return rc;
     f->bytes = 0;

@@ -45,7 +45,7 @@ void det_tensorboard_add_scalars(struct det_tensorboard *w, const char *main_tag
 #define EDGES_MAX (2 * HALF_MAX + 1)
 
 /* TensorFlow's default buckets; ascending. */
-static size_t edges(double out[EDGES_MAX])
+static size_t fill_edges(double out[EDGES_MAX])
 {
     double half[HALF_MAX];
     size_t n = 0;
@@ -60,7 +60,7 @@ static size_t edges(double out[EDGES_MAX])
 }
 
 /* The bucket [edge[i], edge[i + 1]) of v, the last one closed; n for outside. */
-static size_t bucket(const double *edge, size_t n_edges, double v)
+static size_t find_bucket(const double *edge, size_t n_edges, double v)
 {
     size_t lo = 0, hi = n_edges - 1;
     if (!(v >= edge[0] && v <= edge[hi]))
@@ -83,7 +83,7 @@ struct counts {
 
 static void count_value(struct counts *c, double v)
 {
-    size_t b = bucket(c->edge, c->n_edges, v);
+    size_t b = find_bucket(c->edge, c->n_edges, v);
     if (!isfinite(v))
         return;
     if (b < c->n_edges)
@@ -96,7 +96,7 @@ static void count_value(struct counts *c, double v)
 }
 
 /* From an empty bucket below the first that holds something, up to the last that does. */
-static void trim(struct counts *c, double limits[EDGES_MAX], double counts[EDGES_MAX])
+static void trim_buckets(struct counts *c, double limits[EDGES_MAX], double counts[EDGES_MAX])
 {
     size_t first = 0, last = c->n_edges - 1, n = 0;
     while (first < last && c->count[first] == 0)
@@ -122,7 +122,7 @@ void tb_add_histogram(struct det_tensorboard *w, const char *tag, const double *
     double limits[EDGES_MAX], counts[EDGES_MAX];
     if (!tb_wanted(w, "", tag, step, &v))
         return;
-    c.n_edges = edges(c.edge);
+    c.n_edges = fill_edges(c.edge);
     for (size_t i = 0; i < n; i++)
         count_value(&c, x[i]);
     if (c.h.num == 0)
@@ -130,7 +130,7 @@ void tb_add_histogram(struct det_tensorboard *w, const char *tag, const double *
     struct tb_file *f = w->err.code == 0 ? tb_file(w, "") : NULL;
     if (!f)
         return;
-    trim(&c, limits, counts);
+    trim_buckets(&c, limits, counts);
     tfevents_histogram(&f->out, &v, &c.h);
     tb_wrote(w, f);
 }

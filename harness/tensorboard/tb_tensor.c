@@ -37,7 +37,8 @@ void det_tensorboard_add_histogram(struct det_tensorboard *w, const char *tag,
         tb_add_histogram(w, tag, x, det_tensor_numel(values), step);
 }
 
-static bool describe(const struct det_tensor *t, enum det_image_order order, struct tb_pixels *p)
+static bool describe_pixels(const struct det_tensor *t, enum det_image_order order,
+                            struct tb_pixels *p)
 {
     static const int at[][3] = {
         [DET_IMAGE_CHW] = {1, 2, 0}, [DET_IMAGE_HWC] = {0, 1, 2}, [DET_IMAGE_HW] = {0, 1, -1}};
@@ -63,7 +64,7 @@ void det_tensorboard_add_image(struct det_tensorboard *w, const char *tag,
     struct tb_pixels p;
     if (!tb_wanted(w, "", tag, step, &v))
         return;
-    if (!describe(image, order, &p)) {
+    if (!describe_pixels(image, order, &p)) {
         tb_fail(w, DET_EINVAL,
                 "TensorBoard, \"%s\": an image has the dimensions of its order, 1 to 4 channels "
                 "and sides below 65536",

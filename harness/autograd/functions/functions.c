@@ -51,8 +51,8 @@ static bool is_one_of(enum det_dtype whole, double v)
 }
 
 /* The kernel is for floating dtypes; whole numbers wrap as in products and sums. */
-static struct det_tensor *affine(struct det_engine *e, const char *name, struct det_tensor *x,
-                                 double factor, double offset)
+static struct det_tensor *apply_affine(struct det_engine *e, const char *name, struct det_tensor *x,
+                                       double factor, double offset)
 {
     char text[160];
     struct op_call c = {.op = OP_AFFINE, .in = {x}, .a = {.scale = factor, .offset = offset}};
@@ -71,12 +71,12 @@ static struct det_tensor *affine(struct det_engine *e, const char *name, struct 
 struct det_tensor *det_affine(struct det_engine *e, struct det_tensor *x, double factor,
                               double offset)
 {
-    return affine(e, "affine", x, factor, offset);
+    return apply_affine(e, "affine", x, factor, offset);
 }
 
 struct det_tensor *det_scale(struct det_engine *e, struct det_tensor *x, double factor)
 {
-    return affine(e, "scale", x, factor, 0);
+    return apply_affine(e, "scale", x, factor, 0);
 }
 
 /* The kernel that sums all at once is for floating dtypes and wants something to sum. */

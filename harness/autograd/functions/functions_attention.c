@@ -35,8 +35,8 @@ static struct det_tensor *fit_mask(struct det_engine *e, const struct op_call *c
     return det_expand(e, mask, 4, dims);
 }
 
-static struct det_tensor *attend(struct det_engine *e, struct op_call *c, int64_t width,
-                                 const struct det_attention_options *o)
+static struct det_tensor *apply_attention(struct det_engine *e, struct op_call *c, int64_t width,
+                                          const struct det_attention_options *o)
 {
     if (op_wants_grad(o->mask) && det_grad_enabled(e)) {
         det_engine_fail(e, DET_EINVAL, "attention: no gradient flows to a mask: det_detach() it");
@@ -67,7 +67,8 @@ struct det_tensor *det_attention_opt(struct det_engine *e, struct det_tensor *q,
         return NULL;
     }
     struct op_call c = {.in = {four_dims(e, q), four_dims(e, k), four_dims(e, v)}};
-    struct det_tensor *y = attend(e, &c, det_tensor_dim(q, -1), options ? options : &defaults);
+    struct det_tensor *y =
+        apply_attention(e, &c, det_tensor_dim(q, -1), options ? options : &defaults);
     return y && q->ndim < 4 ? det_reshape(e, y, q->ndim, q->dims) : y;
 }
 
@@ -87,7 +88,7 @@ struct det_tensor *det_packed_attention_opt(struct det_engine *e, struct det_ten
     int64_t width = x->dims[2] / (3 * heads);
     const int64_t dims[] = {x->dims[0], x->dims[1], 3, heads, width};
     struct op_call c = {.in = {det_reshape(e, x, 5, dims)}};
-    struct det_tensor *y = attend(e, &c, width, options ? options : &defaults);
+    struct det_tensor *y = apply_attention(e, &c, width, options ? options : &defaults);
     return y ? det_reshape(e, y, 3, (int64_t[]){x->dims[0], x->dims[1], heads * width}) : NULL;
 }
 

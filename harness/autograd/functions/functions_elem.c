@@ -141,8 +141,8 @@ struct det_tensor *det_ones_like(struct det_engine *e, struct det_tensor *x)
 }
 
 /* first, first + step, ...: computed in double, made on the host. */
-static struct det_tensor *ramp(struct det_engine *e, enum det_dtype dtype, int64_t n, double first,
-                               double step)
+static struct det_tensor *make_ramp(struct det_engine *e, enum det_dtype dtype, int64_t n,
+                                    double first, double step)
 {
     struct det_err err;
     struct det_tensor *host = det_host_tensor(dtype, 1, &n, &err);
@@ -168,18 +168,18 @@ struct det_tensor *det_arange(struct det_engine *e, enum det_dtype dtype, double
         det_engine_fail(e, DET_EINVAL, "arange: from %g to %g in steps of %g", start, end, step);
         return NULL;
     }
-    return ramp(e, dtype, n > 0 ? (int64_t)n : 0, start, step);
+    return make_ramp(e, dtype, n > 0 ? (int64_t)n : 0, start, step);
 }
 
 struct det_tensor *det_linspace(struct det_engine *e, double first, double last, int64_t n)
 {
     if (e->err.code < 0)
         return NULL;
-    return ramp(e, DET_F32, n, first, n > 1 ? (last - first) / (double)(n - 1) : 0);
+    return make_ramp(e, DET_F32, n, first, n > 1 ? (last - first) / (double)(n - 1) : 0);
 }
 
-static struct det_tensor *draw(struct det_engine *e, struct det_call *c, int ndim,
-                               const int64_t *dims)
+static struct det_tensor *draw_random(struct det_engine *e, struct det_call *c, int ndim,
+                                      const int64_t *dims)
 {
     struct det_tensor *y = det_zeros(e, DET_F32, ndim, dims);
     struct det_err err;
@@ -196,11 +196,11 @@ static struct det_tensor *draw(struct det_engine *e, struct det_call *c, int ndi
 struct det_tensor *det_rand(struct det_engine *e, int ndim, const int64_t *dims)
 {
     struct det_call c = {.kernel = DET_KERNEL_UNIFORM, .a = {.lo = 0, .hi = 1}};
-    return draw(e, &c, ndim, dims);
+    return draw_random(e, &c, ndim, dims);
 }
 
 struct det_tensor *det_randn(struct det_engine *e, int ndim, const int64_t *dims)
 {
     struct det_call c = {.kernel = DET_KERNEL_NORMAL, .a = {.scale = 1, .offset = 0}};
-    return draw(e, &c, ndim, dims);
+    return draw_random(e, &c, ndim, dims);
 }

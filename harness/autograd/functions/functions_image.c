@@ -7,7 +7,7 @@
 #include "op.h"
 
 /* A number for both directions, or the pair where it has one that is not 0. */
-static void pair(int both, const int hw[2], int *ret_h, int *ret_w)
+static void pick_pair(int both, const int hw[2], int *ret_h, int *ret_w)
 {
     bool given = hw[0] != 0 || hw[1] != 0;
     *ret_h = given ? hw[0] : both;
@@ -21,9 +21,9 @@ static int or_one(int v)
 
 static void slide_attrs(const struct det_conv2d_options *o, struct det_attrs *a)
 {
-    pair(o->stride, o->stride_hw, &a->stride_h, &a->stride_w);
-    pair(o->dilation, o->dilation_hw, &a->dilation_h, &a->dilation_w);
-    pair(o->padding, o->padding_hw, &a->pad_h, &a->pad_w);
+    pick_pair(o->stride, o->stride_hw, &a->stride_h, &a->stride_w);
+    pick_pair(o->dilation, o->dilation_hw, &a->dilation_h, &a->dilation_w);
+    pick_pair(o->padding, o->padding_hw, &a->pad_h, &a->pad_w);
     a->stride_h = or_one(a->stride_h);
     a->stride_w = or_one(a->stride_w);
     a->dilation_h = or_one(a->dilation_h);
@@ -47,8 +47,8 @@ static int same_attrs(const struct det_tensor *w, struct det_attrs *a)
 }
 
 /* Padding that is not zeros is done beforehand. */
-static struct det_tensor *padded(struct det_engine *e, struct det_tensor *x, enum det_pad_mode mode,
-                                 struct det_attrs *a)
+static struct det_tensor *pad_before(struct det_engine *e, struct det_tensor *x,
+                                     enum det_pad_mode mode, struct det_attrs *a)
 {
     const int pads[4] = {a->pad_w, a->end_w, a->pad_h, a->end_h};
     if (mode == DET_PAD_ZEROS || a->pad_w + a->end_w + a->pad_h + a->end_h == 0)
@@ -69,7 +69,7 @@ struct det_tensor *det_conv2d(struct det_engine *e, struct det_tensor *x, struct
         det_engine_fail(e, DET_EINVAL, "conv2d: \"same\" padding is for stride 1");
         return NULL;
     }
-    c.in[0] = padded(e, x, o->padding_mode, &c.a);
+    c.in[0] = pad_before(e, x, o->padding_mode, &c.a);
     return op_apply(e, &c);
 }
 
@@ -92,7 +92,7 @@ static struct det_tensor *as_signal(struct det_engine *e, struct det_tensor *y)
 }
 
 /* The numbers of one direction as those of columns. */
-static struct det_conv2d_options along(const struct det_conv2d_options *options)
+static struct det_conv2d_options options_along(const struct det_conv2d_options *options)
 {
     struct det_conv2d_options o = options ? *options : no_options;
     memcpy(o.stride_hw, (int[]){1, or_one(o.stride)}, sizeof o.stride_hw);
@@ -105,21 +105,21 @@ static struct det_conv2d_options along(const struct det_conv2d_options *options)
 struct det_tensor *det_conv1d(struct det_engine *e, struct det_tensor *x, struct det_tensor *weight,
                               struct det_tensor *bias, const struct det_conv2d_options *options)
 {
-    const struct det_conv2d_options o = along(options);
+    const struct det_conv2d_options o = options_along(options);
     return as_signal(
         e, det_conv2d(e, as_image(e, x, "conv1d"), as_image(e, weight, "conv1d"), bias, &o));
 }
 
 /* Cuts `out` rows (or columns) less off after the image. How many of them lie outside of all
  * windows, where a convolution of this stride would see one more window: zeros to be added. */
-static int extend(int out, int stride, int *end)
+static int count_beyond(int out, int stride, int *end)
 {
     int beyond = out < stride || out <= *end ? 0 : out - *end;
     *end -= out - beyond;
     return beyond;
 }
 
-static bool extends(int out, int stride, int dilation)
+static bool is_extendable(int out, int stride, int dilation)
 {
     return out >= 0 && (out < stride || out < dilation);
 }
@@ -134,7 +134,8 @@ static int check_transposed(struct det_engine *e, const struct det_conv2d_option
                         "conv2d");
         return DET_EINVAL;
     }
-    if (extends(out_h, a->stride_h, a->dilation_h) && extends(out_w, a->stride_w, a->dilation_w))
+    if (is_extendable(out_h, a->stride_h, a->dilation_h) &&
+        is_extendable(out_w, a->stride_w, a->dilation_w))
         return 0;
     det_engine_fail(e, DET_EINVAL,
                     "conv_transpose2d: output_padding (%d, %d) must be less than the stride (%d, "
@@ -151,11 +152,11 @@ struct det_tensor *det_conv_transpose2d(struct det_engine *e, struct det_tensor 
     struct op_call c = {.op = OP_CONV_TRANSPOSE2D, .in = {x, weight}};
     int out_h, out_w, zeros[4] = {0};
     slide_attrs(o, &c.a);
-    pair(o->output_padding, o->output_padding_hw, &out_h, &out_w);
+    pick_pair(o->output_padding, o->output_padding_hw, &out_h, &out_w);
     if (check_transposed(e, o, &c.a, out_h, out_w) < 0)
         return NULL;
-    zeros[1] = extend(out_w, c.a.stride_w, &c.a.end_w);
-    zeros[3] = extend(out_h, c.a.stride_h, &c.a.end_h);
+    zeros[1] = count_beyond(out_w, c.a.stride_w, &c.a.end_w);
+    zeros[3] = count_beyond(out_h, c.a.stride_h, &c.a.end_h);
     struct det_tensor *y = op_apply(e, &c);
     if (y && zeros[1] + zeros[3] > 0)
         y = det_pad(e, y, 4, zeros, DET_PAD_ZEROS, 0);
@@ -168,7 +169,7 @@ struct det_tensor *det_conv_transpose1d(struct det_engine *e, struct det_tensor 
                                         struct det_tensor *weight, struct det_tensor *bias,
                                         const struct det_conv2d_options *options)
 {
-    const struct det_conv2d_options o = along(options);
+    const struct det_conv2d_options o = options_along(options);
     return as_signal(e, det_conv_transpose2d(e, as_image(e, x, "conv_transpose1d"),
                                              as_image(e, weight, "conv_transpose1d"), bias, &o));
 }
@@ -203,7 +204,7 @@ struct det_tensor *det_pad(struct det_engine *e, struct det_tensor *x, int n, co
     return op_apply(e, &c);
 }
 
-static int64_t scaled(int64_t size, double scale)
+static int64_t scaled_size(int64_t size, double scale)
 {
     return (int64_t)floor((double)size * scale);
 }
@@ -224,8 +225,8 @@ struct det_tensor *det_interpolate(struct det_engine *e, struct det_tensor *x,
     bool by_scale = o->height == 0 && o->width == 0;
     if (!x || x->ndim != 4)
         return op_apply(e, &c);
-    int64_t h = by_scale ? scaled(x->dims[2], o->scale) : o->height;
-    int64_t w = by_scale ? scaled(x->dims[3], o->scale) : o->width;
+    int64_t h = by_scale ? scaled_size(x->dims[2], o->scale) : o->height;
+    int64_t w = by_scale ? scaled_size(x->dims[3], o->scale) : o->width;
     if (h < 1 || w < 1 || h > (1 << 24) || w > (1 << 24) ||
         (o->align_corners && o->mode == DET_NEAREST)) {
         det_engine_fail(e, DET_EINVAL,

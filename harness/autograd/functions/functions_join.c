@@ -4,7 +4,7 @@
 #include "functions_math.h"
 
 /* At most DET_CALL_IN_MAX tensors, all folded. */
-static struct det_tensor *join(struct det_engine *e, struct det_tensor *const *xs, int n)
+static struct det_tensor *cat_folded(struct det_engine *e, struct det_tensor *const *xs, int n)
 {
     struct op_call c = {.op = OP_CAT};
     if (n == 1)
@@ -22,14 +22,14 @@ static struct det_tensor *join_all(struct det_engine *e, struct det_tensor *cons
         each *= most;
     for (int i = 0; i < n; i += each, parts++)
         some[parts] = each == 1 ? xs[i] : join_all(e, xs + i, n - i < each ? n - i : each);
-    return join(e, some, parts);
+    return cat_folded(e, some, parts);
 }
 
 #define JOINED_MAX 512
 
 /* Can x, the i-th, follow `first` along dim? */
-static bool joins(struct det_engine *e, const struct det_tensor *first, const struct det_tensor *x,
-                  int i, int dim)
+static bool can_follow(struct det_engine *e, const struct det_tensor *first,
+                       const struct det_tensor *x, int i, int dim)
 {
     char one[160], other[160];
     bool ok = x && x->ndim == first->ndim;
@@ -56,7 +56,7 @@ struct det_tensor *det_cat(struct det_engine *e, struct det_tensor *const *xs, i
     if (dim < 0)
         return NULL;
     for (int i = 0; i < n; i++) {
-        if (!joins(e, xs[0], xs[i], i, dim))
+        if (!can_follow(e, xs[0], xs[i], i, dim))
             return NULL;
         folded[i] = function_fold(e, xs[i], dim);
         rows += xs[i]->dims[dim];
@@ -98,8 +98,8 @@ struct det_tensor *det_one_hot(struct det_engine *e, struct det_tensor *x, int64
     return y ? det_reshape(e, y, x->ndim + 1, dims) : NULL;
 }
 
-static struct det_tensor *triangle(struct det_engine *e, struct det_tensor *x, int64_t diagonal,
-                                   bool upper)
+static struct det_tensor *apply_triangle(struct det_engine *e, struct det_tensor *x,
+                                         int64_t diagonal, bool upper)
 {
     if (function_dim(e, upper ? "triu" : "tril", x, -2) < 0)
         return NULL;
@@ -114,10 +114,10 @@ static struct det_tensor *triangle(struct det_engine *e, struct det_tensor *x, i
 
 struct det_tensor *det_tril(struct det_engine *e, struct det_tensor *x, int64_t diagonal)
 {
-    return triangle(e, x, diagonal, false);
+    return apply_triangle(e, x, diagonal, false);
 }
 
 struct det_tensor *det_triu(struct det_engine *e, struct det_tensor *x, int64_t diagonal)
 {
-    return triangle(e, x, diagonal, true);
+    return apply_triangle(e, x, diagonal, true);
 }

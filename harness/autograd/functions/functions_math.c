@@ -19,7 +19,7 @@ int function_dim(struct det_engine *e, const char *name, const struct det_tensor
     return -1;
 }
 
-static int64_t product(const struct det_tensor *x, int from, int to)
+static int64_t product_of_dims(const struct det_tensor *x, int from, int to)
 {
     int64_t n = 1;
     for (int i = from; i < to; i++)
@@ -42,7 +42,8 @@ struct det_tensor *function_fold(struct det_engine *e, struct det_tensor *x, int
 {
     if (!x)
         return NULL;
-    const int64_t dims[] = {product(x, 0, dim), x->dims[dim], product(x, dim + 1, x->ndim)};
+    const int64_t dims[] = {product_of_dims(x, 0, dim), x->dims[dim],
+                            product_of_dims(x, dim + 1, x->ndim)};
     return det_reshape(e, x, 3, dims);
 }
 
@@ -73,8 +74,8 @@ struct det_tensor *det_index_select(struct det_engine *e, struct det_tensor *x, 
 }
 
 /* The index must have the dimensions of x but in dim: then it folds as x does. */
-static bool fits(struct det_engine *e, const char *name, const struct det_tensor *x, int dim,
-                 const struct det_tensor *index)
+static bool index_fits(struct det_engine *e, const char *name, const struct det_tensor *x, int dim,
+                       const struct det_tensor *index)
 {
     char text[160], other[160];
     bool ok = index && index->ndim == x->ndim;
@@ -93,7 +94,7 @@ struct det_tensor *det_gather(struct det_engine *e, struct det_tensor *x, int di
                               struct det_tensor *index)
 {
     dim = function_dim(e, "gather", x, dim);
-    if (dim < 0 || !fits(e, "gather", x, dim, index))
+    if (dim < 0 || !index_fits(e, "gather", x, dim, index))
         return NULL;
     struct op_call c = {.op = OP_GATHER,
                         .in = {function_fold(e, x, dim), function_fold(e, index, dim)}};
@@ -104,7 +105,8 @@ struct det_tensor *det_scatter_add(struct det_engine *e, struct det_tensor *x, i
                                    struct det_tensor *index, struct det_tensor *src)
 {
     dim = function_dim(e, "scatter_add", x, dim);
-    if (dim < 0 || !fits(e, "scatter_add", x, dim, index) || !fits(e, "scatter_add", x, dim, src))
+    if (dim < 0 || !index_fits(e, "scatter_add", x, dim, index) ||
+        !index_fits(e, "scatter_add", x, dim, src))
         return NULL;
     if (src->dtype != x->dtype && !det__is_float(x->dtype)) {
         det_engine_fail(e, DET_EINVAL,
@@ -164,7 +166,8 @@ static struct det_tensor *by_one(struct det_engine *e, struct det_tensor *a, str
     return function_unfold(e, y, a, a->ndim - 1, b->dims[1]);
 }
 
-static struct det_tensor *matrices(struct det_engine *e, struct det_tensor *a, struct det_tensor *b)
+static struct det_tensor *multiply_matrices(struct det_engine *e, struct det_tensor *a,
+                                            struct det_tensor *b)
 {
     int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
     if (b->ndim == 2 && a->ndim > 2 && a->numel > 0)
@@ -183,7 +186,7 @@ struct det_tensor *det_matmul(struct det_engine *e, struct det_tensor *a, struct
     struct det_tensor *left = pad_dims(e, a, 2), *right = b;
     if (b->ndim == 1)
         right = det_reshape(e, b, 2, (int64_t[]){b->dims[0], 1});
-    struct det_tensor *y = left && right ? matrices(e, left, right) : NULL;
+    struct det_tensor *y = left && right ? multiply_matrices(e, left, right) : NULL;
     if (y && b->ndim == 1)
         y = function_unfold(e, y, y, y->ndim - 1, -1);
     if (y && a->ndim == 1)

@@ -3,16 +3,16 @@
 
 #include "op.h"
 
-static struct det_tensor *reduce(struct det_engine *e, struct det_tensor *y,
-                                 enum det_reduction reduction)
+static struct det_tensor *reduce_loss(struct det_engine *e, struct det_tensor *y,
+                                      enum det_reduction reduction)
 {
     return reduction == DET_REDUCE_NONE  ? y
            : reduction == DET_REDUCE_SUM ? det_sum(e, y)
                                          : det_mean(e, y);
 }
 
-static struct det_tensor *each(struct det_engine *e, enum det_point_loss mode, double scale,
-                               struct det_tensor *const in[3])
+static struct det_tensor *loss_of_each(struct det_engine *e, enum det_point_loss mode, double scale,
+                                       struct det_tensor *const in[3])
 {
     struct op_call c = {.op = OP_POINT_LOSS, .in = {in[0], in[1], in[2]}};
     c.a.mode = (int)mode;
@@ -24,7 +24,7 @@ static struct det_tensor *of_two(struct det_engine *e, enum det_point_loss mode,
                                  struct det_tensor *const in[2], enum det_reduction reduction)
 {
     struct det_tensor *const all[3] = {in[0], in[1], NULL};
-    return reduce(e, each(e, mode, scale, all), reduction);
+    return reduce_loss(e, loss_of_each(e, mode, scale, all), reduction);
 }
 
 struct det_tensor *det_mse_loss_opt(struct det_engine *e, struct det_tensor *x,
@@ -72,8 +72,8 @@ static struct det_tensor *cross_entropy(struct det_engine *e, enum det_point_los
     if (positive && in[0])
         positive = det_contiguous(e, det_expand(e, positive, in[0]->ndim, in[0]->dims));
     struct det_tensor *const all[3] = {in[0], in[1], positive};
-    struct det_tensor *y = each(e, mode, 0, all);
-    return reduce(e, o->weight ? det_mul(e, y, o->weight) : y, o->reduction);
+    struct det_tensor *y = loss_of_each(e, mode, 0, all);
+    return reduce_loss(e, o->weight ? det_mul(e, y, o->weight) : y, o->reduction);
 }
 
 struct det_tensor *det_bce_loss_opt(struct det_engine *e, struct det_tensor *x,

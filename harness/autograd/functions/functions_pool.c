@@ -21,18 +21,19 @@ static int end_of(struct direction d, int64_t size, bool ceil_mode)
     return end > d.pad ? (int)end : d.pad;
 }
 
-static int choose(const int hw[2], int i, int both)
+static int choose_size(const int hw[2], int i, int both)
 {
     return hw[0] != 0 || hw[1] != 0 ? hw[i] : both;
 }
 
 /* Direction i; along a signal (one row) the numbers are those of columns. */
-static struct direction direction(const struct det_pool_options *o, int i, bool signal)
+static struct direction direction_of(const struct det_pool_options *o, int i, bool signal)
 {
     if (signal && i == 0)
         return (struct direction){1, 1, 0};
-    struct direction d = {choose(o->kernel_hw, i, o->kernel), choose(o->stride_hw, i, o->stride),
-                          choose(o->padding_hw, i, o->padding)};
+    struct direction d = {choose_size(o->kernel_hw, i, o->kernel),
+                          choose_size(o->stride_hw, i, o->stride),
+                          choose_size(o->padding_hw, i, o->padding)};
     d.stride = d.stride ? d.stride : d.kernel;
     return d;
 }
@@ -47,12 +48,12 @@ static struct det_tensor *as_signal(struct det_engine *e, struct det_tensor *y)
     return y ? det_reshape(e, y, 3, (int64_t[]){y->dims[0], y->dims[1], y->dims[3]}) : NULL;
 }
 
-static struct det_tensor *pool(struct det_engine *e, enum op_id op, struct det_tensor *x,
-                               const struct det_pool_options *o)
+static struct det_tensor *apply_pool(struct det_engine *e, enum op_id op, struct det_tensor *x,
+                                     const struct det_pool_options *o)
 {
     bool signal = x && x->ndim == 3;
     struct op_call c = {.op = op, .in = {signal ? as_image(e, x) : x}};
-    struct direction h = direction(o, 0, signal), w = direction(o, 1, signal);
+    struct direction h = direction_of(o, 0, signal), w = direction_of(o, 1, signal);
     c.a = (struct det_attrs){.kernel_h = h.kernel,
                              .kernel_w = w.kernel,
                              .stride_h = h.stride,
@@ -73,31 +74,33 @@ static struct det_tensor *pool(struct det_engine *e, enum op_id op, struct det_t
 struct det_tensor *det_max_pool(struct det_engine *e, struct det_tensor *x,
                                 const struct det_pool_options *options)
 {
-    return pool(e, OP_MAX_POOL2D, x, options);
+    return apply_pool(e, OP_MAX_POOL2D, x, options);
 }
 
 struct det_tensor *det_avg_pool(struct det_engine *e, struct det_tensor *x,
                                 const struct det_pool_options *options)
 {
-    return pool(e, OP_AVG_POOL2D, x, options);
+    return apply_pool(e, OP_AVG_POOL2D, x, options);
 }
 
 struct det_tensor *det_max_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,
                                   int stride, int padding)
 {
-    return pool(e, OP_MAX_POOL2D, x,
-                &(struct det_pool_options){.kernel = kernel, .stride = stride, .padding = padding});
+    return apply_pool(
+        e, OP_MAX_POOL2D, x,
+        &(struct det_pool_options){.kernel = kernel, .stride = stride, .padding = padding});
 }
 
 struct det_tensor *det_avg_pool2d(struct det_engine *e, struct det_tensor *x, int kernel,
                                   int stride, int padding)
 {
-    return pool(e, OP_AVG_POOL2D, x,
-                &(struct det_pool_options){.kernel = kernel, .stride = stride, .padding = padding});
+    return apply_pool(
+        e, OP_AVG_POOL2D, x,
+        &(struct det_pool_options){.kernel = kernel, .stride = stride, .padding = padding});
 }
 
 /* The largest window that covers 1/out of `in` pixels. */
-static int widest(int64_t in, int64_t out)
+static int widest_window(int64_t in, int64_t out)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < out; i++) {
@@ -108,8 +111,8 @@ static int widest(int64_t in, int64_t out)
 }
 
 /* Windows that divide the image are ordinary ones. */
-static struct det_tensor *adaptive(struct det_engine *e, enum op_id op, struct det_tensor *x,
-                                   int64_t height, int64_t width)
+static struct det_tensor *apply_adaptive(struct det_engine *e, enum op_id op, struct det_tensor *x,
+                                         int64_t height, int64_t width)
 {
     struct op_call c = {.op = op, .in = {x}};
     if (!x || x->ndim != 4)
@@ -121,8 +124,8 @@ static struct det_tensor *adaptive(struct det_engine *e, enum op_id op, struct d
                         op_table[op].name, (long long)h, (long long)w);
         return NULL;
     }
-    c.a = (struct det_attrs){.kernel_h = widest(x->dims[2], h),
-                             .kernel_w = widest(x->dims[3], w),
+    c.a = (struct det_attrs){.kernel_h = widest_window(x->dims[2], h),
+                             .kernel_w = widest_window(x->dims[3], w),
                              .dilation_h = 1,
                              .dilation_w = 1,
                              .adaptive = x->dims[2] % h != 0 || x->dims[3] % w != 0};
@@ -136,26 +139,26 @@ static struct det_tensor *adaptive(struct det_engine *e, enum op_id op, struct d
 struct det_tensor *det_adaptive_avg_pool2d(struct det_engine *e, struct det_tensor *x,
                                            int64_t height, int64_t width)
 {
-    return adaptive(e, OP_AVG_POOL2D, x, height, width);
+    return apply_adaptive(e, OP_AVG_POOL2D, x, height, width);
 }
 
 struct det_tensor *det_adaptive_max_pool2d(struct det_engine *e, struct det_tensor *x,
                                            int64_t height, int64_t width)
 {
-    return adaptive(e, OP_MAX_POOL2D, x, height, width);
+    return apply_adaptive(e, OP_MAX_POOL2D, x, height, width);
 }
 
 struct det_tensor *det_global_avg_pool2d(struct det_engine *e, struct det_tensor *x)
 {
-    return adaptive(e, OP_AVG_POOL2D, x, 1, 1);
+    return apply_adaptive(e, OP_AVG_POOL2D, x, 1, 1);
 }
 
 static struct det_tensor *adaptive_signal(struct det_engine *e, enum op_id op, struct det_tensor *x,
                                           int64_t length)
 {
     if (!x || x->ndim != 3)
-        return adaptive(e, op, x, 1, length);
-    return as_signal(e, adaptive(e, op, as_image(e, x), 1, length));
+        return apply_adaptive(e, op, x, 1, length);
+    return as_signal(e, apply_adaptive(e, op, as_image(e, x), 1, length));
 }
 
 struct det_tensor *det_adaptive_avg_pool1d(struct det_engine *e, struct det_tensor *x,

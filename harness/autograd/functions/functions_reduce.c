@@ -18,8 +18,8 @@ static struct det_tensor *index_for(struct det_engine *e, int ndim, const int64_
 }
 
 /* y [A, B], of x without dimension dim, or with 1 in its place. */
-static struct det_tensor *reduced(struct det_engine *e, struct det_tensor *y,
-                                  const struct det_tensor *x, int dim, bool keep)
+static struct det_tensor *unfold_reduced(struct det_engine *e, struct det_tensor *y,
+                                         const struct det_tensor *x, int dim, bool keep)
 {
     return function_unfold(e, y, x, dim, keep ? 1 : -1);
 }
@@ -29,7 +29,7 @@ static struct det_tensor *one_dim(struct det_engine *e, struct det_tensor *x, in
 {
     struct op_call c = {
         .op = OP_REDUCE, .in = {function_fold(e, function_whole(e, x), dim)}, .a = *a};
-    return reduced(e, op_apply(e, &c), x, dim, keep);
+    return unfold_reduced(e, op_apply(e, &c), x, dim, keep);
 }
 
 /* The dimensions of a reduction, from 0 on, each at most once; a bit for each. -1: refused. */
@@ -133,7 +133,7 @@ struct det_tensor *det_var_over(struct det_engine *e, struct det_tensor *x, doub
 }
 
 /* The p-th root of a sum; where that is 0 its slope counts as 0, as PyTorch's does, not as inf. */
-static struct det_tensor *root(struct det_engine *e, struct det_tensor *sum, double p)
+static struct det_tensor *take_root(struct det_engine *e, struct det_tensor *sum, double p)
 {
     if (!sum)
         return NULL;
@@ -145,7 +145,7 @@ static struct det_tensor *root(struct det_engine *e, struct det_tensor *sum, dou
 struct det_tensor *det_std_over(struct det_engine *e, struct det_tensor *x, double correction,
                                 const struct det_dims *over)
 {
-    return root(e, det_var_over(e, x, correction, over), 2);
+    return take_root(e, det_var_over(e, x, correction, over), 2);
 }
 
 /* The greatest or least |x|; of equals the gradient goes to the first. */
@@ -168,14 +168,14 @@ struct det_tensor *det_norm_over(struct det_engine *e, struct det_tensor *x, dou
                                  const struct det_dims *over)
 {
     if (p == 2)
-        return root(e, det_sum_over(e, det_mul(e, x, x), over), 2);
+        return take_root(e, det_sum_over(e, det_mul(e, x, x), over), 2);
     if (p == 1)
         return det_sum_over(e, det_abs(e, x), over);
     if (p == 0) /* how many are not 0 */
         return det_sum_over(e, det_sign(e, det_abs(e, x)), over);
     if (isinf(p))
         return extreme_norm(e, x, p < 0, over);
-    return root(e, det_sum_over(e, det_pow(e, det_abs(e, x), p), over), p);
+    return take_root(e, det_sum_over(e, det_pow(e, det_abs(e, x), p), over), p);
 }
 
 struct det_tensor *det_prod_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep)
@@ -185,8 +185,8 @@ struct det_tensor *det_prod_over(struct det_engine *e, struct det_tensor *x, int
     return dim < 0 ? NULL : one_dim(e, x, dim, keep, &a);
 }
 
-static struct det_tensor *extreme(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
-                                  int mode, struct det_tensor **ret_index)
+static struct det_tensor *find_extreme(struct det_engine *e, struct det_tensor *x, int dim,
+                                       bool keep, int mode, struct det_tensor **ret_index)
 {
     dim = function_dim(e, mode == DET_REDUCE_DIM_MAX ? "max" : "min", x, dim);
     if (dim < 0)
@@ -198,20 +198,20 @@ static struct det_tensor *extreme(struct det_engine *e, struct det_tensor *x, in
     c.out[1] = index_for(e, 2, (int64_t[]){c.in[0]->dims[0], c.in[0]->dims[2]});
     struct det_tensor *y = c.out[1] ? op_apply(e, &c) : NULL;
     if (ret_index)
-        *ret_index = y ? reduced(e, c.out[1], x, dim, keep) : NULL;
-    return reduced(e, function_whole_back(e, y, x), x, dim, keep);
+        *ret_index = y ? unfold_reduced(e, c.out[1], x, dim, keep) : NULL;
+    return unfold_reduced(e, function_whole_back(e, y, x), x, dim, keep);
 }
 
 struct det_tensor *det_max_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
                                 struct det_tensor **ret_index)
 {
-    return extreme(e, x, dim, keep, DET_REDUCE_DIM_MAX, ret_index);
+    return find_extreme(e, x, dim, keep, DET_REDUCE_DIM_MAX, ret_index);
 }
 
 struct det_tensor *det_min_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep,
                                 struct det_tensor **ret_index)
 {
-    return extreme(e, x, dim, keep, DET_REDUCE_DIM_MIN, ret_index);
+    return find_extreme(e, x, dim, keep, DET_REDUCE_DIM_MIN, ret_index);
 }
 
 struct det_tensor *det_argmax_over(struct det_engine *e, struct det_tensor *x, int dim, bool keep)

@@ -6,12 +6,13 @@
 #include "functions_math.h"
 
 /* A parameter that is read as a flat vector. */
-static struct det_tensor *flat(struct det_engine *e, struct det_tensor *t)
+static struct det_tensor *flatten_param(struct det_engine *e, struct det_tensor *t)
 {
     return t && t->ndim != 1 ? det_reshape(e, t, 1, (int64_t[]){-1}) : t;
 }
 
-static struct det_tensor *norm(struct det_engine *e, const char *name, struct op_call *c, int dims)
+static struct det_tensor *apply_norm(struct det_engine *e, const char *name, struct op_call *c,
+                                     int dims)
 {
     struct det_tensor *x = c->in[0];
     if (function_dim(e, name, x, -dims) < 0)
@@ -25,8 +26,8 @@ static struct det_tensor *norm(struct det_engine *e, const char *name, struct op
     }
     c->op = OP_LAYER_NORM;
     c->in[0] = det_reshape(e, x, 2, (int64_t[]){(int64_t)x->numel / width, width});
-    c->in[1] = flat(e, c->in[1]);
-    c->in[2] = flat(e, c->in[2]);
+    c->in[1] = flatten_param(e, c->in[1]);
+    c->in[2] = flatten_param(e, c->in[2]);
     struct det_tensor *y = op_apply(e, c);
     return y ? det_reshape(e, y, x->ndim, x->dims) : NULL;
 }
@@ -35,14 +36,14 @@ struct det_tensor *det_layer_norm(struct det_engine *e, struct det_tensor *x, in
                                   struct det_tensor *weight, struct det_tensor *bias, double eps)
 {
     struct op_call c = {.in = {x, weight, bias}, .a.eps = eps > 0 ? eps : 1e-5};
-    return norm(e, "layer_norm", &c, dims);
+    return apply_norm(e, "layer_norm", &c, dims);
 }
 
 struct det_tensor *det_rms_norm(struct det_engine *e, struct det_tensor *x, int dims,
                                 struct det_tensor *weight, double eps)
 {
     struct op_call c = {.in = {x, weight}, .a = {.eps = eps > 0 ? eps : 1e-6, .rms = true}};
-    return norm(e, "rms_norm", &c, dims);
+    return apply_norm(e, "rms_norm", &c, dims);
 }
 
 struct det_tensor *det_group_norm(struct det_engine *e, struct det_tensor *x, int64_t groups,

@@ -7,8 +7,8 @@
 #include "tape.h"
 
 /* Copies dims to `full`, and puts the number that makes the product right at the one -1. */
-static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
-                    int64_t full[DET_DIMS_MAX], struct det_err *err)
+static int complete_dims(const struct det_tensor *x, int ndim, const int64_t *dims,
+                         int64_t full[DET_DIMS_MAX], struct det_err *err)
 {
     char text[160];
     int hole = -1;
@@ -33,7 +33,7 @@ static int complete(const struct det_tensor *x, int ndim, const int64_t *dims,
 }
 
 /* True (and the engine's error) where x cannot be looked at; else x lies on the device then. */
-static bool missing(struct det_engine *e, struct det_tensor **x, const char *what)
+static bool is_missing(struct det_engine *e, struct det_tensor **x, const char *what)
 {
     if (e->err.code < 0)
         return true;
@@ -46,8 +46,8 @@ static bool missing(struct det_engine *e, struct det_tensor **x, const char *wha
 }
 
 /* Gives a window on x (taken) to the step and the tape. */
-static struct det_tensor *record(struct det_engine *e, enum op_id op, struct det_tensor *x,
-                                 struct det_tensor *y, const struct det_attrs *a)
+static struct det_tensor *record_view(struct det_engine *e, enum op_id op, struct det_tensor *x,
+                                      struct det_tensor *y, const struct det_attrs *a)
 {
     det__keep(e, y);
     if (e->no_grad == 0 && op_wants_grad(x))
@@ -56,8 +56,8 @@ static struct det_tensor *record(struct det_engine *e, enum op_id op, struct det
 }
 
 /* The dimension that d means, negative ones from the end; -1 with the error where there is none. */
-static int dimension(struct det_engine *e, const struct det_tensor *x, int ndim, int d,
-                     const char *what)
+static int resolve_dim(struct det_engine *e, const struct det_tensor *x, int ndim, int d,
+                       const char *what)
 {
     char text[160];
     if (d >= -ndim && d < ndim)
@@ -69,7 +69,7 @@ static int dimension(struct det_engine *e, const struct det_tensor *x, int ndim,
 
 struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x)
 {
-    if (missing(e, &x, "contiguous"))
+    if (is_missing(e, &x, "contiguous"))
         return NULL;
     if (x->layout == DET_LAYOUT_PLAIN)
         return x;
@@ -78,7 +78,7 @@ struct det_tensor *det_contiguous(struct det_engine *e, struct det_tensor *x)
 
 struct det_tensor *det_clone(struct det_engine *e, struct det_tensor *x)
 {
-    if (missing(e, &x, "clone"))
+    if (is_missing(e, &x, "clone"))
         return NULL;
     bool dense = x->layout != DET_LAYOUT_STRIDED;
     return op_apply(e, &(struct op_call){.op = OP_LAYOUT,
@@ -94,16 +94,17 @@ static struct det_tensor *view_rows(struct det_tensor *x, int ndim, const int64_
     return det__tensor_window(x, ndim, dims, strides, 0);
 }
 
-static struct det_tensor *view(struct det_engine *e, struct det_tensor *x, int ndim,
-                               const int64_t *dims)
+static struct det_tensor *make_view(struct det_engine *e, struct det_tensor *x, int ndim,
+                                    const int64_t *dims)
 {
     bool rows = ndim > 1 && det__has_rows(e, x) && dims[ndim - 1] == x->dims[x->ndim - 1];
     struct det_tensor *from = rows ? x : det_contiguous(e, x);
     if (!from)
         return NULL;
     if (rows)
-        return record(e, OP_RESHAPE, x, view_rows(x, ndim, dims), &(struct det_attrs){0});
-    return record(e, OP_RESHAPE, from, det__tensor_view(from, ndim, dims), &(struct det_attrs){0});
+        return record_view(e, OP_RESHAPE, x, view_rows(x, ndim, dims), &(struct det_attrs){0});
+    return record_view(e, OP_RESHAPE, from, det__tensor_view(from, ndim, dims),
+                       &(struct det_attrs){0});
 }
 
 struct det_tensor *det_reshape(struct det_engine *e, struct det_tensor *x, int ndim,
@@ -112,21 +113,21 @@ struct det_tensor *det_reshape(struct det_engine *e, struct det_tensor *x, int n
     int64_t full[DET_DIMS_MAX];
     char text[160];
     struct det_err err;
-    if (missing(e, &x, "reshape"))
+    if (is_missing(e, &x, "reshape"))
         return NULL;
-    int rc = complete(x, ndim, dims, full, &err);
+    int rc = complete_dims(x, ndim, dims, full, &err);
     if (rc < 0) {
         det_wrap(&err, rc, "reshape(%s)", det__tensor_text(x, text, sizeof text));
         det__keep_error(e, &err);
         return NULL;
     }
-    return view(e, x, ndim, full);
+    return make_view(e, x, ndim, full);
 }
 
 struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int start_dim)
 {
     int64_t dims[DET_DIMS_MAX];
-    if (missing(e, &x, "flatten"))
+    if (is_missing(e, &x, "flatten"))
         return NULL;
     int first = start_dim < 0 ? start_dim + x->ndim : start_dim;
     if (first < 0 || first >= x->ndim) {
@@ -137,12 +138,12 @@ struct det_tensor *det_flatten(struct det_engine *e, struct det_tensor *x, int s
     memcpy(dims, x->dims, sizeof dims);
     for (int i = first + 1; i < x->ndim; i++)
         dims[first] *= x->dims[i];
-    return view(e, x, first + 1, dims);
+    return make_view(e, x, first + 1, dims);
 }
 
 struct det_tensor *det_detach(struct det_engine *e, struct det_tensor *x)
 {
-    if (missing(e, &x, "detach"))
+    if (is_missing(e, &x, "detach"))
         return NULL;
     return det__keep(e, det__tensor_window(x, x->ndim, x->dims, x->strides, 0));
 }
@@ -153,10 +154,10 @@ struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const
     struct det_attrs a = {0};
     char text[160];
     unsigned seen = 0;
-    if (missing(e, &x, "permute"))
+    if (is_missing(e, &x, "permute"))
         return NULL;
     for (int i = 0; i < x->ndim; i++) {
-        int d = dimension(e, x, x->ndim, order[i], "permute");
+        int d = resolve_dim(e, x, x->ndim, order[i], "permute");
         if (d < 0)
             return NULL;
         seen |= 1u << d;
@@ -171,16 +172,16 @@ struct det_tensor *det_permute(struct det_engine *e, struct det_tensor *x, const
                         det__tensor_text(x, text, sizeof text), x->ndim);
         return NULL;
     }
-    return record(e, OP_PERMUTE, x, det__tensor_window(x, x->ndim, dims, strides, 0), &a);
+    return record_view(e, OP_PERMUTE, x, det__tensor_window(x, x->ndim, dims, strides, 0), &a);
 }
 
 struct det_tensor *det_transpose(struct det_engine *e, struct det_tensor *x, int dim0, int dim1)
 {
     int order[DET_DIMS_MAX];
-    if (missing(e, &x, "transpose"))
+    if (is_missing(e, &x, "transpose"))
         return NULL;
-    int a = dimension(e, x, x->ndim, dim0, "transpose");
-    int b = a < 0 ? -1 : dimension(e, x, x->ndim, dim1, "transpose");
+    int a = resolve_dim(e, x, x->ndim, dim0, "transpose");
+    int b = a < 0 ? -1 : resolve_dim(e, x, x->ndim, dim1, "transpose");
     if (b < 0)
         return NULL;
     for (int i = 0; i < x->ndim; i++)
@@ -189,8 +190,8 @@ struct det_tensor *det_transpose(struct det_engine *e, struct det_tensor *x, int
 }
 
 /* Elements from, from + step, ... below `to` of dimension d. */
-static struct det_tensor *part(struct det_engine *e, struct det_tensor *x, int d,
-                               const struct det_slice *s)
+static struct det_tensor *slice_dim(struct det_engine *e, struct det_tensor *x, int d,
+                                    const struct det_slice *s)
 {
     int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
     struct det_attrs a = {.dim = d, .start = s->start, .every = s->step};
@@ -207,31 +208,31 @@ static struct det_tensor *part(struct det_engine *e, struct det_tensor *x, int d
     dims[d] = (s->end - s->start + s->step - 1) / s->step;
     strides[d] *= s->step;
     int64_t offset = dims[d] > 0 ? s->start * x->strides[d] : 0;
-    return record(e, OP_SLICE, x, det__tensor_window(x, x->ndim, dims, strides, offset), &a);
+    return record_view(e, OP_SLICE, x, det__tensor_window(x, x->ndim, dims, strides, offset), &a);
 }
 
 struct det_tensor *det_slice(struct det_engine *e, struct det_tensor *x, int dim,
                              const struct det_slice *slice)
 {
     struct det_slice s = *slice;
-    if (missing(e, &x, "slice"))
+    if (is_missing(e, &x, "slice"))
         return NULL;
-    int d = dimension(e, x, x->ndim, dim, "slice");
+    int d = resolve_dim(e, x, x->ndim, dim, "slice");
     if (d < 0)
         return NULL;
     s.step = s.step ? s.step : 1;
     s.start += s.start < 0 ? x->dims[d] : 0;
     s.end += s.end <= 0 ? x->dims[d] : 0;
-    return part(e, x, d, &s);
+    return slice_dim(e, x, d, &s);
 }
 
 struct det_tensor *det_narrow(struct det_engine *e, struct det_tensor *x, int dim, int64_t start,
                               int64_t length)
 {
     char text[160];
-    if (missing(e, &x, "narrow"))
+    if (is_missing(e, &x, "narrow"))
         return NULL;
-    int d = dimension(e, x, x->ndim, dim, "narrow");
+    int d = resolve_dim(e, x, x->ndim, dim, "narrow");
     if (d < 0)
         return NULL;
     if (start < 0 || start > x->dims[d] || length < 0 || length > x->dims[d] - start) {
@@ -241,11 +242,11 @@ struct det_tensor *det_narrow(struct det_engine *e, struct det_tensor *x, int di
                         det__tensor_text(x, text, sizeof text), length, start, d);
         return NULL;
     }
-    return part(e, x, d, &(struct det_slice){start, start + length, 1});
+    return slice_dim(e, x, d, &(struct det_slice){start, start + length, 1});
 }
 
 /* x with dimension d taken away or a dimension of 1 put before d. */
-static struct det_tensor *resize(struct det_engine *e, struct det_tensor *x, int d, int by)
+static struct det_tensor *resize_dim(struct det_engine *e, struct det_tensor *x, int d, int by)
 {
     int64_t dims[DET_DIMS_MAX], strides[DET_DIMS_MAX];
     for (int i = 0; i < x->ndim + by; i++) {
@@ -253,16 +254,16 @@ static struct det_tensor *resize(struct det_engine *e, struct det_tensor *x, int
         dims[i] = by > 0 && i == d ? 1 : x->dims[from];
         strides[i] = by > 0 && i == d ? 1 : x->strides[from];
     }
-    return record(e, OP_RESHAPE, x, det__tensor_window(x, x->ndim + by, dims, strides, 0),
-                  &(struct det_attrs){0});
+    return record_view(e, OP_RESHAPE, x, det__tensor_window(x, x->ndim + by, dims, strides, 0),
+                       &(struct det_attrs){0});
 }
 
 struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int dim, int64_t index)
 {
     char text[160];
-    if (missing(e, &x, "select"))
+    if (is_missing(e, &x, "select"))
         return NULL;
-    int d = dimension(e, x, x->ndim, dim, "select");
+    int d = resolve_dim(e, x, x->ndim, dim, "select");
     if (d < 0)
         return NULL;
     int64_t first = index < 0 ? index + x->dims[d] : index;
@@ -272,30 +273,30 @@ struct det_tensor *det_select(struct det_engine *e, struct det_tensor *x, int di
                         det__tensor_text(x, text, sizeof text), index, d);
         return NULL;
     }
-    struct det_tensor *one = part(e, x, d, &(struct det_slice){first, first + 1, 1});
-    return one ? resize(e, one, d, -1) : NULL;
+    struct det_tensor *one = slice_dim(e, x, d, &(struct det_slice){first, first + 1, 1});
+    return one ? resize_dim(e, one, d, -1) : NULL;
 }
 
 struct det_tensor *det_unsqueeze(struct det_engine *e, struct det_tensor *x, int dim)
 {
-    if (missing(e, &x, "unsqueeze"))
+    if (is_missing(e, &x, "unsqueeze"))
         return NULL;
     if (x->ndim == DET_DIMS_MAX) {
         det_engine_fail(e, DET_EINVAL, "unsqueeze: at most %d dimensions", DET_DIMS_MAX);
         return NULL;
     }
-    int d = dimension(e, x, x->ndim + 1, dim, "unsqueeze");
-    return d < 0 ? NULL : resize(e, x, d, 1);
+    int d = resolve_dim(e, x, x->ndim + 1, dim, "unsqueeze");
+    return d < 0 ? NULL : resize_dim(e, x, d, 1);
 }
 
 struct det_tensor *det_squeeze(struct det_engine *e, struct det_tensor *x, int dim)
 {
-    if (missing(e, &x, "squeeze"))
+    if (is_missing(e, &x, "squeeze"))
         return NULL;
-    int d = dimension(e, x, x->ndim, dim, "squeeze");
+    int d = resolve_dim(e, x, x->ndim, dim, "squeeze");
     if (d < 0)
         return NULL;
-    return x->dims[d] == 1 ? resize(e, x, d, -1) : x;
+    return x->dims[d] == 1 ? resize_dim(e, x, d, -1) : x;
 }
 
 struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int ndim,
@@ -304,7 +305,7 @@ struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int nd
     int64_t full[DET_DIMS_MAX];
     struct det_tensor wide;
     char text[160], wanted[160];
-    if (missing(e, &x, "expand"))
+    if (is_missing(e, &x, "expand"))
         return NULL;
     int more = ndim - x->ndim;
     bool fits = more >= 0 && ndim <= DET_DIMS_MAX;
@@ -320,6 +321,6 @@ struct det_tensor *det_expand(struct det_engine *e, struct det_tensor *x, int nd
                             : det__shape_text(x->dtype, ndim, dims, wanted, sizeof wanted));
         return NULL;
     }
-    return record(e, OP_EXPAND, x, det__tensor_window(x, ndim, full, wide.strides, 0),
-                  &(struct det_attrs){0});
+    return record_view(e, OP_EXPAND, x, det__tensor_window(x, ndim, full, wide.strides, 0),
+                       &(struct det_attrs){0});
 }

@@ -33,7 +33,7 @@ static bool refuse_input(struct det_engine *e, const struct op_call *c, int i, c
 }
 
 /* Everything that can be wrong before the shape rule: the engine, missing inputs, dead ones. */
-static bool ready(struct det_engine *e, const struct op_call *c)
+static bool is_ready(struct det_engine *e, const struct op_call *c)
 {
     const struct op_def *d = &op_table[c->op];
     if (e->err.code < 0)
@@ -47,8 +47,8 @@ static bool ready(struct det_engine *e, const struct op_call *c)
 }
 
 /* x in the other order, as a call of its own, so that gradients go back through it. */
-static int reorder(struct det_engine *e, struct det_tensor *x, enum det_layout layout,
-                   struct det_tensor **ret, struct det_err *err)
+static int reorder_input(struct det_engine *e, struct det_tensor *x, enum det_layout layout,
+                         struct det_tensor **ret, struct det_err *err)
 {
     struct op_call c = {.op = OP_LAYOUT, .in = {x}, .layout = layout};
     struct det_tensor *y = op_apply(e, &c);
@@ -58,7 +58,7 @@ static int reorder(struct det_engine *e, struct det_tensor *x, enum det_layout l
     return 0;
 }
 
-static enum det_layout dense(const struct det_tensor *t)
+static enum det_layout dense_layout(const struct det_tensor *t)
 {
     return t->layout == DET_LAYOUT_STRIDED ? DET_LAYOUT_PLAIN : t->layout;
 }
@@ -69,13 +69,13 @@ static bool rows_do(const struct det_engine *e, const struct det_tensor *t)
     return det__has_rows(e, t) && (t->node || !t->requires_grad);
 }
 
-static enum det_layout wanted(const struct det_engine *e, const struct op_call *c, int i)
+static enum det_layout wanted_layout(const struct det_engine *e, const struct op_call *c, int i)
 {
     switch (op_table[c->op].order) {
     case OP_ROWS: return i == 0 && rows_do(e, c->in[i]) ? DET_LAYOUT_STRIDED : DET_LAYOUT_PLAIN;
     case OP_STRIDED: return c->in[i]->layout;
-    case OP_ANY: return dense(c->in[i]);
-    case OP_ALIKE: return dense(c->in[0]);
+    case OP_ANY: return dense_layout(c->in[i]);
+    case OP_ALIKE: return dense_layout(c->in[0]);
     case OP_IMAGES:
         return i == 0 || (c->op == OP_BATCH_NORM && i == 5) ? DET_LAYOUT_NHWC : DET_LAYOUT_PLAIN;
     case OP_PLAIN: break;
@@ -91,11 +91,11 @@ static int prepare_input(struct det_engine *e, struct op_call *c, int i, struct 
     if (rc < 0)
         return rc;
     c->in[i] = t = *own;
-    enum det_layout layout = wanted(e, c, i);
+    enum det_layout layout = wanted_layout(e, c, i);
     if (t->layout == layout ||
         (t->layout != DET_LAYOUT_STRIDED && det__layout_free(t->ndim, t->dims)))
         return 0;
-    rc = reorder(e, t, layout, own, err);
+    rc = reorder_input(e, t, layout, own, err);
     if (rc == 0) {
         det_tensor_unref(t);
         c->in[i] = *own;
@@ -152,7 +152,7 @@ static int make_outputs(struct det_engine *e, struct op_call *c, struct det_err 
     return rc;
 }
 
-static int run(struct det_engine *e, struct op_call *c, struct det_err *err)
+static int run_kernel(struct det_engine *e, struct op_call *c, struct det_err *err)
 {
     struct det_call call = {.kernel = c->kernel, .a = c->a};
     for (int i = 0; i < DET_CALL_IN_MAX; i++)
@@ -162,7 +162,7 @@ static int run(struct det_engine *e, struct op_call *c, struct det_err *err)
                                                : det__run(e, &call, err);
 }
 
-static bool recorded(const struct det_engine *e, const struct op_call *c)
+static bool is_recorded(const struct det_engine *e, const struct op_call *c)
 {
     if (e->no_grad > 0 || !op_table[c->op].grad || !det__is_float(c->out[0]->dtype))
         return false;
@@ -172,7 +172,7 @@ static bool recorded(const struct det_engine *e, const struct op_call *c)
     return false;
 }
 
-static int apply(struct det_engine *e, struct op_call *c, struct det_err *err)
+static int apply_call(struct det_engine *e, struct op_call *c, struct det_err *err)
 {
     char text[500];
     c->kernel = op_table[c->op].kernel;
@@ -181,12 +181,12 @@ static int apply(struct det_engine *e, struct op_call *c, struct det_err *err)
     if (rc == 0)
         rc = make_outputs(e, c, err);
     if (rc == 0)
-        rc = run(e, c, err);
+        rc = run_kernel(e, c, err);
     if (rc < 0) {
         call_text(c, text, sizeof text);
         return det_wrap(err, rc, "%s", text);
     }
-    if (recorded(e, c))
+    if (is_recorded(e, c))
         tape_record(e->tape, c);
     return 0;
 }
@@ -196,13 +196,13 @@ struct det_tensor *op_apply(struct det_engine *e, struct op_call *c)
     struct det_tensor *own[DET_CALL_IN_MAX] = {0}, *ret = NULL;
     struct det_err err;
     int rc = 0;
-    if (!ready(e, c) || autocast_inputs(e, c) < 0)
+    if (!is_ready(e, c) || autocast_inputs(e, c) < 0)
         return NULL;
     for (int i = 0; rc == 0 && i < op_table[c->op].inputs_max; i++)
         if (c->in[i])
             rc = prepare_input(e, c, i, &own[i], &err);
     if (rc == 0)
-        rc = apply(e, c, &err);
+        rc = apply_call(e, c, &err);
     if (rc == 0)
         ret = det__keep(e, det_tensor_ref(c->out[0]));
     else

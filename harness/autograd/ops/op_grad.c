@@ -87,7 +87,7 @@ int grad_dropout(struct det_engine *e, struct det_node *n, struct det_tensor *dy
 
 /* The f32 tensor that t is a copy of in less, if it wants a gradient; else t. Its gradient can be
  * written as the f32 that products are summed in: no rounding, no copy. */
-static struct det_tensor *uncast(struct det_tensor *t)
+static struct det_tensor *find_uncast(struct det_tensor *t)
 {
     struct det_node *n = t ? t->node : NULL;
     bool copy = n && n->op == OP_CAST && !n->done && n->in[0]->dtype == DET_F32 &&
@@ -99,7 +99,7 @@ static int linear_data(struct det_engine *e, struct det_node *n, struct det_tens
                        struct det_err *err)
 {
     TENSOR_OWN dx = NULL;
-    struct det_tensor *to = uncast(n->in[0]);
+    struct det_tensor *to = find_uncast(n->in[0]);
     struct det_call c = {.kernel = DET_KERNEL_LINEAR_BWD_DATA, .in = {dy, n->in[1]}, .out = {to}};
     if (!op_wants_grad(n->in[0]))
         return 0;
@@ -120,7 +120,7 @@ static int linear_weight(struct det_engine *e, struct det_node *n, struct det_te
     TENSOR_OWN dw = NULL;
     TENSOR_OWN db = NULL;
     bool weight = op_wants_grad(n->in[1]), bias = op_wants_grad(n->in[2]);
-    struct det_tensor *w = uncast(n->in[1]), *b = bias ? uncast(n->in[2]) : NULL;
+    struct det_tensor *w = find_uncast(n->in[1]), *b = bias ? find_uncast(n->in[2]) : NULL;
     struct det_call c = {
         .kernel = DET_KERNEL_LINEAR_BWD_WEIGHT, .in = {n->in[0], dy}, .out = {w, b}};
     if (!weight && !bias)

@@ -92,8 +92,8 @@ int grad_conv_transpose2d(struct det_engine *e, struct det_node *n, struct det_t
     return rc < 0 ? rc : grad_by_kernel(e, n, 1, &weight, NULL, err);
 }
 
-static int want(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
-                struct det_err *err)
+static int grad_or_scratch(struct det_engine *e, struct det_tensor *t, struct det_tensor **ret,
+                           struct det_err *err)
 {
     return op_wants_grad(t) ? det__grad_dest(e, t, ret, err) : det__tensor_like(e, t, ret, err);
 }
@@ -109,8 +109,8 @@ static int norm_dests(struct det_engine *e, struct det_node *n, struct det_tenso
         rc = n->in[5] == n->in[0] ? det__tensor_like(e, n->in[0], &to[0], err)
                                   : grad_dest(e, n, 0, n->in[5] ? NULL : dy, &to[0], err);
     if (rc == 0)
-        rc = want(e, n->in[1], &to[1], err);
-    return rc < 0 ? rc : want(e, n->in[2], &to[2], err);
+        rc = grad_or_scratch(e, n->in[1], &to[1], err);
+    return rc < 0 ? rc : grad_or_scratch(e, n->in[2], &to[2], err);
 }
 
 int grad_batch_norm(struct det_engine *e, struct det_node *n, struct det_tensor *dy,

@@ -4,7 +4,7 @@
 #include "mem.h"
 
 /* What rows is another shape of, where it has no gradient of its own yet; else rows. */
-static struct det_tensor *unshaped(struct det_tensor *rows)
+static struct det_tensor *find_unshaped(struct det_tensor *rows)
 {
     struct det_node *n = rows->node;
     bool view = n && n->op == OP_RESHAPE && !n->done && !n->grad;
@@ -45,7 +45,7 @@ int grad_layer_norm(struct det_engine *e, struct det_node *n, struct det_tensor 
                     struct det_err *err)
 {
     static const struct grad_outputs o = {3, {0, 1, 2}, 0};
-    struct det_tensor **grad = grad_of(unshaped(n->in[0]));
+    struct det_tensor **grad = grad_of(find_unshaped(n->in[0]));
     struct det_call c = {.kernel = DET_KERNEL_LAYER_NORM_BWD,
                          .in = {dy, n->in[0], n->in[1], n->out[1], n->out[2]},
                          .a = n->a};

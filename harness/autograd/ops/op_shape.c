@@ -56,7 +56,7 @@ int shape_number_rows(struct op_call *c, struct det_err *err)
     return op_numbers(c, err);
 }
 
-static void scalar(struct op_call *c, enum det_dtype dtype)
+static void set_scalar(struct op_call *c, enum det_dtype dtype)
 {
     c->spec[0] = (struct op_out){.dtype = dtype};
     c->outs = 1;
@@ -66,7 +66,7 @@ int shape_scalar(struct op_call *c, struct det_err *err)
 {
     if (c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
-    scalar(c, c->in[0]->dtype);
+    set_scalar(c, c->in[0]->dtype);
     return op_all_float(c, err);
 }
 
@@ -117,7 +117,7 @@ int shape_linear(struct op_call *c, struct det_err *err)
     return op_all_float(c, err);
 }
 
-static int rows(const struct op_call *c, struct det_err *err)
+static int check_rows(const struct op_call *c, struct det_err *err)
 {
     if (c->in[0]->ndim != 2 || c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL,
@@ -129,20 +129,20 @@ int shape_rows(struct op_call *c, struct det_err *err)
 {
     c->spec[0] = op_like(c->in[0]);
     c->outs = 1;
-    return rows(c, err);
+    return check_rows(c, err);
 }
 
 int shape_nll(struct op_call *c, struct det_err *err)
 {
     const struct det_tensor *target = c->in[1];
-    int rc = rows(c, err);
+    int rc = check_rows(c, err);
     if (rc < 0)
         return rc;
     if (target->ndim != 1 || target->dtype != DET_I64 || target->dims[0] != c->in[0]->dims[0])
         return det_fail(err, DET_EINVAL,
                         "the target must be int64[%" PRId64 "], one class for each row",
                         c->in[0]->dims[0]);
-    scalar(c, c->in[0]->dtype);
+    set_scalar(c, c->in[0]->dtype);
     return 0;
 }
 
@@ -153,7 +153,7 @@ int shape_mse(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL, "the shapes must be equal (use det_reshape())");
     if (rc == 0 && c->in[0]->numel == 0)
         return det_fail(err, DET_EINVAL, "the input has no elements");
-    scalar(c, c->in[0]->dtype);
+    set_scalar(c, c->in[0]->dtype);
     return rc;
 }
 
@@ -161,13 +161,13 @@ int shape_argmax(struct op_call *c, struct det_err *err)
 {
     c->spec[0] = (struct op_out){.dtype = DET_I64, .ndim = 1, .dims = {c->in[0]->dims[0]}};
     c->outs = 1;
-    return rows(c, err);
+    return check_rows(c, err);
 }
 
 int shape_eq(struct op_call *c, struct det_err *err)
 {
     if (!det__same_shape(c->in[0], c->in[1]) || c->in[0]->dtype != c->in[1]->dtype)
         return det_fail(err, DET_EINVAL, "the shapes and dtypes must be equal");
-    scalar(c, DET_F32);
+    set_scalar(c, DET_F32);
     return 0;
 }

@@ -21,7 +21,7 @@ int shape_float(struct op_call *c, struct det_err *err)
 
 /* Widens spec[0] to take in[i] too, by PyTorch's rule: from the last dimension on, sizes are equal
  * or one of them is 1. */
-static int widen(struct op_call *c, int i, struct det_err *err)
+static int widen_shape(struct op_call *c, int i, struct det_err *err)
 {
     struct op_out *y = &c->spec[0];
     const struct det_tensor *x = c->in[i];
@@ -46,7 +46,7 @@ static int widen(struct op_call *c, int i, struct det_err *err)
 }
 
 /* spec[0] = the shape that inputs first .. n-1, of one dtype unless they mix, are repeated to. */
-static int broadcast(struct op_call *c, int first, int n, struct det_err *err)
+static int broadcast_shapes(struct op_call *c, int first, int n, struct det_err *err)
 {
     int rc = 0;
     c->spec[0] = op_like(c->in[first]);
@@ -56,7 +56,7 @@ static int broadcast(struct op_call *c, int first, int n, struct det_err *err)
         if (c->in[i]->dtype != c->in[first]->dtype && !c->mixed)
             return det_fail(err, DET_EINVAL, "%s and %s do not mix: use det_cast()",
                             det_dtype_name(c->in[first]->dtype), det_dtype_name(c->in[i]->dtype));
-        rc = widen(c, i, err);
+        rc = widen_shape(c, i, err);
     }
     return rc;
 }
@@ -67,18 +67,18 @@ int shape_numbers(struct op_call *c, struct det_err *err)
         return det_fail(err, DET_EINVAL,
                         "bool has no arithmetic: use det_cast(), or "
                         "det_logical_and() and the like");
-    return broadcast(c, 0, 2, err);
+    return broadcast_shapes(c, 0, 2, err);
 }
 
 int shape_floats(struct op_call *c, struct det_err *err)
 {
     int rc = shape_float(c, err);
-    return rc < 0 ? rc : broadcast(c, 0, 2, err);
+    return rc < 0 ? rc : broadcast_shapes(c, 0, 2, err);
 }
 
 int shape_compare(struct op_call *c, struct det_err *err)
 {
-    int rc = broadcast(c, 0, 2, err);
+    int rc = broadcast_shapes(c, 0, 2, err);
     c->spec[0].dtype = DET_BOOL;
     return rc;
 }
@@ -90,6 +90,6 @@ int shape_where(struct op_call *c, struct det_err *err)
                         "the condition is %s and must be bool: use a comparison "
                         "or det_cast()",
                         det_dtype_name(c->in[0]->dtype));
-    int rc = broadcast(c, 1, 3, err);
-    return rc < 0 ? rc : widen(c, 0, err);
+    int rc = broadcast_shapes(c, 1, 3, err);
+    return rc < 0 ? rc : widen_shape(c, 0, err);
 }

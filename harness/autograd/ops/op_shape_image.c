@@ -11,7 +11,7 @@ static int check_image(const struct det_tensor *x, struct det_err *err)
     return det_fail(err, DET_EINVAL, "the input must be [N, C, H, W], only N may be 0");
 }
 
-static int image(const struct op_call *c, struct det_err *err)
+static int check_float_image(const struct op_call *c, struct det_err *err)
 {
     int rc = op_all_float(c, err);
     return rc < 0 ? rc : check_image(c->in[0], err);
@@ -46,7 +46,7 @@ static int check_slide(const struct slide *s, struct det_err *err)
 }
 
 /* How many windows there are, or 0. */
-static int64_t slide(const struct slide *s)
+static int64_t count_windows(const struct slide *s)
 {
     int64_t room = s->size + s->before + s->after - (s->kernel - 1) * s->dilation - 1;
     return room < 0 ? 0 : room / s->stride + 1;
@@ -61,8 +61,8 @@ static int slide_both(struct op_call *c, struct det_err *err)
         rc = check_slide(&w, err);
     if (rc < 0)
         return rc;
-    c->spec[0].dims[2] = slide(&h);
-    c->spec[0].dims[3] = slide(&w);
+    c->spec[0].dims[2] = count_windows(&h);
+    c->spec[0].dims[3] = count_windows(&w);
     if (c->spec[0].dims[2] == 0 || c->spec[0].dims[3] == 0)
         return det_fail(err, DET_EINVAL,
                         "the kernel %" PRId64 "x%" PRId64 " does not fit on the image %" PRId64
@@ -93,9 +93,9 @@ static int check_weight(struct op_call *c, int64_t in, int64_t out, struct det_e
     return 0;
 }
 
-static int convolution(struct op_call *c, struct det_err *err)
+static int convolution_shape(struct op_call *c, struct det_err *err)
 {
-    int rc = image(c, err);
+    int rc = check_float_image(c, err);
     if (rc < 0)
         return rc;
     if (c->in[1]->ndim != 4 || c->in[1]->numel == 0)
@@ -108,14 +108,14 @@ static int convolution(struct op_call *c, struct det_err *err)
 int shape_conv2d(struct op_call *c, struct det_err *err)
 {
     const struct det_tensor *w = c->in[1];
-    int rc = convolution(c, err);
+    int rc = convolution_shape(c, err);
     if (rc == 0)
         rc = check_weight(c, w->dims[1] * c->a.groups, w->dims[0], err);
     return rc < 0 ? rc : slide_both(c, err);
 }
 
 /* The size of which the convolution with this window gives `size`; -1 where there is none. */
-static int64_t unslide(const struct slide *s)
+static int64_t size_before_slide(const struct slide *s)
 {
     int64_t size =
         (s->size - 1) * s->stride + (s->kernel - 1) * s->dilation + 1 - s->before - s->after;
@@ -134,14 +134,14 @@ static int cut_after(const struct slide *s)
 int shape_conv_transpose2d(struct op_call *c, struct det_err *err)
 {
     const struct det_tensor *w = c->in[1];
-    int rc = convolution(c, err);
+    int rc = convolution_shape(c, err);
     if (rc == 0)
         rc = check_weight(c, w->dims[0], w->dims[1] * c->a.groups, err);
     if (rc < 0)
         return rc;
     const struct slide h = slide_of(c, true), v = slide_of(c, false);
-    c->spec[0].dims[2] = unslide(&h);
-    c->spec[0].dims[3] = unslide(&v);
+    c->spec[0].dims[2] = size_before_slide(&h);
+    c->spec[0].dims[3] = size_before_slide(&v);
     if (h.stride < 1 || v.stride < 1 || h.before < 0 || v.before < 0 || c->spec[0].dims[2] < 0 ||
         c->spec[0].dims[3] < 0)
         return det_fail(err, DET_EINVAL,
@@ -193,10 +193,10 @@ static bool pads_fit(const struct det_attrs *a)
 }
 
 /* The caller of an adaptive pooling has set spec[0].dims; else the windows slide. */
-static int pool(struct op_call *c, struct det_err *err)
+static int pool_shape(struct op_call *c, struct det_err *err)
 {
     const int64_t *x = c->in[0]->dims;
-    int rc = image(c, err);
+    int rc = check_float_image(c, err);
     if (rc < 0)
         return rc;
     if (!pads_fit(&c->a))
@@ -215,12 +215,12 @@ static int pool(struct op_call *c, struct det_err *err)
 
 int shape_avg_pool2d(struct op_call *c, struct det_err *err)
 {
-    return pool(c, err);
+    return pool_shape(c, err);
 }
 
 int shape_max_pool2d(struct op_call *c, struct det_err *err)
 {
-    int rc = pool(c, err);
+    int rc = pool_shape(c, err);
     if (rc == 0 && (int64_t)c->a.kernel_h * c->a.kernel_w > 256)
         return det_fail(err, DET_EINVAL, "the kernel %dx%d has more than 256 taps", c->a.kernel_h,
                         c->a.kernel_w);

@@ -43,7 +43,7 @@ static int check_recurrent(struct op_call *c, int64_t gates, int bias, struct de
     return op_all_float(c, err);
 }
 
-static struct op_out steps(enum det_dtype dtype, int64_t time, int64_t batch, int64_t width)
+static struct op_out steps_of(enum det_dtype dtype, int64_t time, int64_t batch, int64_t width)
 {
     return (struct op_out){.dtype = dtype, .ndim = 3, .dims = {time, batch, width}};
 }
@@ -54,9 +54,9 @@ int shape_lstm(struct op_call *c, struct det_err *err)
     if (rc < 0)
         return rc;
     int64_t time = c->in[0]->dims[0], batch = c->in[0]->dims[1], hidden = c->in[1]->dims[1];
-    c->spec[0] = steps(c->in[0]->dtype, time + 1, batch, hidden);
-    c->spec[1] = steps(op_wide(c->in[0]), time, batch, 4 * hidden);
-    c->spec[2] = steps(op_wide(c->in[0]), time, batch, hidden);
+    c->spec[0] = steps_of(c->in[0]->dtype, time + 1, batch, hidden);
+    c->spec[1] = steps_of(op_wide(c->in[0]), time, batch, 4 * hidden);
+    c->spec[2] = steps_of(op_wide(c->in[0]), time, batch, hidden);
     c->outs = 3;
     rc = check_state(c, 2, batch, hidden, err);
     return rc < 0 ? rc : check_state(c, 3, batch, hidden, err);
@@ -68,8 +68,8 @@ int shape_gru(struct op_call *c, struct det_err *err)
     if (rc < 0)
         return rc;
     int64_t time = c->in[0]->dims[0], batch = c->in[0]->dims[1], hidden = c->in[1]->dims[1];
-    c->spec[0] = steps(c->in[0]->dtype, time, batch, hidden);
-    c->spec[1] = steps(op_wide(c->in[0]), time, batch, 4 * hidden);
+    c->spec[0] = steps_of(c->in[0]->dtype, time, batch, hidden);
+    c->spec[1] = steps_of(op_wide(c->in[0]), time, batch, 4 * hidden);
     c->outs = 2;
     return check_state(c, 2, batch, hidden, err);
 }

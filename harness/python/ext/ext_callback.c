@@ -142,16 +142,16 @@ static int on_lr_step(void *self, struct det_err *err)
 /* ---- registering ---- */
 
 /* d[key], new; NULL without an exception where it is None or absent. */
-static PyObject *item(PyObject *d, const char *key)
+static PyObject *get_item(PyObject *d, const char *key)
 {
     PyObject *v = PyDict_GetItemString(d, key); /* borrowed */
     return v == Py_None ? NULL : Py_XNewRef(v);
 }
 
 /* d[key], new; an exception where it is no callable. */
-static PyObject *callable(PyObject *d, const char *key)
+static PyObject *get_callable(PyObject *d, const char *key)
 {
-    PyObject *v = item(d, key);
+    PyObject *v = get_item(d, key);
     if (v && PyCallable_Check(v))
         return v;
     Py_XDECREF(v);
@@ -159,9 +159,9 @@ static PyObject *callable(PyObject *d, const char *key)
     return NULL;
 }
 
-static int64_t number(PyObject *d, const char *key, int64_t fallback)
+static int64_t get_number(PyObject *d, const char *key, int64_t fallback)
 {
-    PyObject *v = item(d, key);
+    PyObject *v = get_item(d, key);
     int64_t n = v ? PyLong_AsLongLong(v) : fallback;
     Py_XDECREF(v);
     return n;
@@ -173,7 +173,7 @@ static void add_callback(struct ext_client *c, PyObject *hooks)
     struct loop_callback lc = {.self = cb};
     cb->c = c;
 #define X(hook)                                                                                    \
-    cb->hook = item(hooks, #hook);                                                                 \
+    cb->hook = get_item(hooks, #hook);                                                             \
     lc.hook = cb->hook ? hook : NULL;
     HOOKS(X)
 #undef X
@@ -184,19 +184,19 @@ static void add_callback(struct ext_client *c, PyObject *hooks)
 static void add_reducer(struct ext_client *c, PyObject *d)
 {
     struct ext_reducer *r = det_zalloc(sizeof *r);
-    PyObject *name = item(d, "name");
+    PyObject *name = get_item(d, "name");
     r->c = c;
     r->name = name ? det_strdup(PyUnicode_AsUTF8AndSize(name, NULL)) : NULL;
     Py_XDECREF(name);
-    r->reset = callable(d, "reset");
-    r->per_slot = callable(d, "per_slot_reduce");
-    r->cross_slot = callable(d, "cross_slot_reduce");
+    r->reset = get_callable(d, "reset");
+    r->per_slot = get_callable(d, "per_slot_reduce");
+    r->cross_slot = get_callable(d, "cross_slot_reduce");
     vec_push(&c->parts.reducers, r);
     vec_push(&c->parts.loop_reducers,
              ((struct loop_reducer){.self = r,
                                     .name = r->name,
-                                    .for_training = number(d, "for_training", 1),
-                                    .for_validation = number(d, "for_validation", 1),
+                                    .for_training = get_number(d, "for_training", 1),
+                                    .for_validation = get_number(d, "for_validation", 1),
                                     .reset = on_reset,
                                     .per_slot_reduce = on_per_slot,
                                     .cross_slot_reduce = on_cross_slot}));
@@ -206,12 +206,12 @@ static void add_lr(struct ext_client *c, PyObject *d)
 {
     struct ext_lr *lr = det_zalloc(sizeof *lr);
     lr->c = c;
-    lr->step = callable(d, "step");
+    lr->step = get_callable(d, "step");
     vec_push(&c->parts.lrs, lr);
     vec_push(&c->parts.loop_lrs,
              ((struct loop_lr){.self = lr,
-                               .mode = (enum loop_step_mode)number(d, "mode", LOOP_STEP_MANUAL),
-                               .frequency = number(d, "frequency", 1),
+                               .mode = (enum loop_step_mode)get_number(d, "mode", LOOP_STEP_MANUAL),
+                               .frequency = get_number(d, "frequency", 1),
                                .step = on_lr_step}));
 }
 

@@ -27,7 +27,7 @@ static PyObject *comm_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static struct comm *of(PyObject *self)
+static struct comm *comm_of(PyObject *self)
 {
     struct comm *c = ((struct ext_comm *)self)->c;
     if (!c)
@@ -44,7 +44,7 @@ static PyObject *blobs_list(const struct comm_blobs *b)
 }
 
 /* A rank may have left with a reason: that is what went wrong. */
-static PyObject *failed(struct comm *c, struct det_err *err)
+static PyObject *raise_failure(struct comm *c, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
     bool left;
@@ -53,45 +53,45 @@ static PyObject *failed(struct comm *c, struct det_err *err)
     return ext_raise(err);
 }
 
-static PyObject *allgather(PyObject *self, PyObject *args)
+static PyObject *allgather_bytes(PyObject *self, PyObject *args)
 {
     const char *p;
     Py_ssize_t n;
     struct det_err err = {0};
     struct comm_blobs all = {0};
-    struct comm *c = of(self);
+    struct comm *c = comm_of(self);
     int rc;
     if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
         return NULL;
     Py_BEGIN_ALLOW_THREADS rc = comm_allgather(c, p, (size_t)n, &all, &err);
-    Py_END_ALLOW_THREADS PyObject *list = rc < 0 ? failed(c, &err) : blobs_list(&all);
+    Py_END_ALLOW_THREADS PyObject *list = rc < 0 ? raise_failure(c, &err) : blobs_list(&all);
     comm_blobs_finish(&all);
     return list;
 }
 
-static PyObject *broadcast(PyObject *self, PyObject *args)
+static PyObject *broadcast_bytes(PyObject *self, PyObject *args)
 {
     const char *p;
     Py_ssize_t n;
     struct det_err err = {0};
     void *got = NULL;
     size_t got_n = 0;
-    struct comm *c = of(self);
+    struct comm *c = comm_of(self);
     int rc;
     if (!c || !PyArg_ParseTuple(args, "y#", &p, &n))
         return NULL;
     Py_BEGIN_ALLOW_THREADS rc = comm_broadcast_bytes(c, p, (size_t)n, &got, &got_n, &err);
     Py_END_ALLOW_THREADS PyObject *bytes =
-        rc < 0 ? failed(c, &err) : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
+        rc < 0 ? raise_failure(c, &err) : PyBytes_FromStringAndSize(got, (Py_ssize_t)got_n);
     free(got);
     return bytes;
 }
 
-static PyObject *leave(PyObject *self, PyObject *args)
+static PyObject *leave_group(PyObject *self, PyObject *args)
 {
     const char *why;
     struct det_err err = {0};
-    struct comm *c = of(self);
+    struct comm *c = comm_of(self);
     if (!c || !PyArg_ParseTuple(args, "s", &why))
         return NULL;
     Py_BEGIN_ALLOW_THREADS det_ignore(comm_leave(c, why, &err),
@@ -107,7 +107,7 @@ static PyObject *close_comm(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static void dealloc(PyObject *self)
+static void dealloc_comm(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     comm_close(((struct ext_comm *)self)->c);
@@ -116,9 +116,9 @@ static void dealloc(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    {"allgather", allgather, METH_VARARGS, "allgather(bytes) -> [bytes of each rank]"},
-    {"broadcast", broadcast, METH_VARARGS, "broadcast(bytes) -> rank 0's bytes"},
-    {"leave", leave, METH_VARARGS, "leave(text): the others' collectives fail with the text"},
+    {"allgather", allgather_bytes, METH_VARARGS, "allgather(bytes) -> [bytes of each rank]"},
+    {"broadcast", broadcast_bytes, METH_VARARGS, "broadcast(bytes) -> rank 0's bytes"},
+    {"leave", leave_group, METH_VARARGS, "leave(text): the others' collectives fail with the text"},
     {"close", close_comm, METH_NOARGS, NULL},
     {0},
 };
@@ -126,7 +126,7 @@ static PyMethodDef methods[] = {
 PyObject *ext_comm_type(void)
 {
     static PyType_Slot slots[] = {
-        {Py_tp_new, comm_new}, {Py_tp_methods, methods}, {Py_tp_dealloc, dealloc}, {0}};
+        {Py_tp_new, comm_new}, {Py_tp_methods, methods}, {Py_tp_dealloc, dealloc_comm}, {0}};
     static PyType_Spec spec = {.name = "determined._loop.Comm",
                                .basicsize = sizeof(struct ext_comm),
                                .flags = Py_TPFLAGS_DEFAULT,

@@ -7,7 +7,7 @@
 
 /* ---- single values: 0, or -1 with an exception; an absent or None value changes nothing ---- */
 
-static PyObject *get(PyObject *d, const char *key)
+static PyObject *get_item(PyObject *d, const char *key)
 {
     PyObject *v = PyDict_GetItemString(d, key); /* borrowed */
     return v == Py_None ? NULL : v;
@@ -15,7 +15,7 @@ static PyObject *get(PyObject *d, const char *key)
 
 static int take_i64(PyObject *d, const char *key, int64_t *ret)
 {
-    PyObject *v = get(d, key);
+    PyObject *v = get_item(d, key);
     if (!v)
         return 0;
     *ret = PyLong_AsLongLong(v);
@@ -33,7 +33,7 @@ static int take_int(PyObject *d, const char *key, int *ret)
 
 static int take_bool(PyObject *d, const char *key, bool *ret)
 {
-    PyObject *v = get(d, key);
+    PyObject *v = get_item(d, key);
     int on = v ? PyObject_IsTrue(v) : *ret;
     if (on < 0)
         return -1;
@@ -43,7 +43,7 @@ static int take_bool(PyObject *d, const char *key, bool *ret)
 
 static int take_str(PyObject *d, const char *key, char **ret)
 {
-    PyObject *v = get(d, key);
+    PyObject *v = get_item(d, key);
     const char *s = v ? PyUnicode_AsUTF8AndSize(v, NULL) : NULL;
     if (v && !s)
         return -1;
@@ -56,7 +56,7 @@ static int take_str(PyObject *d, const char *key, char **ret)
 
 static int take_json(PyObject *d, const char *key, json_t **ret)
 {
-    PyObject *v = get(d, key);
+    PyObject *v = get_item(d, key);
     json_t *j = v ? ext_to_json(v) : NULL;
     if (v && !j)
         return -1;
@@ -82,7 +82,7 @@ static int take_counts(PyObject *bytes, struct loop_unit *ret)
 /* ("batches" | "epochs", number or bytes) */
 static int take_unit(PyObject *d, const char *key, struct loop_unit *ret)
 {
-    PyObject *v = get(d, key), *count;
+    PyObject *v = get_item(d, key), *count;
     const char *kind;
     if (!v)
         return 0;
@@ -159,7 +159,7 @@ static int take_names(struct det_loop_config *c, PyObject *d)
 /* The ranks of the control plane; the strings are those of the dict, which outlives the run. */
 static int take_ranks(struct det_loop_config *c, PyObject *d)
 {
-    PyObject *host = get(d, "chief_host"), *secret = get(d, "secret");
+    PyObject *host = get_item(d, "chief_host"), *secret = get_item(d, "secret");
     c->ranks.chief_host = host ? PyUnicode_AsUTF8AndSize(host, NULL) : NULL;
     c->ranks.secret = secret ? PyUnicode_AsUTF8AndSize(secret, NULL) : NULL;
     return PyErr_Occurred() || take_int(d, "rank", &c->ranks.rank) < 0 ||

@@ -61,7 +61,7 @@ static int errno_of(PyObject *value)
     return sys > 0 && sys < ERRNO_END ? (int)sys : 0;
 }
 
-static void describe(PyObject *type, PyObject *value, struct det_err *err)
+static void describe_exception(PyObject *type, PyObject *value, struct det_err *err)
 {
     PyObject *name = PyObject_GetAttrString(type, "__name__");
     PyObject *text = value ? PyObject_Str(value) : NULL;
@@ -82,7 +82,7 @@ int ext_failed(struct ext_client *c, struct det_err *err)
     PyObject *invalid = invalid_hp_type();
     err->code = invalid && PyErr_GivenExceptionMatches(type, invalid) ? DET_EINVALIDHP : DET_EINVAL;
     Py_XDECREF(invalid);
-    describe(type, value, err);
+    describe_exception(type, value, err);
     if (c->type) { /* the first one counts */
         Py_XDECREF(type);
         Py_XDECREF(value);

@@ -8,16 +8,16 @@ struct events {
     PyObject_HEAD struct det_tensorboard *w;
 };
 
-static struct det_tensorboard *of(PyObject *self)
+static struct det_tensorboard *writer_of(PyObject *self)
 {
     return ((struct events *)self)->w;
 }
 
 /* The writer's errors are sticky: each call raises the first one. */
-static PyObject *done(PyObject *self)
+static PyObject *finish_call(PyObject *self)
 {
     struct det_err err = {0};
-    if (det_tensorboard_error(of(self), &err) < 0)
+    if (det_tensorboard_error(writer_of(self), &err) < 0)
         return ext_raise(&err);
     Py_RETURN_NONE;
 }
@@ -29,8 +29,8 @@ static PyObject *add_scalar(PyObject *self, PyObject *args)
     long long step;
     if (!PyArg_ParseTuple(args, "sdL", &tag, &value, &step))
         return NULL;
-    det_tensorboard_add_scalar(of(self), tag, value, step);
-    return done(self);
+    det_tensorboard_add_scalar(writer_of(self), tag, value, step);
+    return finish_call(self);
 }
 
 /* One of several numbers in one chart. */
@@ -41,8 +41,8 @@ static PyObject *add_named(PyObject *self, PyObject *args)
     long long step;
     if (!PyArg_ParseTuple(args, "ssdL", &tag, &named.name, &named.value, &step))
         return NULL;
-    det_tensorboard_add_scalars(of(self), tag, &named, 1, step);
-    return done(self);
+    det_tensorboard_add_scalars(writer_of(self), tag, &named, 1, step);
+    return finish_call(self);
 }
 
 /* `values`: the bytes of doubles. */
@@ -55,8 +55,8 @@ static PyObject *add_histogram(PyObject *self, PyObject *args)
         return NULL;
     det_cleanup(freep) double *x = det_alloc((size_t)n + 1); /* aligned, as bytes need not be */
     memcpy(x, bytes, (size_t)n);
-    tb_add_histogram(of(self), tag, x, (size_t)n / sizeof *x, step);
-    return done(self);
+    tb_add_histogram(writer_of(self), tag, x, (size_t)n / sizeof *x, step);
+    return finish_call(self);
 }
 
 /* The bytes of height x width x channels doubles of 0 to 255. */
@@ -75,8 +75,8 @@ static PyObject *add_image(PyObject *self, PyObject *args)
     }
     det_cleanup(freep) double *x = det_alloc((size_t)n);
     memcpy(x, bytes, (size_t)n);
-    tb_add_image(of(self), tag, x, &p, 1, step);
-    return done(self);
+    tb_add_image(writer_of(self), tag, x, &p, 1, step);
+    return finish_call(self);
 }
 
 static PyObject *add_text(PyObject *self, PyObject *args)
@@ -85,37 +85,37 @@ static PyObject *add_text(PyObject *self, PyObject *args)
     long long step;
     if (!PyArg_ParseTuple(args, "ssL", &tag, &text, &step))
         return NULL;
-    det_tensorboard_add_text(of(self), tag, text, step);
-    return done(self);
+    det_tensorboard_add_text(writer_of(self), tag, text, step);
+    return finish_call(self);
 }
 
 /* What is in this directory is not written a second time. */
-static PyObject *remember(PyObject *self, PyObject *args)
+static PyObject *remember_directory(PyObject *self, PyObject *args)
 {
     const char *dir;
     struct det_err err = {0};
     if (!PyArg_ParseTuple(args, "s", &dir))
         return NULL;
-    if (tb_remember(of(self), dir, &err) < 0)
+    if (tb_remember(writer_of(self), dir, &err) < 0)
         return ext_raise(&err);
     Py_RETURN_NONE;
 }
 
-static PyObject *flush(PyObject *self, PyObject *args)
+static PyObject *flush_events(PyObject *self, PyObject *args)
 {
-    det_tensorboard_flush(of(self));
-    return done(self);
+    det_tensorboard_flush(writer_of(self));
+    return finish_call(self);
 }
 
 static PyObject *close_files(PyObject *self, PyObject *args)
 {
-    det_tensorboard_close(of(self));
-    return done(self);
+    det_tensorboard_close(writer_of(self));
+    return finish_call(self);
 }
 
 /* ---- the type ---- */
 
-static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *create_events(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const char *dir;
     struct det_err err = {0};
@@ -132,10 +132,10 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)e;
 }
 
-static void dealloc(PyObject *self)
+static void dealloc_events(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    det_tensorboard_destroy(of(self));
+    det_tensorboard_destroy(writer_of(self));
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -147,8 +147,9 @@ static PyMethodDef methods[] = {
     {"add_image", add_image, METH_VARARGS,
      "add_image(tag, doubles, height, width, channels, step)"},
     {"add_text", add_text, METH_VARARGS, "add_text(tag, text, step)"},
-    {"remember", remember, METH_VARARGS, "remember(directory): its values are not written again"},
-    {"flush", flush, METH_NOARGS, NULL},
+    {"remember", remember_directory, METH_VARARGS,
+     "remember(directory): its values are not written again"},
+    {"flush", flush_events, METH_NOARGS, NULL},
     {"close", close_files, METH_NOARGS, "a later write opens a new file"},
     {0},
 };
@@ -157,7 +158,7 @@ PyObject *ext_events_type(void)
 {
     static PyObject *type;
     static PyType_Slot slots[] = {
-        {Py_tp_new, create}, {Py_tp_methods, methods}, {Py_tp_dealloc, dealloc}, {0}};
+        {Py_tp_new, create_events}, {Py_tp_methods, methods}, {Py_tp_dealloc, dealloc_events}, {0}};
     static PyType_Spec spec = {.name = "determined._loop.EventWriter",
                                .basicsize = sizeof(struct events),
                                .flags = Py_TPFLAGS_DEFAULT,

@@ -5,7 +5,7 @@ struct ext_loop {
     PyObject_HEAD struct loop *l; /* NULL: the run has ended */
 };
 
-static struct loop *of(PyObject *self)
+static struct loop *loop_of(PyObject *self)
 {
     struct loop *l = ((struct ext_loop *)self)->l;
     if (!l)
@@ -15,37 +15,37 @@ static struct loop *of(PyObject *self)
 
 static PyObject *get_batch_idx(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     return l ? PyLong_FromLongLong(loop_batch_idx(l)) : NULL;
 }
 
 static PyObject *get_epoch_len(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     return l ? PyLong_FromLongLong(loop_epoch_len(l)) : NULL;
 }
 
 static PyObject *get_batches_trained(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     return l ? PyLong_FromLongLong(loop_batches_trained(l)) : NULL;
 }
 
 static PyObject *get_is_update_batch(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     return l ? PyBool_FromLong(loop_is_update_batch(l)) : NULL;
 }
 
 static PyObject *get_stop(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     return l ? PyBool_FromLong(loop_get_stop_requested(l)) : NULL;
 }
 
 static int set_stop(PyObject *self, PyObject *value, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     int on = value ? PyObject_IsTrue(value) : 0;
     if (!l || on < 0)
         return -1;
@@ -55,7 +55,7 @@ static int set_stop(PyObject *self, PyObject *value, void *arg)
 
 static PyObject *get_tensorboard_kept(PyObject *self, void *arg)
 {
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     det_cleanup(freep) char *kept = l ? loop_tensorboard_kept(l) : NULL;
     if (!l)
         return NULL;
@@ -69,7 +69,7 @@ struct step {
 };
 
 /* The hooks of a step run with the GIL held: the loop calls them from the method below. */
-static int call(PyObject *fn, PyObject *arg, struct det_err *err)
+static int call_hook(PyObject *fn, PyObject *arg, struct det_err *err)
 {
     PyObject *r = PyObject_CallFunctionObjArgs(fn, arg, NULL);
     if (!r)
@@ -81,30 +81,31 @@ static int call(PyObject *fn, PyObject *arg, struct det_err *err)
 static int on_scale(void *self, double factor, struct det_err *err)
 {
     PyObject *f = PyFloat_FromDouble(factor);
-    int rc = f ? call(((struct step *)self)->scale, f, err) : det_fail(err, DET_ENOMEM, "memory");
+    int rc =
+        f ? call_hook(((struct step *)self)->scale, f, err) : det_fail(err, DET_ENOMEM, "memory");
     Py_XDECREF(f);
     return rc;
 }
 
 static int on_clip(void *self, struct det_err *err)
 {
-    return call(((struct step *)self)->clip, NULL, err);
+    return call_hook(((struct step *)self)->clip, NULL, err);
 }
 
 static int on_step(void *self, struct det_err *err)
 {
-    return call(((struct step *)self)->step, NULL, err);
+    return call_hook(((struct step *)self)->step, NULL, err);
 }
 
 static int on_zero(void *self, struct det_err *err)
 {
-    return call(((struct step *)self)->zero, NULL, err);
+    return call_hook(((struct step *)self)->zero, NULL, err);
 }
 
 /* Horovod; DistributedDataParallel averages over ranks in its own backward. */
 static int on_reduce(void *self, struct comm *comm, struct det_err *err)
 {
-    return call(((struct step *)self)->reduce, NULL, err);
+    return call_hook(((struct step *)self)->reduce, NULL, err);
 }
 
 static PyObject *step_optimizer(PyObject *self, PyObject *args)
@@ -112,7 +113,7 @@ static PyObject *step_optimizer(PyObject *self, PyObject *args)
     struct step s;
     int keep;
     struct det_err err = {0};
-    struct loop *l = of(self);
+    struct loop *l = loop_of(self);
     if (!l ||
         !PyArg_ParseTuple(args, "OOOOOp", &s.reduce, &s.scale, &s.clip, &s.step, &s.zero, &keep))
         return NULL;
@@ -147,7 +148,7 @@ static PyGetSetDef getset[] = {
     {0},
 };
 
-static void dealloc(PyObject *self)
+static void dealloc_loop(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_Free(self);
@@ -158,7 +159,7 @@ PyObject *ext_loop_type(void)
 {
     static PyObject *type;
     static PyType_Slot slots[] = {
-        {Py_tp_methods, methods}, {Py_tp_getset, getset}, {Py_tp_dealloc, dealloc}, {0}};
+        {Py_tp_methods, methods}, {Py_tp_getset, getset}, {Py_tp_dealloc, dealloc_loop}, {0}};
     static PyType_Spec spec = {.name = "determined._loop.Loop",
                                .basicsize = sizeof(struct ext_loop),
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,

@@ -8,8 +8,8 @@
 #define KEPT "the client keeps the exception, and the run ends with it" /* for det_ignore() */
 
 /* client.method(args), with the GIL held. */
-static int method(struct ext_client *c, const char *name, PyObject *args, PyObject **ret,
-                  struct det_err *err)
+static int call_method(struct ext_client *c, const char *name, PyObject *args, PyObject **ret,
+                       struct det_err *err)
 {
     PyObject *fn = PyObject_GetAttrString(c->self, name);
     if (!fn) {
@@ -25,7 +25,7 @@ static int method(struct ext_client *c, const char *name, PyObject *args, PyObje
 #define HOOK_CALL(c, name, ret, err, ...)                                                          \
     __extension__({                                                                                \
         PyGILState_STATE gil_ = PyGILState_Ensure();                                               \
-        int rc_ = method(c, name, Py_BuildValue(__VA_ARGS__), ret, err);                           \
+        int rc_ = call_method(c, name, Py_BuildValue(__VA_ARGS__), ret, err);                      \
         PyGILState_Release(gil_);                                                                  \
         rc_;                                                                                       \
     })
@@ -37,7 +37,7 @@ static int on_create(void *self, struct loop *loop, struct det_err *err)
     struct ext_client *c = self;
     PyGILState_STATE gil = PyGILState_Ensure();
     c->loop = ext_loop_new(loop);
-    int rc = c->loop ? method(c, "create", Py_BuildValue("(O)", c->loop), NULL, err)
+    int rc = c->loop ? call_method(c, "create", Py_BuildValue("(O)", c->loop), NULL, err)
                      : ext_failed(c, err);
     PyGILState_Release(gil);
     return rc;
@@ -58,7 +58,7 @@ static int take_parts(struct ext_client *c, const char *name, take_fn *take, str
 {
     PyObject *list = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = method(c, name, PyTuple_New(0), &list, err);
+    int rc = call_method(c, name, PyTuple_New(0), &list, err);
     if (rc == 0 && (!PyList_Check(list) || take(c, list) < 0)) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "%s() must give a list", name);
@@ -158,13 +158,14 @@ static int64_t batches_of(PyObject *loader)
     return v;
 }
 
-static int build(struct ext_client *c, bool training, struct loop_loader *ret, struct det_err *err)
+static int build_loader(struct ext_client *c, bool training, struct loop_loader *ret,
+                        struct det_err *err)
 {
     PyObject **loader = training ? &c->train : &c->valid;
     PyObject **next = training ? &c->train_next : &c->valid_next;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = method(c, training ? "build_training_loader" : "build_validation_loader",
-                    PyTuple_New(0), loader, err);
+    int rc = call_method(c, training ? "build_training_loader" : "build_validation_loader",
+                         PyTuple_New(0), loader, err);
     if (rc == 0) {
         *next = PyObject_GetAttrString(*loader, "next");
         *ret = (struct loop_loader){.type = training ? &train_loader : &valid_loader,
@@ -179,12 +180,12 @@ static int build(struct ext_client *c, bool training, struct loop_loader *ret, s
 
 static int on_build_training(void *self, struct loop_loader *ret, struct det_err *err)
 {
-    return build(self, true, ret, err);
+    return build_loader(self, true, ret, err);
 }
 
 static int on_build_validation(void *self, struct loop_loader *ret, struct det_err *err)
 {
-    return build(self, false, ret, err);
+    return build_loader(self, false, ret, err);
 }
 
 static int64_t on_batch_records(void *self, const void *batch)
@@ -265,7 +266,7 @@ static int on_evaluate_all(void *self, struct loop_metrics *m, struct det_err *e
     if (is_spoilt(c, err))
         return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = method(c, "evaluate_full_dataset", PyTuple_New(0), &dict, err);
+    int rc = call_method(c, "evaluate_full_dataset", PyTuple_New(0), &dict, err);
     if (rc == 0)
         rc = take_metrics(c, dict, m, err);
     Py_XDECREF(dict);
@@ -278,7 +279,7 @@ static int on_reduction(void *self, const char *metric, struct det_err *err)
     struct ext_client *c = self;
     PyObject *n = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = method(c, "reduction", Py_BuildValue("(s)", metric), &n, err);
+    int rc = call_method(c, "reduction", Py_BuildValue("(s)", metric), &n, err);
     if (rc == 0)
         rc = (int)PyLong_AsLong(n);
     if (PyErr_Occurred())
@@ -344,7 +345,7 @@ static int on_load_state(void *self, const char *dir, struct loop_state *ret, st
     struct ext_client *c = self;
     PyObject *t = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    int rc = method(c, "load_state", Py_BuildValue("(s)", dir), &t, err);
+    int rc = call_method(c, "load_state", Py_BuildValue("(s)", dir), &t, err);
     if (rc == 0 && t == Py_None)
         rc = DET_ENOENT;
     else if (rc == 0 && take_state(t, ret) < 0)
@@ -360,7 +361,7 @@ static bool wants_metrics(struct ext_client *c)
 {
     PyObject *r = NULL;
     struct det_err err = {0};
-    det_ignore(method(c, "wants_metrics", PyTuple_New(0), &r, &err), KEPT);
+    det_ignore(call_method(c, "wants_metrics", PyTuple_New(0), &r, &err), KEPT);
     Py_XDECREF(r);
     return r == Py_True;
 }
@@ -373,7 +374,7 @@ static void write_metrics(struct ext_client *c, int64_t steps, const struct loop
     PyObject *avg = ext_metrics_dict(metrics);
     PyObject *list = rows ? ext_metrics_dicts(rows, n) : Py_NewRef(Py_None);
     PyObject *args = Py_BuildValue("(LNN)", (long long)steps, avg, list);
-    det_ignore(method(c, "write_metrics", args, NULL, &err), KEPT);
+    det_ignore(call_method(c, "write_metrics", args, NULL, &err), KEPT);
 }
 
 static void on_write_metrics(void *self, int64_t steps, const struct loop_metrics *metrics,
@@ -392,7 +393,7 @@ static const char *on_tensorboard_dir(void *self)
     struct det_err err = {0};
     PyObject *dir = NULL;
     PyGILState_STATE gil = PyGILState_Ensure();
-    det_ignore(method(c, "tensorboard_dir", PyTuple_New(0), &dir, &err), KEPT);
+    det_ignore(call_method(c, "tensorboard_dir", PyTuple_New(0), &dir, &err), KEPT);
     const char *s = dir && dir != Py_None ? PyUnicode_AsUTF8AndSize(dir, NULL) : NULL;
     if (PyErr_Occurred())
         det_ignore(ext_failed(c, &err), KEPT);
@@ -429,31 +430,31 @@ static const struct det_loop_trial_type hooks = {
 /* ---- what a local run tells the person in front of it: client.reported(what, steps, value) */
 
 /* Takes value; an exception ends the run at its next step. */
-static void reported(struct ext_client *c, const char *what, int64_t steps, PyObject *value)
+static void tell_reported(struct ext_client *c, const char *what, int64_t steps, PyObject *value)
 {
     struct det_err err = {0};
     PyObject *args = Py_BuildValue("(sLN)", what, (long long)steps, value);
-    det_ignore(method(c, "reported", args, NULL, &err), KEPT);
+    det_ignore(call_method(c, "reported", args, NULL, &err), KEPT);
 }
 
 static void on_training_report(void *self, int64_t steps, const struct loop_metrics *avg)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
-    reported(self, "training", steps, ext_metrics_dict(avg));
+    tell_reported(self, "training", steps, ext_metrics_dict(avg));
     PyGILState_Release(gil);
 }
 
 static void on_validation_report(void *self, int64_t steps, const struct loop_metrics *metrics)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
-    reported(self, "validation", steps, ext_metrics_dict(metrics));
+    tell_reported(self, "validation", steps, ext_metrics_dict(metrics));
     PyGILState_Release(gil);
 }
 
 static void on_checkpoint_report(void *self, int64_t steps, const char *uuid)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
-    reported(self, "checkpoint", steps, PyUnicode_FromString(uuid));
+    tell_reported(self, "checkpoint", steps, PyUnicode_FromString(uuid));
     PyGILState_Release(gil);
 }
 
@@ -488,7 +489,7 @@ static void close_client(struct ext_client *c)
 }
 
 /* The loop's outcome as Python's: the first exception whole; else what the loop itself found. */
-static PyObject *outcome(struct ext_client *c, int rc, const struct det_err *err)
+static PyObject *outcome_of_loop(struct ext_client *c, int rc, const struct det_err *err)
 {
     if (rc == 0 && err->code == DET_EINVALIDHP)
         return PyUnicode_FromString(err->text);
@@ -518,7 +519,7 @@ PyObject *ext_run(PyObject *module, PyObject *args)
                                                 .checkpoint = on_checkpoint_report};
         const struct det_loop_trial trial = {.type = &client.table, .self = &client};
         Py_BEGIN_ALLOW_THREADS rc = loop_run(&c, &trial, &err);
-        Py_END_ALLOW_THREADS ret = outcome(&client, rc, &err);
+        Py_END_ALLOW_THREADS ret = outcome_of_loop(&client, rc, &err);
     }
     close_client(&client);
     loop_config_finish(&c);
