@@ -91,7 +91,7 @@ static void on_http_closed(void *arg)
 
 /* In this order: nobody new comes in, who waits is answered, what is in hand ends (also in
  * threads, which the database and all else must outlive), then the database. */
-static void stop(struct master *m)
+static void stop_master(struct master *m)
 {
     if (m->stopping)
         return;
@@ -119,7 +119,7 @@ static void on_signal(uv_signal_t *s, int number)
         log_info("ended");
         exit(0); /* a standby has nothing in hand */
     }
-    stop(m);
+    stop_master(m);
 }
 
 static void on_db_state(void *arg, bool up)
@@ -140,7 +140,7 @@ static void on_fatal(void *arg)
 {
     struct master *m = arg;
     m->status = 1;
-    stop(m);
+    stop_master(m);
 }
 
 static void on_standby(void *arg, const char *leader_url)
@@ -229,7 +229,7 @@ static int listen_on(struct master *m, struct det_err *err)
 }
 
 /* Returns when this master leads; a standby answers its requests meanwhile. */
-static int lead(struct master *m, struct det_err *err)
+static int take_lead(struct master *m, struct det_err *err)
 {
     struct db_options o = {.conninfo = m->conf->db,
                            .url = m->url,
@@ -242,7 +242,7 @@ static int lead(struct master *m, struct det_err *err)
     return rc == 0 ? transport_follow(&m->transport, m->sh.http, err) : rc;
 }
 
-static void signals(struct master *m)
+static void watch_signals(struct master *m)
 {
     signal(SIGPIPE, SIG_IGN);
     uv_signal_init(&m->loop, &m->term);
@@ -264,7 +264,7 @@ static void on_renew(uv_timer_t *t)
     transport_renew(&m->transport, m->sh.http, &m->loop);
 }
 
-static void timers(struct master *m)
+static void start_timers(struct master *m)
 {
     uv_timer_init(&m->loop, &m->warn);
     uv_timer_init(&m->loop, &m->renew);
@@ -275,7 +275,7 @@ static void timers(struct master *m)
         uv_timer_start(&m->warn, on_warn, 0, WARN_MS);
 }
 
-static int run(struct master *m, struct det_err *err)
+static int run_master(struct master *m, struct det_err *err)
 {
     struct core_effects owed = CORE_EFFECTS_INIT;
     uv_loop_init(&m->loop);
@@ -285,9 +285,9 @@ static int run(struct master *m, struct det_err *err)
     if (rc == 0)
         rc = listen_on(m, err);
     if (rc == 0) {
-        signals(m);
-        timers(m);
-        rc = lead(m, err);
+        watch_signals(m);
+        start_timers(m);
+        rc = take_lead(m, err);
     }
     if (rc == 0)
         rc = parts_create(m, &owed, err);
@@ -314,6 +314,6 @@ int serve(const struct masterconf *conf, struct logring *ring, struct det_err *e
     static struct master m;
     m.conf = conf;
     m.sh.logring = ring;
-    int rc = run(&m, err);
+    int rc = run_master(&m, err);
     return rc < 0 ? rc : m.status;
 }
