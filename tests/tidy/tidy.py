@@ -17,6 +17,7 @@ from purity import check_core
 from rings import check_rings
 from rooms import check_rooms
 from schema import check_schema
+from statics import check_statics
 
 # folder -> folders whose headers it may include, besides its own (design: the arrows of ARCHITECTURE.md)
 LAYERS = {
@@ -225,7 +226,7 @@ def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
     bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files), *check_format(top, files),
-           *check_banned(top, files), *check_errors(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS), *check_schema(top)]
+           *check_banned(top, files), *check_errors(top, files), *check_statics(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS), *check_schema(top)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")
     print(f"tidy: {len(files)} files, {len(bad)} violations")
