@@ -1,6 +1,5 @@
 /* Logs: det experiment logs, det trial logs, det task logs, and what create --follow prints. */
 #include "cli.h"
-#include "experiment.h"
 #include "logs.h"
 
 #include <inttypes.h>
@@ -15,7 +14,7 @@ static struct {
     bool is_regex;
 } o;
 
-const struct opt experiment_logs_opts[] = {
+const struct opt logs_opts[] = {
     {"follow", 'f', OPT_FLAG, &o.follow, NULL, "go on until the trial ended"},
     {"tail", 0, OPT_COUNT, &o.tail, "N", "only the last N lines"},
     {"head", 0, OPT_COUNT, &o.head, "N", "only the first N lines"},
@@ -105,7 +104,7 @@ static int stream_lines(struct cli *c, const char *path, bool follow, struct det
     return rc < 0 ? CLI_FAILED : 0;
 }
 
-int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err)
+int logs_follow_trial(struct cli *c, int64_t trial_id, struct det_err *err)
 {
     det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
     return stream_lines(c, path, true, err);
@@ -148,7 +147,7 @@ int logs_print(struct cli *c, const char *path, struct det_err *err)
     return stream_lines(c, path, o.follow, err);
 }
 
-int experiment_logs(struct cli *c, struct det_err *err)
+int logs_print_experiment(struct cli *c, struct det_err *err)
 {
     int64_t id;
     JSON_OWN answer = NULL;

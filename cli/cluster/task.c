@@ -45,7 +45,7 @@ static int print_logs(struct cli *c, struct det_err *err)
 
 static const struct verb verbs[] = {
     {"list", "ls", "", "what runs and what waits", NULL, list_tasks},
-    {"logs", NULL, "TASK", "its log", experiment_logs_opts, print_logs},
+    {"logs", NULL, "TASK", "its log", logs_opts, print_logs},
     {0},
 };
 

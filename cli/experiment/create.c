@@ -151,7 +151,7 @@ int experiment_follow(struct cli *c, int64_t id, struct det_err *err)
     if (trial) {
         printf("Waiting for the log of trial %" PRId64 "\n", trial);
         fflush(stdout);
-        rc = logs_of_trial(c, trial, err);
+        rc = logs_follow_trial(c, trial, err);
     }
     return rc != 0 ? rc : wait_for_experiment(c, id, err);
 }

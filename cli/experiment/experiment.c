@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "exp_trials.h"
 #include "experiment.h"
+#include "logs.h"
 #include "place.h"
 #include "show.h"
 #include "table.h"
@@ -318,7 +319,7 @@ static const struct verb verbs[] = {
      NULL, experiment_watch},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
      experiment_wait},
-    {"logs", NULL, "ID", "the log of its first trial", experiment_logs_opts, experiment_logs},
+    {"logs", NULL, "ID", "the log of its first trial", logs_opts, logs_print_experiment},
     {"pause", NULL, "ID...", "checkpoint and leave the slots", NULL, pause_experiments},
     {"activate", "unpause", "ID...", "go on after a pause", NULL, activate_experiments},
     {"cancel", NULL, "ID...", "checkpoint and end", NULL, cancel_experiments},

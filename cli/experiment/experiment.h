@@ -11,7 +11,7 @@ DET_MUST int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment,
 /* As a table, or as JSON when that was asked for. */
 void experiment_print_list(const struct cli *c, const json_t *experiments);
 
-extern const struct opt experiment_create_opts[], experiment_wait_opts[], experiment_logs_opts[];
+extern const struct opt experiment_create_opts[], experiment_wait_opts[];
 DET_MUST int experiment_create(struct cli *c, struct det_err *err);
 /* What `create` and `continue` share: a file ("-": stdin), the first trial's log and the end, the
  * warnings of an answer. */
@@ -26,7 +26,6 @@ extern const struct opt experiment_continue_opts[];
 DET_MUST int experiment_continue(struct cli *c, struct det_err *err);
 DET_MUST int experiment_replay(struct cli *c, struct det_err *err);
 DET_MUST int experiment_wait(struct cli *c, struct det_err *err);
-DET_MUST int experiment_logs(struct cli *c, struct det_err *err);
 
 extern const struct opt experiment_rungs_opts[];
 DET_MUST int experiment_rungs(struct cli *c, struct det_err *err);
@@ -34,8 +33,6 @@ extern const struct opt experiment_set_opts[];
 DET_MUST int experiment_set(struct cli *c, struct det_err *err);
 DET_MUST int experiment_label(struct cli *c, struct det_err *err);
 
-/* The options of a log query, shared with `det trial logs`. */
-DET_MUST int logs_of_trial(struct cli *c, int64_t trial_id, struct det_err *err);
 bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */
 /* The length asked of a trial in batches, 0 where that cannot be known from here; how much of it
  * is done, 0 to 1. */

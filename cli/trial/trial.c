@@ -181,7 +181,7 @@ static const struct opt describe_opts[] = {
 static const struct verb verbs[] = {
     {"describe", "d", "ID", "one trial, its metrics and checkpoints", describe_opts,
      describe_trial},
-    {"logs", NULL, "ID", "its log", experiment_logs_opts, print_logs},
+    {"logs", NULL, "ID", "its log", logs_opts, print_logs},
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL,
      show_timeline},
     {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", NULL,
