@@ -9,6 +9,7 @@
 #include "queue.h"
 #include "quota.h"
 #include "reconcile.h"
+#include "restore.h"
 #include "save.h"
 #include "scheduler.h"
 #include "store.h"

@@ -6,7 +6,7 @@
 #include "exp.h"
 #include "pool.h"
 #include "queue.h"
-#include "reconcile.h"
+#include "restore.h"
 #include "save.h"
 #include "store.h"
 #include "trial.h"
@@ -373,7 +373,6 @@ static bool is_stuck(const struct exp *e)
            ((e->state == EXP_ACTIVE && !runs) || (e->state == EXP_PAUSED && e->open == 0));
 }
 
-/* Leases begin; whatever was decided but not yet done is done. */
 void restore_finish(struct core *c)
 {
     order_containers(c);

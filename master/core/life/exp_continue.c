@@ -11,7 +11,7 @@
 #include "fit.h"
 #include "pool.h"
 #include "quota.h"
-#include "reconcile.h"
+#include "restore.h"
 #include "trial.h"
 #include <string.h>
 

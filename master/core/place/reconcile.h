@@ -1,5 +1,5 @@
 /* The link with agents: what a hello says against what the agent is owed (proto/agent.md), states,
- * exits, leases. Also the end of rebuilding. Private to master/core. */
+ * exits, leases. Private to master/core. */
 #ifndef CORE_RECONCILE_H
 #define CORE_RECONCILE_H
 
@@ -13,8 +13,5 @@ DET_MUST int reconcile_store(struct core *c, struct agent *a, const struct core_
                              struct det_err *err);
 /* A lost agent's time is up: what it ran is lost. */
 void reconcile_lease(struct core *c, struct agent *a);
-void restore_finish(struct core *c);
-/* A search whose log has nothing yet has been asked for its first trials all the same. */
-void restore_beginning(struct exp *e); /* restore.c */
 
 #endif
