@@ -71,11 +71,6 @@ void tape_record(struct tape *t, const struct op_call *c)
     vec_push(&t->nodes, n);
 }
 
-bool op_wants_grad(const struct det_tensor *t)
-{
-    return t && (t->requires_grad || t->node);
-}
-
 /* Makes sure a leaf has memory for its gradient. */
 static int grad_alloc(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {

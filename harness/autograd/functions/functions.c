@@ -5,24 +5,6 @@
 #include "dtype.h"
 #include "op.h"
 
-/* The operands of an element-wise operation: a tensor without dimensions takes the other's dtype,
- * where both are floating or both are whole. */
-static void match_scalar(struct det_engine *e, struct det_tensor **a, struct det_tensor **b)
-{
-    struct det_tensor **number = *a && (*a)->ndim == 0 ? a : b, *other = number == a ? *b : *a;
-    if (!*number || !other || (*number)->ndim > 0 || (*number)->dtype == other->dtype)
-        return;
-    if (det__is_float((*number)->dtype) == det__is_float(other->dtype) && other->dtype != DET_BOOL)
-        *number = det_cast(e, *number, other->dtype);
-}
-
-struct det_tensor *op_binary(struct det_engine *e, enum op_id op, struct det_tensor *a,
-                             struct det_tensor *b)
-{
-    match_scalar(e, &a, &b);
-    return op_apply(e, &(struct op_call){.op = op, .in = {a, b}});
-}
-
 struct det_tensor *det_add(struct det_engine *e, struct det_tensor *a, struct det_tensor *b)
 {
     return op_binary(e, OP_ADD, a, b);
