@@ -16,7 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "lib"))
 sys.path.insert(0, HERE)
-from api import CONFIG  # noqa: E402
+from api import CONFIG, model_def  # noqa: E402
 from cluster import TOP, Cluster  # noqa: E402
 from ingest import cpu_seconds  # noqa: E402
 
@@ -30,7 +30,7 @@ def load(c, upto=None, **sizes):
     """The rows of api_rows.sql, up to a statement."""
     with open(os.path.join(HERE, "api_rows.sql")) as f:
         rows = f.read().split(upto)[0] if upto else f.read()
-    given = [x for k, v in {**sizes, "config": CONFIG}.items() for x in ("-v", f"{k}={v}")]
+    given = [x for k, v in {**sizes, "config": CONFIG, "model_def": model_def()}.items() for x in ("-v", f"{k}={v}")]
     subprocess.run(["psql", "-1qAtX", "-v", "ON_ERROR_STOP=1", "-h", c.path("pg-socket"), "-U", "det", "-d", "det", *given],
                    input=rows + "\nANALYZE;\n", text=True, check=True, stdout=subprocess.DEVNULL)
 
