@@ -49,12 +49,18 @@ class Plot {
         this.plot.over.addEventListener("mousemove", (e) => this.point(e));
         this.plot.over.addEventListener("mouseleave", () => this.leave());
         this.plot.over.addEventListener("click", () => this.pick());
-        this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
+        this.watch = new ResizeObserver(() => this.resized());
         this.watch.observe(box);
     }
 
     private size(): { width: number; height: number } {
         return { width: Math.max(120, this.box.clientWidth), height: this.props.height ?? 320 };
+    }
+
+    /* An observer tells of the size that there is, too: for that nothing is drawn again. */
+    private resized(): void {
+        const size = this.size();
+        if (size.width !== this.plot.width || size.height !== this.plot.height) this.plot.setSize(size);
     }
 
     private axis(side: "x" | "y"): uPlot.Axis {
@@ -260,7 +266,6 @@ export function Curves(props: CurvesProps) {
     const dark = isDark.value;
     useLayoutEffect(() => {
         const mine = plot.current = new Plot(box.current!, props, setTip);
-        mine.show(props);
         return () => mine.end();
     }, [props.x, props.logX, props.logY, props.height, dark]);
     useLayoutEffect(() => plot.current?.show(props));

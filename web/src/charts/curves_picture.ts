@@ -7,12 +7,13 @@ import { drawCurves, type Curve } from "./draw";
 import { frame } from "./frame";
 import type { Pen } from "./pen";
 import { FONT, type Picture } from "./picture";
-import { extent, padded, scale } from "./scales";
+import { padded, scale, type Range } from "./scales";
 
 export type XKind = "batches" | "records" | "epochs" | "time" | "clock";
 export const X_WORDS: Record<XKind, string> = { batches: "batches", records: "records", epochs: "epochs", time: "time since its start", clock: "clock" };
 export interface Shape { curves: Curve[]; x: XKind; logX: boolean; logY: boolean; zoom: [number, number] | null }
 
+const EVERYWHERE: Range = [-Infinity, Infinity];
 const HEIGHT = 480, LEFT = 64, RIGHT = 16, TOP = 8, BELOW = 28;
 const ACROSS = 4, NAMED_MOST = 12, NAME_LINE = 18, NAME_LETTERS = 32;
 
@@ -23,15 +24,28 @@ export function xText(kind: XKind, v: number, span: number): string {
     return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
 }
 
+/* Ends made wider by what of `values` counts on such an axis, where its place is within x. */
+function widened(ends: [number, number], values: readonly number[], at: readonly number[], [from, to]: Range, isLog: boolean): void {
+    for (let i = 0; i < values.length; i++) {
+        const v = values[i]!, x = at[i]!;
+        if (!(x >= from && x <= to) || !Number.isFinite(v) || (isLog && v <= 0)) continue;
+        if (v < ends[0]) ends[0] = v;
+        if (v > ends[1]) ends[1] = v;
+    }
+}
+
 /* The ends of both axes as they should be now. */
 export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
     const xKind = p.logX ? "log" : "linear", yKind = p.logY ? "log" : "linear";
-    const x = p.zoom ?? extent(p.curves.flatMap((c) => extent(c.points.x, xKind)), xKind);
-    const reported = p.curves.map((c) => c.raw ?? c.points); // a mean of them lies within
-    const inside = reported.flatMap((r) => extent(r.y.filter((_, i) => r.x[i]! >= x[0] && r.x[i]! <= x[1]), yKind));
-    const bands = p.curves.flatMap((c) => (c.band ? c.band.x.flatMap((v, i) => (v >= x[0] && v <= x[1] ? [c.band!.lo[i]!, c.band!.hi[i]!] : [])) : []));
-    const y = extent([...inside, ...extent(bands, yKind)], yKind);
-    const xs = scale(xKind, x[0], x[1], 0, 1), ys = scale(yKind, y[0], y[1], 0, 1);
+    const x: Range = [Infinity, -Infinity], y: Range = [Infinity, -Infinity];
+    if (!p.zoom) for (const { points } of p.curves) widened(x, points.x, points.x, EVERYWHERE, p.logX);
+    const seen = p.zoom ?? x;
+    for (const c of p.curves) {
+        const of = c.raw ?? c.points; // a mean of what was reported lies within it
+        widened(y, of.y, of.x, seen, p.logY);
+        if (c.band) for (const edge of [c.band.lo, c.band.hi]) widened(y, edge, c.band.x, seen, p.logY);
+    }
+    const xs = scale(xKind, ...seen, 0, 1), ys = scale(yKind, ...y, 0, 1);
     return { x: [xs.lo, xs.hi], y: padded(ys.kind, ys.lo, ys.hi) };
 }
 

@@ -1,7 +1,7 @@
 /* Curves on a canvas, between two scales. No state: everything that is seen is in the arguments. */
 import type { Pen } from "./pen";
 import { downsample, type Points } from "./sample";
-import { toPixel, type Scale } from "./scales";
+import { pixels, toPixel, type Scale } from "./scales";
 
 /* From lo to hi at each x. */
 export interface Band { x: number[]; lo: number[]; hi: number[] }
@@ -31,10 +31,11 @@ const ALPHA = { front: 1, plain: 0.9, back: 0.35 };
 const DOTTED_MOST = 60; // points
 
 function line(ctx: Pen, p: Points, x: Scale, y: Scale, run = Infinity): void {
+    const across = pixels(x), up = pixels(y), n = p.x.length; // no object a point: there are a hundred thousand
     let isDown = false;
     ctx.beginPath();
-    for (let i = 0; i < p.x.length; i++) {
-        const [px, py] = [toPixel(x, p.x[i]!), toPixel(y, p.y[i]!)];
+    for (let i = 0; i < n; i++) {
+        const px = across(p.x[i]!), py = up(p.y[i]!);
         if (isDown && i % run === 0) {
             ctx.lineTo(px, py);
             ctx.stroke();

@@ -33,21 +33,28 @@ function keep(out: Points, p: Points, first: number, low: number, high: number, 
         }
 }
 
+/* Those from `from` until `to` that have a y; all of them are what there is already. */
+function finite(p: Points, from: number, to: number): Points {
+    let all = true;
+    for (let i = from; i < to && all; i++) all = Number.isFinite(p.y[i]!);
+    if (all) return from === 0 && to === p.x.length ? p : { x: p.x.slice(from, to), y: p.y.slice(from, to) };
+    const out: Points = { x: [], y: [] };
+    for (let i = from; i < to; i++) {
+        if (!Number.isFinite(p.y[i]!)) continue;
+        out.x.push(p.x[i]!);
+        out.y.push(p.y[i]!);
+    }
+    return out;
+}
+
 /*
  * At most four points of each of `columns` equal parts of [lo, hi] (first, lowest, highest, last), in order.
  * Points must be in order of x. A y that is not finite counts for nothing; fewer points come back as they are.
  */
 export function downsample(p: Points, lo: number, hi: number, columns: number): Points {
     const [from, to] = visible(p, lo, hi);
+    if (to - from <= 4 * columns || !(hi > lo)) return finite(p, from, to);
     const out: Points = { x: [], y: [] };
-    if (to - from <= 4 * columns || !(hi > lo)) {
-        for (let i = from; i < to; i++)
-            if (Number.isFinite(p.y[i]!)) {
-                out.x.push(p.x[i]!);
-                out.y.push(p.y[i]!);
-            }
-        return out;
-    }
     let column = NaN;
     let [first, low, high, last] = [-1, -1, -1, -1];
     for (let i = from; i < to; i++) {

@@ -42,6 +42,16 @@ export function toPixel(s: Scale, value: number): number {
     return s.from + share(s, value) * (s.to - s.from);
 }
 
+/* toPixel() for many values: what is the same for all of them is worked out once. */
+export function pixels({ kind, lo, hi, from, to }: Scale): (value: number) => number {
+    if (kind !== "log") {
+        const by = (to - from) / (hi - lo);
+        return (v) => from + (v - lo) * by;
+    }
+    const by = (to - from) / Math.log(hi / lo);
+    return (v) => (v > 0 ? from + Math.log(v / lo) * by : NaN);
+}
+
 export function toValue(s: Scale, pixel: number): number {
     const part = (pixel - s.from) / (s.to - s.from);
     return s.kind === "log" ? s.lo * Math.pow(s.hi / s.lo, part) : s.lo + part * (s.hi - s.lo);

@@ -46,6 +46,21 @@ async function curvesFollow(page, trials, within, unmarked) {
     await until(async () => (await onScreen(page)).picture === marked.picture, "the marked curves again");
 }
 
+/* One press on another axis draws the curves once: a hundred thousand points are seen to be drawn twice. */
+async function drawsOnce(page) {
+    const times = await page.getByRole("region", { name: "Curves" }).getByLabel("log y").evaluate(async (box) => {
+        const pen = CanvasRenderingContext2D.prototype, real = pen.clearRect;
+        let n = 0;
+        pen.clearRect = function (...at) { if (this.canvas.closest(".chart-box") && this.canvas.className !== "chart-front") n++; return real.apply(this, at); };
+        box.click();
+        for (let i = 0; i < 5 || !n; i++) await new Promise((then) => requestAnimationFrame(then));
+        pen.clearRect = real;
+        return n;
+    });
+    check(times === 1, `the curves were drawn ${times} times`);
+    await page.getByRole("region", { name: "Curves" }).getByLabel("log y").uncheck();
+}
+
 /* The smooth line over what was reported; the address has it, and with none all is as it was. */
 async function smooths(page, id, trials) {
     await page.goto(`${url}/det/experiments/${id}`);
@@ -60,6 +75,7 @@ async function smooths(page, id, trials) {
     check(after.plain.length === trials.length && ways(after.plain) < 0.9 * ways(after.raw), `the smooth lines go ${ways(after.plain)} up and down, the others ${ways(after.raw)}`);
     check((await onScreen(page)).picture !== screen.picture, "nothing is smooth on the screen");
     await pictures(page, "experiment-smooth");
+    await drawsOnce(page);
     await slider.fill("0");
     await until(async () => (await onScreen(page)).picture === screen.picture, "the curves as they were");
 }

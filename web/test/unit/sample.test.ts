@@ -35,6 +35,9 @@ test("every column keeps its lowest and highest, and the order stays", () => {
 test("few points come back as they are; what is not finite is left out", () => {
     assert.deepEqual(downsample({ x: [1, 2, 3], y: [5, NaN, 6] }, 0, 10, 100), { x: [1, 3], y: [5, 6] });
     assert.deepEqual(downsample({ x: [], y: [] }, 0, 10, 100), { x: [], y: [] });
+    const few = wave(100);
+    assert.equal(downsample(few, 0, 99, 100), few); // nothing is copied
+    assert.deepEqual(downsample(few, 10, 20, 100), { x: few.x.slice(9, 22), y: few.y.slice(9, 22) });
     const p = wave(5000);
     p.y.fill(NaN, 100, 200);
     assert.ok(downsample(p, 0, 4999, 50).y.every(Number.isFinite));

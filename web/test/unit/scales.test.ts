@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extent, isRange, narrowed, padded, panned, scale, share, toPixel, toValue } from "../../src/charts/scales";
+import { extent, isRange, narrowed, padded, panned, pixels, scale, share, toPixel, toValue } from "../../src/charts/scales";
 import { niceStep, ticks } from "../../src/charts/ticks";
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${a} is not ${b}`);
@@ -62,4 +62,18 @@ test("what is seen of an axis moves along it and gets narrower; of a log axis by
     assert.deepEqual([panned([10, 20], 0.25, false), panned([10, 20], -1, false), panned([1, 100], 0.5, true)], [[12.5, 22.5], [0, 10], [10, 1000]]);
     assert.deepEqual([narrowed([0, 8], 2, 0.5, false), narrowed([0, 8], 2, 0, false), narrowed([2, 6], 0.5, 0.5, false), narrowed([1, 10_000], 2, 0.5, true)], [[2, 6], [0, 4], [0, 8], [10, 1000]]);
     assert.deepEqual([isRange([1, 2]), isRange([2, 2]), isRange([NaN, 1]), isRange(narrowed([5, 5.000001], 4, 0.5, false))], [true, false, false, false]);
+});
+
+test("many values go to where each goes alone; what has no place has none", () => {
+    const zone = Date.UTC(2026, 0, 1);
+    for (const s of [scale("linear", -3, 7, 500, 20), scale("log", 1e-5, 10, 3, 900), scale("time", zone, zone + 5000, 0, 100), scale("log", 0, 1, 0, 1)]) {
+        const of = pixels(s);
+        for (let i = -2; i <= 12; i++) {
+            const v = s.lo + (i / 10) * (s.hi - s.lo);
+            if (s.kind === "log" && v <= 0) assert.ok(Number.isNaN(of(v)));
+            else near(of(v), toPixel(s, v));
+        }
+        assert.ok(Number.isNaN(of(NaN)));
+    }
+    assert.deepEqual([0, -1].map(pixels(scale("log", 1, 10, 0, 1))), [NaN, NaN]);
 });
