@@ -6,7 +6,7 @@
 
 /* A row for each metric of each group of each trial, in this order. Columns: trial's place in
  * trial_ids, group's in groups and metric's in the group's names (each from 1), then the metric's
- * items as text (proto/series.h). trial_ids: JSON array; groups: JSON [{"group", "names":
+ * items as text (proto/charts/series.h). trial_ids: JSON array; groups: JSON [{"group", "names":
  * [..]}]. */
 enum db_series_col { SERIES_TRIAL, SERIES_GROUP, SERIES_NAME, SERIES_ITEMS };
 struct db_series {

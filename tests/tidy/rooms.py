@@ -11,7 +11,7 @@ import subprocess
 MOST = 24  # files in one folder
 ROOMS = {
     "base": {".": "text", "det": "", "text": ".", "json": ". text", "files": ". text", "process": ". json"},
-    "proto": {".": "", "config": ".", "agent": ".", "rows": ""},
+    "proto": {".": "", "charts": "", "config": ".", "agent": ".", "rows": ""},
     "db": {".": "wire", "wire": ". lead", "lead": ". wire", "read": ". wire", "write": ". wire", "people": ". wire read"},
     "master/core": {
         ".": "life place sched search answer keep",

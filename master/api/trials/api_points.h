@@ -8,7 +8,7 @@
 struct buf;
 struct api_points {
     int64_t from, to; /* steps, both within */
-    size_t max;       /* points at most (proto/series.h) */
+    size_t max;       /* points at most (proto/charts/series.h) */
     const char *name; /* of the metric */
 };
 /* Appends DataPoints, with commas between, of a metric's items as the database has them
