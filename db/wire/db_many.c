@@ -1,9 +1,8 @@
 #include "db_many.h"
 
-#include "buf.h"
+#include "db_texts.h"
 #include "mem.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 
 enum { UNITS_MAX = 256, BYTES_MAX = 8 << 20 };
@@ -25,28 +24,12 @@ static size_t count_from(const struct db_tx *first)
     return n;
 }
 
-static void put_i32(struct buf *out, size_t v)
+static void put_column(struct db_texts *out, const struct db_tx *tx, size_t n, int col)
 {
-    uint32_t be = htonl((uint32_t)v);
-    buf_add(out, &be, sizeof be);
-}
-
-/* text[] in PostgreSQL's binary form: in the textual one every quote would be escaped and read
- * back. */
-static void put_column(struct buf *out, const struct db_tx *tx, size_t n, int col)
-{
-    enum { TEXT_OID = 25 };
-    put_i32(out, 1); /* dimensions */
-    put_i32(out, 1); /* there may be nulls */
-    put_i32(out, TEXT_OID);
-    put_i32(out, n);
-    put_i32(out, 1); /* the first index */
     for (; n > 0; n--, tx = tx->next) {
         const struct db_stmt *s = tx->stmts[0];
         assert(s->format[col] == 0);
-        put_i32(out, s->v[col] ? (size_t)s->len[col] : SIZE_MAX); /* -1: null */
-        if (s->v[col])
-            buf_add(out, s->v[col], (size_t)s->len[col]);
+        db_texts_add(out, s->v[col], (size_t)s->len[col]);
     }
 }
 
@@ -75,17 +58,18 @@ static void on_together(void *arg, const struct db_result *r)
 
 static void send_together(struct db_conn *conn, struct db_tx *first, size_t n)
 {
-    struct buf columns[DB_ARGS_MAX] = {0};
+    struct db_texts columns[DB_ARGS_MAX] = {0};
     struct db_args *a = DB_ARGS;
     struct together *t = det_alloc(sizeof *t);
     *t = (struct together){first, n};
     for (int i = 0; i < first->stmts[0]->n; i++) {
         put_column(&columns[i], first, n, i);
-        db_bytes_arg(a, columns[i].p, columns[i].len);
+        db_texts_end(&columns[i]);
+        db_bytes_arg(a, columns[i].b.p, columns[i].b.len);
     }
     db_conn_send(conn, db_stmt_create(first->many, a), on_together, t);
     for (int i = 0; i < a->n; i++)
-        buf_finish(&columns[i]);
+        db_texts_finish(&columns[i]);
 }
 
 struct db_tx *db_many_send(struct db_conn *conn, struct db_tx *tx, db_op_cb *each)
