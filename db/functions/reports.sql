@@ -167,3 +167,96 @@ BEGIN
     END LOOP;
     RETURN QUERY SELECT unnest(said);
 END $$;
+
+-- What a trial's next reports of a group are written with: chunks of theirs that are made already.
+-- p_ends: how many of the reports there are up to the end of each. A tail that was there becomes part of the first.
+CREATE OR REPLACE FUNCTION add_chunks(h metric_heads, p_experiment integer, p_names text[], p_steps integer[], p_ends integer[],
+                                      p_docs text[], p_lines text[], p_values text[], p_whole jsonb)
+    RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    n CONSTANT integer := cardinality(p_steps);
+    added CONSTANT integer := cardinality(p_ends);
+    last CONSTANT integer := p_steps[n];
+    tail record;
+    first record;
+    s jsonb;
+    whole jsonb := p_whole;
+    below integer := h.closed; -- chunks of a level, before and after
+    above integer := h.closed + added;
+BEGIN
+    SELECT p_docs[1]::jsonb doc, split_part(p_lines[1], ';', 1) steps, split_part(p_lines[1], ';', 2) times, p_values[1]::jsonb vals INTO first;
+    IF h.tail > 0 THEN
+        tail := tail_made(h);
+        first.doc := chunk_of_chunks(ARRAY[tail.doc, first.doc]);
+        first.steps := tail.report_steps || ',' || first.steps;
+        first.times := tail.report_times || ',' || first.times;
+        first.vals := (SELECT jsonb_object_agg(key, v || ',' || (first.vals->>key)) FROM jsonb_each_text(tail.report_values) t(key, v)
+                       HAVING count(first.vals->>key) = cardinality(p_names) AND count(*) = cardinality(p_names));
+        whole := chunk_of_chunks(ARRAY[tail.doc, whole]);
+    END IF;
+    INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc, report_steps, report_times, report_values)
+        SELECT h.trial_id, h.grp, 1, h.closed + i - 1, CASE i WHEN 1 THEN h.closed_steps ELSE p_steps[p_ends[i - 1]] END, p_steps[ends],
+               ends - CASE i WHEN 1 THEN -h.tail ELSE p_ends[i - 1] END, CASE i WHEN 1 THEN first.doc ELSE doc::jsonb END,
+               CASE i WHEN 1 THEN first.steps ELSE split_part(lines, ';', 1) END,
+               CASE i WHEN 1 THEN first.times ELSE split_part(lines, ';', 2) END,
+               CASE i WHEN 1 THEN first.vals ELSE vals::jsonb END
+        FROM unnest(p_ends, p_docs, p_lines, p_values) WITH ORDINALITY x(ends, doc, lines, vals, i);
+    IF (SELECT count(*) FROM metric_steps k WHERE k.experiment_id = p_experiment AND k.grp = h.grp AND k.steps = ANY (p_steps)
+        AND NOT k.doubtful AND k.names @> p_names) < n THEN
+        PERFORM keep_steps(h.trial_id, h.grp, h.steps, last);
+    END IF;
+    UPDATE trials SET summary_metrics = summary_merge_chunk(summary_metrics, summary_key(h.grp), whole),
+        closed_batches = greatest(closed_batches, last)
+        WHERE id = h.trial_id RETURNING summary_metrics->summary_key(h.grp) INTO s;
+    UPDATE metric_heads SET steps = last, closed = above, closed_steps = last, tail = 0,
+        names = (SELECT count(*) FROM jsonb_object_keys(s)) WHERE trial_id = h.trial_id AND grp = h.grp;
+    FOR up IN 2 .. 16 LOOP
+        below := below / 4;
+        above := above / 4;
+        EXIT WHEN below = above;
+        INSERT INTO metric_chunks
+            SELECT h.trial_id, h.grp, up, seq / 4, min(after_steps), max(last_steps), sum(c.n),
+                   CASE WHEN up = 2 AND added = 4 AND h.closed % 4 = 0 THEN whole ELSE chunk_of_chunks(array_agg(doc ORDER BY seq)) END
+            FROM metric_chunks c WHERE trial_id = h.trial_id AND grp = h.grp AND level = up - 1
+             AND seq >= 4 * below AND seq < 4 * above GROUP BY seq / 4;
+    END LOOP;
+END $$;
+
+-- report_metrics() of reports of a trial and a group in turn: its answers, in order. Where they simply follow what it reported
+-- before, they are written together, and with chunks that the caller has made of them, if any (proto/charts/metric_chunks.h).
+CREATE OR REPLACE FUNCTION report_metrics_batch(p_trial integer, p_run integer, p_group text, p_steps integer[], p_metrics text[],
+        p_time timestamptz[], p_batches text[], p_names text[], p_ends integer[], p_docs text[], p_lines text[], p_values text[], p_whole text)
+    RETURNS SETOF text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    n CONSTANT integer := cardinality(p_steps);
+    more integer := cardinality(p_names);
+    t record;
+    h metric_heads;
+BEGIN
+    SELECT run_id, state, experiment_id INTO t FROM trials WHERE id = p_trial FOR SHARE;
+    SELECT * INTO h FROM metric_heads WHERE trial_id = p_trial AND grp = p_group;
+    IF more IS NULL THEN
+        more := (SELECT sum(names_in_text(p_group, m)) FROM unnest(p_metrics) m);
+    END IF;
+    IF p_group = 'validation' OR (t.run_id = p_run AND h.run_id = p_run AND NOT has_ended(t.state) AND p_steps[1] > h.steps
+            AND h.names + more <= names_max()
+            AND (SELECT bool_and(x.s > x.prior) FROM (SELECT s, lag(s, 1, -1) OVER () prior FROM unnest(p_steps) s) x)) IS NOT TRUE THEN
+        FOR i IN 1 .. n LOOP
+            RETURN NEXT report_metrics(p_trial, p_run, p_group, p_steps[i], p_metrics[i]::jsonb, p_time[i], p_batches[i]);
+        END LOOP;
+        RETURN;
+    END IF;
+    INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
+        SELECT p_trial, p_group, p_run, steps, m::jsonb, batches, at
+        FROM unnest(p_steps, p_metrics, p_batches, p_time) x(steps, m, batches, at);
+    IF p_ends IS NOT NULL THEN
+        PERFORM add_chunks(h, t.experiment_id, p_names, p_steps, p_ends, p_docs, p_lines, p_values, p_whole::jsonb);
+    ELSE
+        UPDATE metric_heads SET steps = p_steps[n], tail = h.tail + n, names = h.names + more
+            WHERE trial_id = p_trial AND grp = p_group;
+        IF h.tail + n >= 16 THEN
+            PERFORM close_chunk(p_trial, p_group);
+        END IF;
+    END IF;
+    RETURN QUERY SELECT '' FROM generate_series(1, n);
+END $$;

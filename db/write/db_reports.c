@@ -1,13 +1,20 @@
 #include "db_reports.h"
 
+#include "clk.h"
 #include "db_call.h"
 #include "db_sql.h"
+#include "db_texts.h"
+#include "mem.h"
+#include "metric_chunks.h"
 
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int judge_metrics(const struct db_result *r, struct det_err *err)
+static int judge_said(const char *said, struct det_err *err)
 {
-    const char *said = db_rows(r) == 1 ? db_text(r, 0, 0) : "unknown";
     if (!*said)
         return 0;
     if (!strcmp(said, "stale"))
@@ -20,6 +27,11 @@ static int judge_metrics(const struct db_result *r, struct det_err *err)
                         "value",
                         said + 8);
     return det_fail(err, DET_ENOENT, "trial not found");
+}
+
+static int judge_metrics(const struct db_result *r, struct det_err *err)
+{
+    return judge_said(db_rows(r) == 1 ? db_text(r, 0, 0) : "unknown", err);
 }
 
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg)
@@ -40,6 +52,194 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
                "$7::text[])");
     db_call_commit(tx, judge_metrics, cb, arg);
 }
+
+/* ---- Metrics of one trial that came together ------------------------------------------------- */
+
+/* Neighbours of one run and group, as one statement. */
+struct piece {
+    struct db *db;
+    const struct db_metrics_report *v;
+    size_t first, n; /* first: its place in the batch */
+    db_reported_cb *cb;
+    void *arg;
+};
+
+/* ---- One by itself --------------------------------------------------------------------------- */
+
+static void on_alone(void *arg, int rc, const struct det_err *err)
+{
+    struct piece *p = arg;
+    p->cb(p->arg, p->first, rc, err);
+    free(p);
+}
+
+static void send_alone(const struct piece *of, size_t i)
+{
+    struct piece *p = det_alloc(sizeof *p);
+    *p = *of;
+    p->first = of->first + i;
+    db_report_metrics(p->db, &of->v[i], on_alone, p);
+}
+
+/* ---- Several --------------------------------------------------------------------------------- */
+
+/* What PostgreSQL cannot read spoils the statement for all; which it is shows by trying each. */
+static void on_piece(void *arg, const struct db_result *r)
+{
+    struct piece *p = arg;
+    bool is_spoiled = db_rc(r) == DET_EINVAL || db_rc(r) == DET_ETOOBIG;
+    for (size_t i = 0; i < p->n; i++) {
+        struct det_err err = *db_error(r);
+        int rc = db_rc(r);
+        if (rc == 0)
+            rc = judge_said((int)i < db_rows(r) ? db_text(r, (int)i, 0) : "unknown", &err);
+        if (is_spoiled)
+            send_alone(p, i);
+        else
+            p->cb(p->arg, p->first + i, rc, &err);
+    }
+    free(p);
+}
+
+enum { STEPS, METRICS, TIMES, BATCHES, NAMES, ENDS, DOCS, LINES, VALUES, COLUMNS };
+
+static void add_text(struct db_texts *t, const char *s)
+{
+    db_texts_add(t, s, strlen(s));
+}
+
+static void add_i64(struct db_texts *t, int64_t v)
+{
+    char text[24];
+    db_texts_add(t, text, (size_t)snprintf(text, sizeof text, "%" PRId64, v));
+}
+
+static void add_buf(struct db_texts *t, const struct buf *b)
+{
+    db_texts_add(t, b->p, b->len);
+}
+
+static void add_report(struct db_texts *columns, const struct db_metrics_report *r)
+{
+    char when[CLK_RFC3339_MAX];
+    clk_format(r->time_us, when);
+    add_i64(&columns[STEPS], r->steps);
+    add_text(&columns[METRICS], r->metrics);
+    add_text(&columns[TIMES], when);
+    db_texts_add(&columns[BATCHES], r->batches, r->batches_len);
+}
+
+static void add_chunks(struct db_texts *columns, const struct metric_chunks *c)
+{
+    for (size_t i = 0; i < c->names_n; i++)
+        add_text(&columns[NAMES], c->names[i]);
+    for (size_t i = 0; i < c->n; i++) {
+        add_i64(&columns[ENDS], (int64_t)c->v[i].end);
+        add_buf(&columns[DOCS], &c->v[i].doc);
+        add_buf(&columns[LINES], &c->v[i].line);
+        add_buf(&columns[VALUES], &c->v[i].values);
+    }
+}
+
+/* Without chunks some have none. */
+static void add_column(struct db_args *a, struct db_texts *t)
+{
+    if (t->n == 0) {
+        db_null_arg(a);
+        return;
+    }
+    db_texts_end(t);
+    db_bytes_arg(a, t->b.p, t->b.len);
+}
+
+static void send_piece(const struct piece *of, const struct metric_chunks *chunks)
+{
+    struct db_args *a = DB_ARGS;
+    struct db_texts columns[COLUMNS] = {0};
+    struct piece *p = det_alloc(sizeof *p);
+    *p = *of;
+    for (size_t i = 0; i < p->n; i++)
+        add_report(columns, &p->v[i]);
+    add_chunks(columns, chunks);
+    db_str_arg(db_i64_arg(db_i64_arg(a, p->v->trial_id), p->v->run_id), p->v->group);
+    for (int i = 0; i < COLUMNS; i++)
+        add_column(a, &columns[i]);
+    db_text_arg(a, chunks->whole.p, chunks->whole.len);
+    db_write(p->db,
+             "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::text[]::integer[], "
+             "$5::text[], $6::text[]::timestamptz[], $7::text[], $8::text[], "
+             "$9::text[]::integer[], $10::text[], $11::text[], $12::text[], $13)",
+             a, on_piece, p);
+    for (int i = 0; i < COLUMNS; i++)
+        db_texts_finish(&columns[i]);
+}
+
+/* ---- What goes together ---------------------------------------------------------------------- */
+
+static bool make_chunks(struct metric_chunks *c, const struct piece *p)
+{
+    struct metric_point_set v[METRIC_BATCH_MAX];
+    assert(p->n <= METRIC_BATCH_MAX);
+    for (size_t i = 0; i < p->n; i++)
+        v[i] = (struct metric_point_set){p->v[i].steps, p->v[i].time_us, p->v[i].values};
+    return metric_chunks_make(c, v, p->n);
+}
+
+/* Where no chunks can be made here, the database makes one of a piece, and it is no larger than
+ * others. */
+static void send_or_split(const struct piece *p)
+{
+    struct metric_chunks c;
+    if (make_chunks(&c, p)) {
+        send_piece(p, &c);
+        metric_chunks_finish(&c);
+        return;
+    }
+    struct piece part = *p;
+    for (size_t left = p->n; left > 0; left -= part.n) {
+        part.n = left > METRIC_CHUNK_REPORTS ? METRIC_CHUNK_REPORTS : left;
+        send_piece(&part, &c);
+        part.v += part.n;
+        part.first += part.n;
+    }
+}
+
+/* A validation has consequences of its own. */
+static bool goes_alone(const struct piece *p)
+{
+    return p->n == 1 || strcmp(p->v->group, "validation") == 0;
+}
+
+static bool is_like(const struct db_metrics_report *a, const struct db_metrics_report *b)
+{
+    return a->run_id == b->run_id && strcmp(a->group, b->group) == 0;
+}
+
+static void send_alike(const struct piece *p)
+{
+    if (!goes_alone(p)) {
+        send_or_split(p);
+        return;
+    }
+    for (size_t i = 0; i < p->n; i++)
+        send_alone(p, i);
+}
+
+void db_report_metrics_batch(struct db *db, const struct db_metrics_report *v, size_t n,
+                             db_reported_cb *cb, void *arg)
+{
+    struct piece p = {.db = db, .cb = cb, .arg = arg};
+    for (size_t i = 0; i < n; i += p.n) {
+        p.v = v + i;
+        p.first = i;
+        for (p.n = 1; i + p.n < n && is_like(p.v, &p.v[p.n]);)
+            p.n++;
+        send_alike(&p);
+    }
+}
+
+/* ---- All else ---------------------------------------------------------------------------------
+ */
 
 /* What KEEP_CHECKPOINT answers. */
 enum { KEPT = 0, TAKEN = 1, STALE = 2 };

@@ -8,6 +8,7 @@
 #define DB_DB_REPORTS_H
 
 #include "db_done.h"
+#include "json.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,11 +21,20 @@ struct db_metrics_report {
                             validation. NUL-terminated */
     const char *batches; /* JSON: [{..}], checked by the caller; NULL: none */
     size_t batches_len;
-    int64_t time_us; /* wall */
+    int64_t time_us;      /* wall */
+    const json_t *values; /* those in metrics, name -> value; only a batch needs it */
 };
 /* DET_EINVAL when a metric of this step was already reported with another value. Also keeps
  * summary, best and latest validation, total batches, and archives what a restart rolled back. */
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg);
+/* Of the i-th report of a batch. */
+typedef void db_reported_cb(void *arg, size_t i, int rc, const struct det_err *err);
+/* The same of 1 to METRIC_BATCH_MAX reports of one trial, in order: each is kept or refused
+ * by itself, as few statements as possible are made of them, and those that simply follow cost less
+ * the more there are. v, and what it points to, stays until cb ran for the last of them: it runs
+ * once for each, in any order. */
+void db_report_metrics_batch(struct db *db, const struct db_metrics_report *v, size_t n,
+                             db_reported_cb *cb, void *arg);
 
 struct db_checkpoint_report {
     const char *uuid, *task_id, *allocation_id; /* allocation_id NULL: none */

@@ -1,0 +1,388 @@
+/* Reports that come together against a real PostgreSQL: what is kept of them is what is kept when
+ * they come one by one, and the chunks that are made of them on their way are those that the
+ * database makes. */
+#include "pg_private.h"
+
+#include "buf.h"
+#include "db.h"
+#include "db_reports.h"
+#include "mem.h"
+#include "metric_chunks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TIME_US 1700000000000000
+
+static struct pg_private pg;
+static uv_loop_t loop;
+static struct db *db;
+
+static void on_text(void *arg, const struct db_result *r)
+{
+    char *out = arg;
+    snprintf(out + 1, 4095, "%.4000s",
+             db_rc(r) < 0 ? db_error(r)->text
+             : db_rows(r) ? db_text(r, 0, 0)
+                          : "-");
+    *(bool *)out = true;
+}
+
+static const char *ask(const char *sql)
+{
+    static char out[4096];
+    out[0] = 0;
+    db_query(db, sql, NULL, on_text, out);
+    assert_true(loop_until(&loop, (bool *)out, 60000));
+    return out + 1;
+}
+
+static void run_sql(const char *sql)
+{
+    char out[4096] = {0};
+    db_write(db, sql, NULL, on_text, out);
+    assert_true(loop_until(&loop, (bool *)out, 60000));
+}
+
+static void on_ignore(void *arg, bool up)
+{
+}
+
+static void on_deposed(void *arg)
+{
+    fail();
+}
+
+static int setup(void **state)
+{
+    struct det_err err;
+    if (pg_private_start(&pg) < 0)
+        return -1;
+    uv_loop_init(&loop);
+    struct db_options o = {.conninfo = pg.uri, .on_state = on_ignore, .on_deposed = on_deposed};
+    assert_int_equal(db_migrate(pg.uri, &err), 0);
+    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
+    assert_int_equal(db_start(db, &err), 0);
+    run_sql("INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
+            "original_config, searcher_metric) SELECT i, 'j' || i, 1, 'ACTIVE', now(), 'n', '{}', "
+            "'', 'a' FROM generate_series(1, 9) i");
+    run_sql("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
+            "start_time) SELECT i, i, 'r' || i, '1.r' || i, 'ACTIVE', 1, '{}', now() "
+            "FROM generate_series(1, 9) i");
+    return 0;
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static int teardown(void **state)
+{
+    bool closed = false;
+    db_close(db, on_closed, &closed);
+    assert_true(loop_until(&loop, &closed, 60000));
+    assert_int_equal(uv_loop_close(&loop), 0);
+    pg_private_down(&pg);
+    return 0;
+}
+
+/* ---- Reports --------------------------------------------------------------------------------- */
+
+struct batch {
+    struct db_metrics_report v[METRIC_BATCH_MAX];
+    int rc[METRIC_BATCH_MAX];
+    size_t n, answered;
+    bool done;
+};
+
+static void on_report(void *arg, size_t i, int rc, const struct det_err *err)
+{
+    struct batch *b = arg;
+    assert_int_equal(b->rc[i], 1); /* once */
+    b->rc[i] = rc;
+    b->done = ++b->answered == b->n;
+}
+
+static void add(struct batch *b, const char *group, int64_t steps, const char *values)
+{
+    const char *key = strcmp(group, "validation") == 0 ? "validation_metrics" : "avg_metrics";
+    json_t *j = json_parse(values, strlen(values), NULL);
+    det_cleanup(freep) char *text = json_text(j);
+    b->v[b->n++] = (struct db_metrics_report){.run_id = 1,
+                                              .steps = steps,
+                                              .group = group,
+                                              .metrics = det_asprintf("{\"%s\":%s}", key, text),
+                                              .time_us = TIME_US + steps * 100001,
+                                              .values = j};
+}
+
+static void clear(struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        free((char *)b->v[i].metrics);
+        json_decref((json_t *)b->v[i].values);
+    }
+    b->n = 0;
+}
+
+static void begin(struct batch *b, int64_t trial)
+{
+    b->done = false;
+    b->answered = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        b->rc[i] = 1;
+        b->v[i].trial_id = trial;
+    }
+}
+
+static void send_together(struct batch *b, int64_t trial)
+{
+    begin(b, trial);
+    db_report_metrics_batch(db, b->v, b->n, on_report, b);
+    assert_true(loop_until(&loop, &b->done, 60000));
+}
+
+struct one {
+    int rc;
+    bool done;
+};
+
+static void on_one(void *arg, int rc, const struct det_err *err)
+{
+    *(struct one *)arg = (struct one){rc, true};
+}
+
+static void send_each(struct batch *b, int64_t trial)
+{
+    begin(b, trial);
+    for (size_t i = 0; i < b->n; i++) {
+        struct one x = {0};
+        db_report_metrics(db, &b->v[i], on_one, &x);
+        assert_true(loop_until(&loop, &x.done, 60000));
+        b->rc[i] = x.rc;
+    }
+}
+
+/* ---- What is kept ---------------------------------------------------------------------------- */
+
+#define ROWS(trial)                                                                                \
+    "(SELECT jsonb_agg(jsonb_build_array(grp, steps, run_id, archived, end_time, metrics, "        \
+    "batch_metrics) ORDER BY grp, steps) FROM metrics WHERE trial_id = " trial ")"
+#define SUMMARY(trial)                                                                             \
+    "(SELECT jsonb_build_array(trial_summary(id, summary_metrics), latest_validation, "            \
+    "searcher_metric_value, trial_batches(id)) FROM trials WHERE id = " trial ")"
+#define DRAWN(trial)                                                                               \
+    "(SELECT jsonb_agg(jsonb_build_array(grp, n, series_lines(" trial                              \
+    ", grp, 0, 1000000, n, 1000000, false)) ORDER BY grp, n) FROM metric_heads, "                  \
+    "unnest('{a,lr,big,zero,count}'::text[]) n WHERE trial_id = " trial ")"
+/* Those of closed chunks alone, whose bounds differ. */
+#define STEPS(trial)                                                                               \
+    "(SELECT jsonb_agg(jsonb_build_array(k.grp, k.steps, names) ORDER BY k.grp, k.steps) "         \
+    "FROM metric_steps k WHERE k.experiment_id = " trial " AND k.steps <= (SELECT "                \
+    "min(closed_steps) FROM metric_heads h WHERE h.grp = k.grp AND trial_id IN (1, 2)))"
+#define HEADS(trial)                                                                               \
+    "(SELECT jsonb_agg(jsonb_build_array(grp, run_id, steps) ORDER BY grp) FROM metric_heads "     \
+    "WHERE trial_id = " trial ")"
+#define IS_SAME(what) "SELECT coalesce(" what("1") " = " what("2") ", false)"
+
+/* Chunks that are not what the database makes of the same rows; but of equal highest points it may
+ * be any. */
+#define BUT_HIGHEST(doc)                                                                           \
+    "(SELECT jsonb_object_agg(key, value #- '{3,2}' #- '{3,1}')::text FROM jsonb_each(" doc "))"
+static const char spoiled[] =
+    "SELECT count(*) FROM metric_chunks c, LATERAL chunk_made(c.trial_id, c.grp, c.after_steps, "
+    "c.last_steps) m WHERE level = 1 AND (" BUT_HIGHEST(
+        "c.doc") ", c.report_steps, "
+                 "c.report_times, c.n) IS DISTINCT FROM (" BUT_HIGHEST(
+                     "m.doc") ", m.report_steps, "
+                              "m.report_times, (SELECT count(*) FROM metrics r WHERE r.trial_id = c.trial_id AND r.grp = "
+                              "c.grp AND steps > after_steps AND steps <= last_steps)) "
+                              "OR level = 1 AND c.report_values::text <> m.report_values::text";
+static const char not_reported[] =
+    "SELECT count(*) FROM metric_chunks c, jsonb_each(doc) d, (SELECT 2 UNION SELECT 3) x(i) "
+    "WHERE jsonb_typeof(value->1) = 'number' AND NOT EXISTS (SELECT 1 FROM metrics m WHERE "
+    "m.trial_id = c.trial_id AND m.grp = c.grp AND steps = (value->i->>1)::integer AND "
+    "(metrics->metrics_key(c.grp)->key)::float8 = (value->i->0)::float8 AND date_part('epoch', end_time) = "
+    "(value->i->>2)::float8)";
+static const char spoiled_above[] =
+    "SELECT count(*) FROM metric_chunks c, LATERAL (SELECT chunk_of_chunks(array_agg(doc ORDER BY "
+    "seq)) doc, sum(n) n, count(*) k, min(after_steps) low, max(last_steps) high FROM "
+    "metric_chunks b WHERE b.trial_id = c.trial_id AND b.grp = c.grp AND b.level = c.level - 1 "
+    "AND b.seq / 4 = c.seq) x WHERE level > 1 AND (c.doc::text, c.n, 4, after_steps, last_steps) "
+    "IS DISTINCT FROM (x.doc::text, x.n, k, low, high)";
+static const char gaps[] =
+    "SELECT count(*) FROM metric_heads h, LATERAL (SELECT count(*) k, max(last_steps) upto, "
+    "(SELECT count(*) FROM metric_chunks b WHERE b.trial_id = h.trial_id AND b.grp = h.grp AND "
+    "b.level = 2) above, (SELECT count(*) FROM metrics m WHERE m.trial_id = h.trial_id AND m.grp = "
+    "h.grp AND NOT archived AND steps > h.closed_steps) left_over FROM metric_chunks c WHERE "
+    "c.trial_id = h.trial_id AND c.grp = h.grp AND c.level = 1) x WHERE closed > 0 AND "
+    "(closed, closed_steps, tail, closed / 4) IS DISTINCT FROM (k, upto, left_over, above)";
+
+static void check_chunks(void)
+{
+    assert_string_equal(ask(spoiled), "0");
+    assert_string_equal(ask(not_reported), "0");
+    assert_string_equal(ask(spoiled_above), "0");
+    assert_string_equal(ask(gaps), "0");
+}
+
+static void check_same(void)
+{
+    assert_string_equal(ask(IS_SAME(ROWS)), "t");
+    assert_string_equal(ask(IS_SAME(SUMMARY)), "t");
+    assert_string_equal(ask(IS_SAME(DRAWN)), "t");
+    assert_string_equal(ask(IS_SAME(STEPS)), "t");
+    assert_string_equal(ask(IS_SAME(HEADS)), "t");
+    check_chunks();
+}
+
+/* ---- Cases ----------------------------------------------------------------------------------- */
+
+static uint32_t random_number(uint32_t below)
+{
+    static uint32_t x = 2463534242u;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return x % below;
+}
+
+/* Sums of them are exact, in whatever order. */
+static char *random_values(bool is_odd)
+{
+    struct buf b = BUF_INIT;
+    buf_addf(&b, "{\"a\":%.17g", (double)random_number(1000) / 64 - 5);
+    buf_addf(&b, ",\"lr\":%.17g", (double)random_number(1000) / (1ll << 40));
+    buf_addf(&b, ",\"big\":%.16g", (double)random_number(20) * 1e15);
+    buf_addf(&b, ",\"zero\":%s", random_number(2) ? "-0.0" : "0");
+    buf_addf(&b, ",\"count\":%d", (int)random_number(1000) - 500);
+    if (is_odd)
+        switch (random_number(4)) {
+        case 0: buf_add_str(&b, ",\"odd\":\"NaN\""); break;
+        case 1: buf_add_str(&b, ",\"odd\":[1,2]"); break;
+        case 2: buf_add_str(&b, ",\"odd\":null"); break;
+        default: buf_add_str(&b, ",\"o\\\"dd,{}\":6.310887241768095e-30"); break;
+        }
+    buf_add_ch(&b, '}');
+    return buf_steal(&b);
+}
+
+static int64_t fill_batch(struct batch *b, int64_t steps)
+{
+    size_t n = random_number(4) ? 1 + random_number(METRIC_BATCH_MAX) : 1 + random_number(20);
+    bool has_odd = random_number(3) == 0, has_other = random_number(4) == 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_other = has_other && random_number(10) == 0;
+        det_cleanup(freep) char *text = random_values(has_odd && random_number(5) == 0);
+        steps += 1 + random_number(3);
+        add(b, !is_other ? "training" : random_number(2) ? "validation" : "mine", steps, text);
+    }
+    return steps;
+}
+
+static void as_one_by_one(void **state)
+{
+    struct batch b = {0};
+    int64_t steps = 0;
+    for (int i = 0; i < 15; i++) {
+        int rc[METRIC_BATCH_MAX];
+        steps = fill_batch(&b, steps);
+        for (int resent = random_number(6) == 0; resent >= 0; resent--) /* a lost answer */
+            send_together(&b, 1);
+        memcpy(rc, b.rc, sizeof rc);
+        send_each(&b, 2);
+        assert_memory_equal(rc, b.rc, b.n * sizeof *rc);
+        clear(&b);
+    }
+    check_same();
+    run_sql("UPDATE trials SET state = 'COMPLETED' WHERE id < 3"); /* what is left is closed */
+    check_same();
+}
+
+/* Each report is refused by itself, at its own place. */
+static void some_refused(void **state)
+{
+    struct batch b = {0};
+    for (int i = 0; i < 20; i++)
+        add(&b, "training", i + 1, "{\"a\":1}");
+    free((char *)b.v[3].metrics);
+    b.v[3].metrics = det_strdup("{\"avg_metrics\":{\"s\":\"\\u0000\"}}");
+    send_together(&b, 3);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(b.rc[i], i == 3 ? DET_EINVAL : 0);
+    assert_string_equal(ask("SELECT count(*) FROM metrics WHERE trial_id = 3"), "19");
+    clear(&b);
+    for (int i = 0; i < 20; i++)
+        add(&b, "training", i + 10, i == 5 ? "{\"a\":2}" : "{\"a\":1}");
+    send_together(&b, 3); /* half of them are known, and one says something else */
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(b.rc[i], i == 5 ? DET_EINVAL : 0);
+    assert_string_equal(ask("SELECT count(*) || ' ' || max(steps) FROM metrics WHERE trial_id = 3"),
+                        "28 29");
+    check_chunks();
+    clear(&b);
+}
+
+static void of_another_run(void **state)
+{
+    struct batch b = {0};
+    for (int i = 0; i < 60; i++)
+        add(&b, "training", i + 1, "{\"a\":1}");
+    send_together(&b, 4);
+    run_sql("UPDATE trials SET run_id = 2 WHERE id = 4");
+    clear(&b);
+    for (int i = 0; i < 60; i++)
+        add(&b, "training", i + 31, "{\"a\":2}");
+    send_together(&b, 4);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(b.rc[i], DET_ESTALE);
+    for (int i = 0; i < 60; i++)
+        b.v[i].run_id = 2;
+    send_together(&b, 4);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(b.rc[i], 0);
+    assert_string_equal(ask("SELECT count(*) FILTER (WHERE archived) || ' ' || count(*) FROM "
+                            "metrics WHERE trial_id = 4"),
+                        "30 120");
+    assert_string_equal(ask("SELECT trial_summary(id, summary_metrics)#>>'{avg_metrics,a,sum}' "
+                            "FROM trials WHERE id = 4"),
+                        "150");
+    send_together(&b, 99);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(b.rc[i], DET_ENOENT);
+    clear(&b);
+}
+
+/* No group gets more names than it may have. */
+static void of_many_names(void **state)
+{
+    struct batch b = {0};
+    for (int i = 0; i < 40; i++) {
+        struct buf t = BUF_INIT;
+        for (int k = 0; k < 1000; k++)
+            buf_addf(&t, "%c\"m%d-%d\":1", k ? ',' : '{', i, k);
+        buf_add_ch(&t, '}');
+        add(&b, "training", i + 1, buf_str(&t));
+        buf_finish(&t);
+    }
+    send_together(&b, 5);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(b.rc[i], i < 20 ? 0 : DET_EINVAL);
+    clear(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_one_by_one),
+        cmocka_unit_test(some_refused),
+        cmocka_unit_test(of_another_run),
+        cmocka_unit_test(of_many_names),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
