@@ -193,6 +193,7 @@
     X(post_early_exit, POST, "/api/v1/trials/{trialId}/early_exit", ANY, DEFAULT)                  \
     X(post_runner_metadata, POST, "/api/v1/trials/{trialId}/runner/metadata", ANY, DEFAULT)        \
     X(post_metrics, POST, "/api/v1/trials/{trialId}/metrics", ANY, REPORT)                         \
+    X(post_metrics_batch, POST, "/api/v1/trials/{trialId}/metrics/batch", ANY, LARGE)              \
     X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, REPORT)       \
     X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, REPORT)   \
     X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, LARGE)                  \

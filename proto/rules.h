@@ -228,6 +228,7 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(post_early_exit, REPORT, TRIAL, "trialId")                                                   \
     X(post_runner_metadata, REPORT, TRIAL, "trialId")                                              \
     X(post_metrics, REPORT, TRIAL, "trialId")                                                      \
+    X(post_metrics_batch, REPORT, TRIAL, "trialId")                                                \
     X(post_training_metrics, REPORT, TRIAL, "trialId")                                             \
     X(post_validation_metrics, REPORT, TRIAL, "trialId")                                           \
     X(post_profiler_metrics, REPORT, TRIAL, ".batches[].labels.trialId")                           \

@@ -266,7 +266,7 @@ static bool is_chatter(const struct http_req *req, const struct rule *rule)
     static const enum route_id routes[] = {
         ROUTE_post_task_logs,        ROUTE_post_task_logs_plain,    ROUTE_post_metrics,
         ROUTE_post_training_metrics, ROUTE_post_validation_metrics, ROUTE_post_progress,
-        ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,
+        ROUTE_post_profiler_metrics, ROUTE_post_runner_metadata,    ROUTE_post_metrics_batch,
     };
     if (rule == &rules_all[ROUTE_patch_trial])
         return is_heartbeat(req);

@@ -308,7 +308,7 @@ def audited(w):
     def entries(**which):
         return w.admin.call("get_audit", limit=10000, **which)["entries"]
     wait_until(lambda: all(e["status"] for e in entries()), 10, "the last status")
-    reports = {"post_metrics", "post_training_metrics", "post_validation_metrics", "post_progress", "post_profiler_metrics", "post_runner_metadata"}
+    reports = {"post_metrics", "post_training_metrics", "post_validation_metrics", "post_metrics_batch", "post_progress", "post_profiler_metrics", "post_runner_metadata"}
     quiet = OPEN | READS | reports | {"patch_trial", "post_task_logs", "post_task_logs_plain"} | {"preview_search", "preview_hp_search", "get_model_def_file", "post_user_setting", "reset_user_setting"}
     for who in ("ann", "bob"):
         done = {e["operation"]: e for e in entries(username=who)}
