@@ -21,6 +21,7 @@ from size import emit  # noqa: E402
 from start import finish, first_batch_ms  # noqa: E402
 
 ROUNDS = int(os.environ.get("DET_BENCH_ROUNDS", "9"))
+INTERPRETER = "/usr/bin/python3"  # named on both sides: the search for one on PATH may meet a shim of 100 ms
 PROGRAM = """\
 import os
 import time
@@ -35,7 +36,9 @@ os.rename(f.name, os.environ["BENCH_FILE"])
 
 
 def config(c, index, packages):
-    python = {"requirements": packages, "index_url": index.url, "system_site_packages": True} if packages else "/usr/bin/python3"
+    python = {"interpreter": INTERPRETER}
+    if packages:
+        python.update(requirements=packages, index_url=index.url, system_site_packages=True)
     return {"name": "env", "entrypoint": ["python3", "train.py"], "max_restarts": 0, "hyperparameters": {},
             "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}},
             "environment": {"python": python, "environment_variables": ["BENCH_FILE=" + c.path("first"), "BENCH_LIST=" + "y" * len(packages)]}}

@@ -32,11 +32,12 @@ NAME = re.compile("[0-9a-f]{32}$")
 LEFT = re.compile("(?:new|old)-([0-9a-f]{32})(?:-.*)?$")
 SILENCE_S = 30  # then a word of ours shows that something lives, if it does
 ABOUT = "det-environment.json"
-OF_HOST = re.compile("No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Cannot allocate memory|MemoryError|"
-                     "[Cc]onnection (refused|reset|aborted|broken)|Network is unreachable|No route to host|[Tt]imed out|ConnectTimeout|"
-                     "name resolution|Name or service not known|connect error|dns error|error sending request|"
-                     r"\b5\d\d Server Error|HTTP error 5\d\d|server error \(5")  # as pip, uv and what they build with say it
-UNREACHED = re.compile("connection broken by|error sending request|tcp connect error|dns error")  # of an index
+# Of what an installer says: compiled where one has failed, not at each start.
+OF_HOST = ("No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Cannot allocate memory|MemoryError|"
+           "[Cc]onnection (refused|reset|aborted|broken)|Network is unreachable|No route to host|[Tt]imed out|ConnectTimeout|"
+           "name resolution|Name or service not known|connect error|dns error|error sending request|"
+           r"\b5\d\d Server Error|HTTP error 5\d\d|server error \(5")  # as pip, uv and what they build with say it
+UNREACHED = "connection broken by|error sending request|tcp connect error|dns error"  # of an index
 
 
 try:
@@ -97,7 +98,7 @@ def unreachable(request: Request, lines: List[str], environ: Mapping[str, str]) 
     """One sentence where an installer found no package because no index answered; "": it is not so."""
     last = [line for line in lines if line.strip()][-10:]
     text = "".join(last)
-    if not any(map(UNREACHED.search, last)):
+    if not any(re.search(UNREACHED, line) for line in last):
         return ""
     package = re.search("No matching distribution found for (.+)", text) or re.search(r"/simple/([^/\s`'\")]+)", text)
     why = re.search(r"\[Errno -?\d+\] ([^'\")]+)", text) or re.search(r"([Cc]onnection refused|[^:(]*timed out)", text)
@@ -109,7 +110,7 @@ def unreachable(request: Request, lines: List[str], environ: Mapping[str, str]) 
 
 def is_hosts(status: int, lines: List[str]) -> bool:
     """Whether an installer failed by what another host, or this one later, might not have: its end, as Popen has it, and its output."""
-    return status < 0 or any(map(OF_HOST.search, [line for line in lines if line.strip()][-10:]))
+    return status < 0 or any(re.search(OF_HOST, line) for line in [line for line in lines if line.strip()][-10:])
 
 
 # ---- the cache ----
