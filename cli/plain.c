@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* The length of a colour's sequence at s, 0: it is none. */
-static size_t colour_length(const char *s)
+size_t plain_colour(const char *s)
 {
     if (s[0] != '\033' || s[1] != '[')
         return 0;
@@ -23,7 +22,7 @@ static size_t control_length(const char *s)
 static bool is_plain(const char *s)
 {
     for (size_t n; *s; s += n ? n : 1)
-        if ((n = colour_length(s)) == 0 && control_length(s))
+        if ((n = plain_colour(s)) == 0 && control_length(s))
             return false;
     return true;
 }
@@ -34,7 +33,7 @@ char *plain_text(const char *s)
     if (is_plain(s))
         return NULL;
     while (*s) {
-        size_t keep = colour_length(s), drop = keep ? 0 : control_length(s);
+        size_t keep = plain_colour(s), drop = keep ? 0 : control_length(s);
         if (drop)
             buf_add_str(&out, "\xef\xbf\xbd"); /* U+FFFD */
         else

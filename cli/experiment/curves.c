@@ -88,6 +88,12 @@ bool curves_are_plain(void)
     return !isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0 || !utf8;
 }
 
+bool curves_are_coloured(void)
+{
+    const char *unwanted = getenv("NO_COLOR");
+    return !curves_are_plain() && !(unwanted && *unwanted);
+}
+
 char *curves_metric(struct cli *c, int64_t trial, struct det_err *err)
 {
     JSON_OWN answer = NULL;
@@ -101,7 +107,8 @@ char *curves_metric(struct cli *c, int64_t trial, struct det_err *err)
 static struct plot_size size_of_screen(void)
 {
     struct winsize w = {0};
-    struct plot_size s = {.columns = 66, .rows = 16, .plain = curves_are_plain()};
+    struct plot_size s = {
+        .columns = 66, .rows = 16, .plain = curves_are_plain(), .coloured = curves_are_coloured()};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 30 && w.ws_row > 8) {
         s.columns = w.ws_col - 14;
         s.rows = w.ws_row > 40 ? 24 : w.ws_row - 6;
@@ -133,7 +140,8 @@ static int write_pictures(const struct curves *k, const char *metric, struct det
 
 static int show_curves(const struct curves *k, const char *metric, struct det_err *err)
 {
-    struct buf out = BUF_INIT;
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    const struct plot_size size = size_of_screen();
     if (k->n == 0)
         return det_fail(err, DET_ENOENT,
                         "no report of these trials has a metric '%s'; det trial "
@@ -141,12 +149,10 @@ static int show_curves(const struct curves *k, const char *metric, struct det_er
                         metric);
     if (o.svg || o.png)
         return write_pictures(k, metric, err);
-    plot_text(k->lines, k->n, size_of_screen(), &out);
-    printf("%s of", metric);
-    for (size_t i = 0; i < k->n; i++)
-        printf("%s %s", i ? ";" : "", k->lines[i].name);
-    printf("\n%s", buf_str(&out));
-    buf_finish(&out);
+    plot_names(k->lines, k->n, size, &out);
+    buf_add_ch(&out, '\n');
+    plot_text(k->lines, k->n, size, &out);
+    printf("%s of %s", metric, buf_str(&out));
     return 0;
 }
 

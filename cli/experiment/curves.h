@@ -16,6 +16,8 @@ DET_MUST int curves_get(struct cli *c, const int64_t *trials, size_t n, const ch
 void curves_finish(struct curves *k);
 /* Whether this terminal has no characters beyond ASCII, or is none. */
 bool curves_are_plain(void);
+/* Whether it has colours, and its user wants them (no-color.org). */
+bool curves_are_coloured(void);
 /* The searcher's metric of the trial's experiment. Caller frees; NULL: err. */
 char *curves_metric(struct cli *c, int64_t trial, struct det_err *err);
 

@@ -156,7 +156,8 @@ static void draw_view(struct watch *w)
                            .first = w->first,
                            .columns = known ? size.ws_col - 1 : 79,
                            .rows = known ? size.ws_row : 24,
-                           .plain = curves_are_plain()};
+                           .plain = curves_are_plain(),
+                           .coloured = curves_are_coloured()};
     watch_screen(&v, &text);
     buf_add_str(&out, "\033[H"); /* over what is there: nothing flickers */
     for (const char *p = buf_str(&text); *p; p += *p == '\n') {

@@ -13,7 +13,7 @@ struct watch_view {
     double seconds;              /* since the first look; -1: this is it */
     const json_t *first;         /* {"id": batches then} */
     int columns, rows;
-    bool plain;
+    bool plain, coloured;
 };
 /* The whole screen, every line of it no wider than the terminal. */
 void watch_screen(const struct watch_view *v, struct buf *out);

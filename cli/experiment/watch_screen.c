@@ -1,6 +1,8 @@
 #include "watch.h"
 
 #include "experiment.h"
+#include "mem.h"
+#include "plain.h"
 #include "show.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -167,17 +169,49 @@ static void add_why(const struct watch_view *v, struct buf *out)
         add_cut(out, why + end + 1, v->columns);
 }
 
+/* Nobody else writes into these lines, so that their colours are ours, which take no column. */
+static void add_cut_coloured(struct buf *out, const char *line, int columns)
+{
+    int n = 0;
+    while (*line && *line != '\n') {
+        size_t colour = plain_colour(line);
+        bool begins = ((unsigned char)*line & 0xc0) != 0x80;
+        if (colour == 0 && begins && n++ == columns) {
+            buf_add_str(out, "\033[0m");
+            break;
+        }
+        buf_add(out, line, colour ? colour : 1);
+        line += colour ? colour : 1;
+    }
+    buf_add_ch(out, '\n');
+}
+
+static void add_title(const struct watch_view *v, struct plot_size size, struct buf *out)
+{
+    const char *metric = metric_of(v->experiment);
+    det_cleanup(freep) char *name = plain_text(metric);
+    if (v->curves->n == 1) {
+        buf_addf(out, "validation %s\n", name ? name : metric);
+        return;
+    }
+    buf_addf(out, "%s of ", name ? name : metric);
+    plot_names(v->curves->lines, v->curves->n, size, out);
+    buf_add_ch(out, '\n');
+}
+
 static void add_curves(const struct watch_view *v, int rows, struct buf *out)
 {
-    struct buf picture = BUF_INIT;
+    det_cleanup(buf_finish) struct buf picture = BUF_INIT;
+    struct plot_size size = {.columns = v->columns - 13,
+                             .rows = rows < 14 ? rows - 2 : 12,
+                             .plain = v->plain,
+                             .coloured = v->coloured};
     if (!v->curves || v->curves->n == 0 || rows < 4 || v->columns < 30)
         return;
-    buf_addf(&picture, "validation %s\n", metric_of(v->experiment));
-    plot_text(v->curves->lines, v->curves->n,
-              (struct plot_size){v->columns - 13, rows < 14 ? rows - 2 : 12, v->plain}, &picture);
+    add_title(v, size, &picture);
+    plot_text(v->curves->lines, v->curves->n, size, &picture);
     for (const char *p = buf_str(&picture); *p; p += strcspn(p, "\n"), p += *p == '\n')
-        add_cut(out, p, v->columns);
-    buf_finish(&picture);
+        (v->coloured ? add_cut_coloured : add_cut)(out, p, v->columns);
 }
 
 void watch_screen(const struct watch_view *v, struct buf *out)

@@ -12,14 +12,16 @@
 
 struct dots {
     int width, height;
-    uint8_t *set;
+    uint8_t *set; /* 0: none; the line's number from 1, of its character and colour */
+    uint8_t line;
 };
 
+/* Where two lines meet the first is seen. */
 static void set_dot(struct dots *d, double x, double y)
 {
     int i = (int)lround(x * (d->width - 1)), k = (int)lround((1 - y) * (d->height - 1));
-    if (i >= 0 && i < d->width && k >= 0 && k < d->height)
-        d->set[k * d->width + i] = 1;
+    if (i >= 0 && i < d->width && k >= 0 && k < d->height && !d->set[k * d->width + i])
+        d->set[k * d->width + i] = d->line;
 }
 
 /* From one point to the next, as many dots as are between them. */
@@ -49,10 +51,48 @@ static void draw_line(struct dots *d, const struct plot_line *line, const struct
 
 /* ---- characters ---- */
 
+static const char marks[] = "*+xo#@%&";
+enum { MARKS_N = sizeof marks - 1 };
+
+/* Without a line, or where there is one only: as the terminal has it. */
+static void add_colour(struct buf *out, unsigned line)
+{
+    static const uint8_t sgr[] = {36, 33, 35, 32, 31, 34, 96, 93};
+    if (line)
+        buf_addf(out, "\033[%dm", sgr[(line - 1) % DET_ARRAY_LEN(sgr)]);
+    else
+        buf_add_str(out, "\033[0m");
+}
+
+void plot_names(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out)
+{
+    bool coloured = size.coloured && n > 1;
+    for (size_t i = 0; i < n; i++) {
+        buf_add_str(out, i ? "; " : "");
+        if (coloured)
+            add_colour(out, (unsigned)(i % MARKS_N) + 1);
+        else if (size.plain && n > 1)
+            buf_addf(out, "%c ", marks[i % MARKS_N]);
+        buf_add_str(out, lines[i].name);
+        if (coloured)
+            add_colour(out, 0);
+    }
+}
+
 static void add_utf8(struct buf *out, unsigned code)
 {
     buf_addf(out, "%c%c%c", (int)(0xe0 | code >> 12), (int)(0x80 | (code >> 6 & 0x3f)),
              (int)(0x80 | (code & 0x3f)));
+}
+
+/* The line of the first dot within a character. */
+static unsigned line_at(const struct dots *d, int column, int row)
+{
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 2; i++)
+            if (d->set[(row * 4 + k) * d->width + column * 2 + i])
+                return d->set[(row * 4 + k) * d->width + column * 2 + i];
+    return 0;
 }
 
 static void add_braille(struct buf *out, const struct dots *d, int column, int row)
@@ -66,14 +106,36 @@ static void add_braille(struct buf *out, const struct dots *d, int column, int r
     add_utf8(out, code);
 }
 
+static void add_plain_row(struct buf *out, const struct dots *d, int row)
+{
+    for (int i = 0; i < d->width; i++) {
+        unsigned line = d->set[row * d->width + i];
+        buf_add_ch(out, line ? marks[line - 1] : ' ');
+    }
+    buf_add_ch(out, '\n');
+}
+
 static void add_row(struct buf *out, const struct dots *d, struct plot_size size, int row)
 {
-    for (int i = 0; i < size.columns; i++)
-        if (size.plain)
-            buf_add_ch(out, d->set[row * d->width + i] ? '*' : ' ');
-        else
-            add_braille(out, d, i, row);
+    unsigned colour = 0;
+    for (int i = 0; i < size.columns; i++) {
+        unsigned line = size.coloured ? line_at(d, i, row) : 0;
+        if (line && line != colour)
+            add_colour(out, line);
+        colour = line ? line : colour;
+        add_braille(out, d, i, row);
+    }
+    if (colour)
+        add_colour(out, 0);
     buf_add_ch(out, '\n');
+}
+
+/* Where the first x and the last stand. */
+static void add_foot(struct buf *out, const struct plot_range *r, int columns)
+{
+    char first[32];
+    snprintf(first, sizeof first, "%g", r->x0);
+    buf_addf(out, "%11s %s%*g\n", "", first, columns - (int)strlen(first), r->x1);
 }
 
 void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out)
@@ -83,10 +145,14 @@ void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, s
         buf_add_str(out, "no points\n");
         return;
     }
-    struct dots d = {size.columns * (size.plain ? 1 : 2), size.rows * (size.plain ? 1 : 4), NULL};
+    size.coloured = size.coloured && n > 1;
+    struct dots d = {.width = size.columns * (size.plain ? 1 : 2),
+                     .height = size.rows * (size.plain ? 1 : 4)};
     d.set = det_zalloc((size_t)d.width * (size_t)d.height);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        d.line = (uint8_t)(i % MARKS_N + 1);
         draw_line(&d, &lines[i], &r);
+    }
     for (int row = 0; row < size.rows; row++) {
         if (row == 0)
             buf_addf(out, "%10.4g |", r.y1);
@@ -94,10 +160,11 @@ void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, s
             buf_addf(out, "%10.4g |", r.y0);
         else
             buf_addf(out, "%10s |", "");
-        add_row(out, &d, size, row);
+        if (size.plain)
+            add_plain_row(out, &d, row);
+        else
+            add_row(out, &d, size, row);
     }
-    char first[32];
-    snprintf(first, sizeof first, "%g", r.x0);
-    buf_addf(out, "%11s %s%*g\n", "", first, size.columns - (int)strlen(first), r.x1);
+    add_foot(out, &r, size.columns);
     free(d.set);
 }

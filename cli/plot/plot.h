@@ -3,7 +3,7 @@
  *
  * Each character of the picture is a Braille pattern of 2 by 4 dots (Unicode 28xx: the bit of a dot
  * is its number), so that 60 columns show 120 points; where a terminal has no such characters it is
- * `*`, one dot a character.
+ * one dot a character, and each line has a character of its own.
  */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
@@ -23,7 +23,11 @@ struct plot_line {
 struct plot_size {
     int columns, rows; /* of the picture without its margins; 4 and 2 at least */
     bool plain;        /* no characters beyond ASCII */
+    bool coloured;     /* each line of several in a colour of its own, by SGR sequences */
 };
+/* The names of the lines, "; " between them, each as its line is drawn: behind its character or in
+ * its colour. */
+void plot_names(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out);
 /* All lines into one picture: what is highest and lowest stands at its left, the first and the last
  * x beneath. Nothing to show: "no points". */
 void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum { LEFT = 70, RIGHT = 180, TOP = 40, BOTTOM = 40 };
-enum { GREY = 0xdddddd, TICKS = 4, NAME_HEIGHT = 16 };
+enum { GREY = 0xdddddd, DARK = 0x888888, NAME_HEIGHT = 16 };
 static const unsigned colours[] = {0x1f77b4, 0xd62728, 0x2ca02c, 0x9467bd,
                                    0xff7f0e, 0x17becf, 0x8c564b, 0x7f7f7f};
 
@@ -29,15 +29,18 @@ static void stroke_line(const struct canvas *c, double x0, double x1, double y, 
 
 static void draw_axes(const struct canvas *c, const struct plot_range *r)
 {
+    struct plot_ticks x = plot_ticks_of(r->x0, r->x1), y = plot_ticks_of(r->y0, r->y1);
     char text[32];
-    for (int i = 0; i <= TICKS; i++) {
-        double part = (double)i / TICKS;
-        double x = r->x0 * (1 - part) + r->x1 * part, y = r->y0 * (1 - part) + r->y1 * part;
-        stroke_line(c, LEFT, CANVAS_W - RIGHT, place_y(r, y), GREY, 1);
-        snprintf(text, sizeof text, "%.4g", y);
-        c->text(c->self, LEFT - 6, place_y(r, y) + 4, ANCHOR_END, text);
-        snprintf(text, sizeof text, "%.6g", x);
-        c->text(c->self, place_x(r, x), CANVAS_H - BOTTOM + 18, ANCHOR_MIDDLE, text);
+    stroke_line(c, LEFT, CANVAS_W - RIGHT, CANVAS_H - BOTTOM, DARK, 1);
+    for (int i = 0; i < y.n; i++) {
+        double at = plot_tick(y, i);
+        stroke_line(c, LEFT, CANVAS_W - RIGHT, place_y(r, at), GREY, 1);
+        snprintf(text, sizeof text, "%.6g", at);
+        c->text(c->self, LEFT - 6, place_y(r, at) + 4, ANCHOR_END, text);
+    }
+    for (int i = 0; i < x.n; i++) {
+        snprintf(text, sizeof text, "%.7g", plot_tick(x, i));
+        c->text(c->self, place_x(r, plot_tick(x, i)), CANVAS_H - BOTTOM + 18, ANCHOR_MIDDLE, text);
     }
 }
 

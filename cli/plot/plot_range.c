@@ -1,5 +1,7 @@
 #include "plot_range.h"
 
+#include "mem.h"
+#include <float.h>
 #include <math.h>
 
 struct plot_range plot_range_of(const struct plot_line *lines, size_t n)
@@ -23,4 +25,33 @@ struct plot_range plot_range_of(const struct plot_line *lines, size_t n)
 double plot_part(double v, double lo, double hi)
 {
     return hi > lo ? (v / 2 - lo / 2) / (hi / 2 - lo / 2) : 0.5; /* halves: no overflow */
+}
+
+enum { TICKS_MAX = 8 };
+#define NEAR 1e-9 /* of a step: an end that is a tick but for its last digits is one */
+
+static int count_ticks(double lo, double hi, double step)
+{
+    return (int)(floor(hi / step + NEAR) - ceil(lo / step - NEAR)) + 1;
+}
+
+struct plot_ticks plot_ticks_of(double lo, double hi)
+{
+    static const double rounds[] = {1, 2, 5, 10};
+    double width = hi / TICKS_MAX - lo / TICKS_MAX; /* parts: no overflow */
+    if (!(width > 0) || !isfinite(width) || width < DBL_MIN)
+        return (struct plot_ticks){lo, 0, 1};
+    double power = pow(10, floor(log10(width))), step = power;
+    for (size_t i = 0; i < DET_ARRAY_LEN(rounds); i++) {
+        step = power * rounds[i];
+        if (count_ticks(lo, hi, step) <= TICKS_MAX)
+            break;
+    }
+    return (struct plot_ticks){ceil(lo / step - NEAR) * step, step, count_ticks(lo, hi, step)};
+}
+
+/* From the whole number of steps: zero is zero, and nothing overflows on the way. */
+double plot_tick(struct plot_ticks t, int i)
+{
+    return t.step > 0 ? (round(t.first / t.step) + i) * t.step : t.first;
 }

@@ -12,4 +12,13 @@ struct plot_range plot_range_of(const struct plot_line *lines, size_t n);
 /* Where v is, 0 at lo and 1 at hi; a range without width is in the middle. */
 double plot_part(double v, double lo, double hi);
 
+/* Round numbers within [lo, hi]: eight at most, two at least; lo alone where the range has no width
+ * that numbers could divide. */
+struct plot_ticks {
+    double first, step;
+    int n;
+};
+struct plot_ticks plot_ticks_of(double lo, double hi);
+double plot_tick(struct plot_ticks t, int i);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "mem.h"
 #include "plot.h"
+#include "plot_range.h"
 #include <math.h>
 #include <png.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@ static void assert_plots(const struct plot_point *v, size_t n, bool plain, const
 {
     struct plot_line line = {"a", v, n};
     struct buf out = BUF_INIT;
-    plot_text(&line, 1, (struct plot_size){4, 2, plain}, &out);
+    plot_text(&line, 1, (struct plot_size){4, 2, plain, false}, &out);
     assert_string_equal(buf_str(&out), want);
     buf_finish(&out);
 }
@@ -34,6 +35,56 @@ static void plain_ones_are_ascii(void **state)
     assert_plots(gap, 3, true, "         5 |   *\n         1 |*   \n            0  3\n");
     assert_plots(gap + 1, 1, true, "no points\n");
     assert_plots(NULL, 0, false, "no points\n");
+}
+
+static void several_lines_are_told_apart(void **state)
+{
+    static const struct plot_point up[] = {{0, 0}, {3, 1}}, down[] = {{0, 1}, {3, 0}};
+    const struct plot_line lines[] = {{"trial 1", up, 2}, {"trial 2", down, 2}};
+    struct plot_size size = {.columns = 4, .rows = 2, .plain = true, .coloured = false};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    plot_names(lines, 2, size, &out);
+    assert_string_equal(buf_str(&out), "* trial 1; + trial 2");
+    buf_clear(&out);
+    plot_text(lines, 2, size, &out);
+    assert_string_equal(buf_str(&out), "         1 |++**\n         0 |**++\n            0  3\n");
+    size.plain = false;
+    size.coloured = true;
+    buf_clear(&out);
+    plot_names(lines, 2, size, &out);
+    assert_string_equal(buf_str(&out), "\033[36mtrial 1\033[0m; \033[33mtrial 2\033[0m");
+    buf_clear(&out);
+    plot_text(lines, 2, size, &out);
+    assert_string_equal(buf_str(&out), "         1 |\033[33m⠑⢄\033[36m⡠⠊\033[0m\n"
+                                       "         0 |\033[36m⡠⠊\033[33m⠑⢄\033[0m\n"
+                                       "            0  3\n");
+    buf_clear(&out);
+    plot_names(lines, 1, size, &out); /* one is seen without */
+    plot_text(lines, 1, size, &out);
+    assert_null(strchr(buf_str(&out), '\033'));
+}
+
+static void assert_ticks(double lo, double hi, double first, double step, int n)
+{
+    struct plot_ticks t = plot_ticks_of(lo, hi);
+    assert_int_equal(t.n, n);
+    assert_true(fabs(t.first - first) <= fabs(step) * 1e-9);
+    assert_true(fabs(t.step - step) <= step * 1e-9);
+    assert_true(plot_tick(t, 0) >= lo - step * 1e-8 && plot_tick(t, n - 1) <= hi + step * 1e-8);
+}
+
+static void ticks_are_round(void **state)
+{
+    assert_ticks(25, 400, 50, 50, 8);
+    assert_ticks(0.2007, 0.9554, 0.3, 0.1, 7);
+    assert_ticks(-1, 1, -1, 0.5, 5);
+    assert_ticks(0.1, 0.7, 0.1, 0.1, 7);
+    assert_ticks(0, 1e5, 0, 20000, 6);
+    assert_ticks(2.0001, 2.0002, 2.0001, 0.00002, 6);
+    assert_ticks(-1e308, 1e308, -1e308, 5e307, 5);
+    assert_ticks(3, 3, 3, 0, 1);
+    assert_ticks(0, 5e-324, 0, 0, 1);
+    assert_true(plot_tick(plot_ticks_of(-0.3, 0.3), 3) == 0);
 }
 
 static void a_picture_quotes_names(void **state)
@@ -104,6 +155,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_line_goes_from_corner_to_corner),
                                        cmocka_unit_test(plain_ones_are_ascii),
+                                       cmocka_unit_test(several_lines_are_told_apart),
+                                       cmocka_unit_test(ticks_are_round),
                                        cmocka_unit_test(a_picture_quotes_names),
                                        cmocka_unit_test(a_png_has_the_curves_and_their_names)};
     return cmocka_run_group_tests_name("plot", tests, NULL, NULL);

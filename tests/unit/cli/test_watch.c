@@ -112,6 +112,32 @@ static void what_runs_elsewhere_has_no_slots_and_may_take_long(void **state)
     }
 }
 
+/* Colours take no column, and none goes on behind a line that is cut. */
+static void curves_are_told_apart(void **state)
+{
+    static const struct plot_point v[] = {{0, 0.1}, {10, 0.5}}, w[] = {{0, 0.5}, {10, 0.1}};
+    struct plot_line lines[] = {{"trial 7, validation", v, 2}, {"trial 8, validation", w, 2}};
+    struct curves curves = {lines, 2};
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    struct watch_view view = {.experiment = e,
+                              .trials = t,
+                              .curves = &curves,
+                              .coloured = true,
+                              .columns = 34,
+                              .rows = 24};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    const char *cut = "\nf1 of \033[36mtrial 7, validation\033[0m; \033[33mtrial 8\033[0m\n";
+    assert_non_null(strstr(buf_str(&out), cut));
+    view.coloured = false;
+    view.plain = true;
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "\nf1 of * trial 7, validation; + tri\n"));
+    assert_null(strchr(buf_str(&out), '\033'));
+}
+
 static void without_a_screen_it_is_a_line(void **state)
 {
     JSON_OWN e = experiment();
@@ -176,6 +202,7 @@ int main(void)
         cmocka_unit_test(epochs_are_measured_by_what_the_trial_says),
         cmocka_unit_test(it_fits_the_terminal),
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
+        cmocka_unit_test(curves_are_told_apart),
         cmocka_unit_test(without_a_screen_it_is_a_line),
         cmocka_unit_test(the_length_is_the_configurations),
         cmocka_unit_test(the_progress_of_a_single_trial_tells_its_length),
