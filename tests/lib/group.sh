@@ -4,18 +4,20 @@
 #
 # group_make NAME      makes the groups; 1: none
 # group_enter          puts the calling shell, and what it starts, into them
+# group_cpu_ms         prints the processor time of all that ran in them so far, in ms; nothing: unknown
 # group_left           prints "PID COMMAND" of each process in them
 # group_end            ends who is left in them, and removes them
 GROUP_MEMORY_SHARE=85 # of the machine's memory, in percent
 GROUP_PROCESSES=4096
 group_dirs=()
 
-# The folders in which the caller's own groups for memory and processes may have children; one where both are of version 2.
+# The folders in which the caller's own groups for memory, processes and their time may have children; one where they are of
+# version 2.
 group_parents() {
     local id names path
     while IFS=: read -r id names path; do
         case ,$names, in
-        *,memory,* | *,pids,*) echo "/sys/fs/cgroup/${names##*,}${path%/}" ;;
+        *,memory,* | *,pids,* | *,cpuacct,*) echo "/sys/fs/cgroup/${names##*,}${path%/}" ;;
         ,,) if grep -qw memory "/sys/fs/cgroup${path%/}/cgroup.subtree_control" 2>/dev/null; then echo "/sys/fs/cgroup${path%/}"; fi ;;
         esac
     done </proc/self/cgroup
@@ -45,6 +47,17 @@ group_make() {
 group_enter() {
     local dir
     for dir in "${group_dirs[@]}"; do echo "$BASHPID" >"$dir/cgroup.procs" || return 1; done
+}
+
+group_cpu_ms() {
+    local dir
+    for dir in "${group_dirs[@]}"; do
+        if [ -f "$dir/cpuacct.usage" ]; then
+            awk '{ printf "%d\n", $1 / 1000000 }' "$dir/cpuacct.usage"
+        else
+            awk '$1 == "usage_usec" { printf "%d\n", $2 / 1000 }' "$dir/cpu.stat" 2>/dev/null
+        fi
+    done | sort -n | tail -n 1
 }
 
 group_left() {
