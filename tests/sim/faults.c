@@ -59,6 +59,16 @@ static void host_breaks(struct sim *m, int i)
               (double)m->hosts[i].broken_until / 1000);
 }
 
+/* Shorter or longer than what is waited for before the host is left out. */
+static void host_deafens(struct sim *m, int i)
+{
+    m->got.faults++;
+    int64_t until = m->now_ms + (int64_t)sim_random(m, sim_random(m, 2) ? 60000 : 900000);
+    sim_trace(m, "host      %s lets no task's packets out until %.3f s", m->hosts[i].id,
+              (double)until / 1000);
+    hosts_deafen(m, i, until);
+}
+
 /* On a host, or the file server's own end; only of a store that is known by its marker. */
 static void unmount(struct sim *m, int host)
 {
@@ -88,7 +98,7 @@ void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
     struct master *s = master_leader(m);
-    uint64_t dice = sim_random(m, 30);
+    uint64_t dice = sim_random(m, 31);
     if (dice < 5) {
         hosts_break(m, host);
     } else if (dice < 8) {
@@ -109,6 +119,8 @@ void fault_strike(struct sim *m)
         master_crash(m, s);
     } else if (dice == 18 || dice == 29) {
         hosts_restart(m, host);
+    } else if (dice == 30) {
+        host_deafens(m, host);
     } else if (dice >= 27) {
         task_dies(m, host);
     } else if (dice == 19) {

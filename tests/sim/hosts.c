@@ -255,6 +255,55 @@ static void tell_silence(const struct sim *m, struct host *agent, const struct t
     host_on_silent(agent, t->alloc, is ? &s : NULL);
 }
 
+enum { DEAF_TELL_MS = 4000, UNREACHED_MAX_MS = 200000 };
+
+bool hosts_is_deaf(const struct sim *m, int index)
+{
+    return m->now_ms < m->hosts[index].deaf_until;
+}
+
+/* As long as it lasts, and once more. */
+static void tell_deaf(struct sim *m, const struct sim_host *h)
+{
+    for (size_t i = 0; i < h->tasks.n; i++)
+        if (!h->tasks.v[i]->is_dead && !h->tasks.v[i]->stopped && h->tasks.v[i]->has_run)
+            say(m, h->tasks.v[i], WORD_RUNNING);
+    if (hosts_is_deaf(m, h->index))
+        sim_later(m, DEAF_TELL_MS, (struct msg){.kind = M_DEAF, .index = h->index});
+}
+
+void hosts_deafen(struct sim *m, int index, int64_t until)
+{
+    struct sim_host *h = &m->hosts[index];
+    bool was = hosts_is_deaf(m, index);
+    h->deaf_until = until;
+    if (was)
+        return;
+    h->deaf_from = m->now_ms;
+    sim_later(m, DEAF_TELL_MS, (struct msg){.kind = M_DEAF, .index = index});
+}
+
+/* What a task tells over one connection, without a word that is lost, ends it in time. */
+static void check_unreached(const struct sim *m, const struct sim_host *h, struct task *t)
+{
+    bool is_heard = hosts_is_deaf(m, h->index) && h->dial.is_greeted &&
+                    !hosts_cut_up(m, h->index) && !hosts_cut_down(m, h->index) &&
+                    store_back_ms(m) <= m->now_ms;
+    if (!is_heard || t->unreached_conn != h->dial.conn)
+        t->unreached_from = m->now_ms;
+    t->unreached_conn = h->dial.conn;
+    if (m->now_ms - t->unreached_from > UNREACHED_MAX_MS)
+        sim_fail(m, "I3: %s has told for %lld s that it gets no answer, and runs", t->alloc,
+                 (long long)(m->now_ms - t->unreached_from) / 1000);
+}
+
+static void tell_unreached(const struct sim *m, const struct sim_host *h, struct task *t)
+{
+    const struct link_unreached u = {"Permission denied", m->now_ms - h->deaf_from};
+    check_unreached(m, h, t);
+    host_on_unreached(h->agent, t->alloc, hosts_is_deaf(m, h->index) ? &u : NULL);
+}
+
 static void tell_marks(struct host *agent, const struct task *t)
 {
     JSON_OWN marks = json_array();
@@ -283,6 +332,7 @@ static void on_word(struct sim *m, struct sim_host *h, const struct msg *msg)
     if (word == WORD_RUNNING) {
         tell_marks(h->agent, t);
         tell_silence(m, h->agent, t);
+        tell_unreached(m, h, t);
         host_on_running(h->agent, t->alloc);
     }
     if (word == WORD_ENDED || (word == WORD_GONE && t->stopped)) /* its state file says so */
@@ -420,6 +470,8 @@ void hosts_on(struct sim *m, const struct msg *msg)
         on_look(m, h, (int)msg->task);
     else if (msg->kind == M_SLOT)
         hosts_ail(m, msg->index, (int)msg->task, true);
+    else if (msg->kind == M_DEAF)
+        tell_deaf(m, h);
     else if (msg->kind == M_MOUNT)
         hosts_mount(m, msg->index, true);
     else if (msg->kind == M_AGENT_BACK)

@@ -14,7 +14,7 @@ struct request {
 struct master *request_reach(struct sim *m, const struct task *t)
 {
     struct master *s = master_leader(m);
-    bool cut = hosts_cut_up(m, t->host) || hosts_cut_down(m, t->host);
+    bool cut = hosts_cut_up(m, t->host) || hosts_cut_down(m, t->host) || hosts_is_deaf(m, t->host);
     return cut || !master_serves(m, s) ? NULL : s;
 }
 
@@ -40,7 +40,7 @@ static void launch(struct sim *m, const struct task *t, const struct core_event 
 
 void request_send(struct sim *m, const struct task *t, struct core_event ev, uint64_t token)
 {
-    if (sim_chance(m, 10) || hosts_cut_up(m, t->host))
+    if (sim_chance(m, 10) || hosts_cut_up(m, t->host) || hosts_is_deaf(m, t->host))
         return;
     launch(m, t, &ev, token);
     if (sim_chance(m, 10))

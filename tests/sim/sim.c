@@ -133,6 +133,30 @@ static void step(struct sim *m)
     handle(m, &msg);
 }
 
+enum { DEAF_MS = 1200000 };
+
+static bool has_fellow(const struct sim *m, int host)
+{
+    for (int i = 0; i < m->hosts_n; i++)
+        if (i != host && strcmp(m->hosts[i].pool, m->hosts[host].pool) == 0)
+            return true;
+    return false;
+}
+
+/* Of all faults this one may last: the other hosts of the pool do the work. */
+static void deafen_one(struct sim *m)
+{
+    for (int i = 0; i < m->hosts_n; i++)
+        m->hosts[i].deaf_until = 0;
+    for (int i = 0; m->in.seed % 4 == 0 && i < m->hosts_n; i++)
+        if (has_fellow(m, i)) {
+            sim_trace(m, "host      %s lets no task's packets out until %.3f s", m->hosts[i].id,
+                      (double)(m->now_ms + DEAF_MS) / 1000);
+            hosts_deafen(m, i, m->now_ms + DEAF_MS);
+            break;
+        }
+}
+
 static void calm_begin(struct sim *m)
 {
     m->calm = true;
@@ -151,6 +175,7 @@ static void calm_begin(struct sim *m)
             m->masters[i].frozen_until = m->now_ms + TAKEOVER_MS;
     for (int i = 0; i < m->hosts_n; i++)
         m->hosts[i].broken_until = 0;
+    deafen_one(m);
     sim_trace(m, "calm      the faults end");
 }
 

@@ -163,6 +163,7 @@ enum msg_kind {
     M_LOOK,
     M_SLOT,
     M_MOUNT,
+    M_DEAF,
     M_AGENT_BACK,
     M_HOST_BACK,
     /* tasks: .task */
@@ -254,13 +255,14 @@ struct sim_host {
     uint64_t process;   /* number of that */
     bool is_performing; /* what the agent's core asks for */
     struct sim_dial dial;
-    int64_t lost_ms;          /* when the master last counted it as lost */
-    int64_t lost_before_ms;   /* and since when it was counted before that */
-    int64_t order_ms;         /* when the last order on its way arrives */
-    int64_t broken_until;     /* it can start nothing */
-    int64_t up_cut, down_cut; /* nothing passes to the master, from it, until then */
-    VEC(struct task *) tasks; /* those that have a directory */
-    bool looks;               /* at the checkpoint store, when it is told to */
+    int64_t lost_ms;               /* when the master last counted it as lost */
+    int64_t lost_before_ms;        /* and since when it was counted before that */
+    int64_t order_ms;              /* when the last order on its way arrives */
+    int64_t broken_until;          /* it can start nothing */
+    int64_t up_cut, down_cut;      /* nothing passes to the master, from it, until then */
+    int64_t deaf_from, deaf_until; /* what its tasks ask finds no way, but its agent does */
+    VEC(struct task *) tasks;      /* those that have a directory */
+    bool looks;                    /* at the checkpoint store, when it is told to */
     bool watches, mounted;
     bool judges;            /* it says which slots are not usable; others are older */
     unsigned unfit, unseen; /* a bit for each of these; and of those not looked at */
@@ -282,6 +284,9 @@ void hosts_hear_ended(struct sim *m, const struct task *t);
 void hosts_hear_gone(struct sim *m, const struct task *t);
 /* The checkpoints' file system comes or goes. */
 void hosts_mount(struct sim *m, int index, bool mounted);
+/* A packet filter refuses what its tasks send, until then; their det-tasks tell of it. */
+void hosts_deafen(struct sim *m, int index, int64_t until);
+bool hosts_is_deaf(const struct sim *m, int index);
 /* One of its slots is not usable, or is again. */
 void hosts_ail(struct sim *m, int index, int slot, bool usable);
 int hosts_find(const struct sim *m, const char *id);
@@ -354,7 +359,9 @@ struct task {
     int answer; /* of the last request */
     bool answered;
     struct core_exit exit;
-    struct task *next; /* of the same allocation */
+    int64_t unreached_from;  /* since when it tells that it gets no answer, */
+    uint64_t unreached_conn; /* over this connection of its agent */
+    struct task *next;       /* of the same allocation */
 };
 struct task *task_create(struct sim *m, int host, const char *alloc, const char *container);
 void task_begin(struct sim *m, struct task *t); /* by a new det-task */
