@@ -181,7 +181,7 @@ static int leading_options(int argc, char **argv, struct det_err *err)
         i = argc;
     struct opt_list none = {0};
     int rc = opt_parse(global_opts, i, argv, 1, &none, err);
-    opt_list_free(&none);
+    opt_list_finish(&none);
     return rc < 0 ? rc : i;
 }
 
@@ -285,7 +285,7 @@ static int dispatch_verb(int argc, char **argv, struct cli *c, struct det_err *e
     int rc = opt_parse(opts, argc, argv, at + 1, &c->args, err);
     int status = rc < 0 ? CLI_USAGE : run_verb(n, v, c, err);
     free((void *)opts);
-    opt_list_free(&c->args);
+    opt_list_finish(&c->args);
     return status;
 }
 

@@ -200,7 +200,7 @@ int agentopts_parse(int argc, char **argv, struct agentopts *ret, struct det_err
     ret->doctor = rc == 0 && rest.n == 1 && strcmp(rest.v[0], "doctor") == 0;
     if (rc == 0 && rest.n > 0 && !ret->doctor)
         rc = det_fail(err, DET_EINVAL, "'%s' is no option", rest.v[0]);
-    opt_list_free(&rest);
+    opt_list_finish(&rest);
     if (rc < 0 || ret->help || ret->version || ret->end_tasks)
         return rc;
     return check_options(ret, err);

@@ -75,7 +75,7 @@ static int start_probe(struct task *t, struct det_err *err)
     if (taskbox_finish(&t->box, err) < 0)
         task_say_no_box(t, err);
     int rc = rank_start(&o, &t->reacher, err);
-    taskenv_free(vector);
+    taskenv_vector_destroy(vector);
     return rc;
 }
 

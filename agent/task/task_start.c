@@ -98,7 +98,7 @@ struct rank *task_start_process(struct task *t, struct rank_options *o, const js
     o->arg = t;
     if (rank_start(o, &r, err) < 0)
         r = NULL;
-    taskenv_free(vector);
+    taskenv_vector_destroy(vector);
     return r;
 }
 

@@ -142,7 +142,7 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     t->traced_pid = is_stopped(rank_pid(r)) ? 0 : rank_pid(r);
     t->tracer_ms = clk_mono_ms();
     int rc = rank_start(&o, &t->tracer, err);
-    taskenv_free(vector);
+    taskenv_vector_destroy(vector);
     return rc;
 }
 

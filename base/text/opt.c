@@ -217,7 +217,7 @@ void opt_help(const struct opt *table, struct buf *out)
     }
 }
 
-void opt_list_free(struct opt_list *l)
+void opt_list_finish(struct opt_list *l)
 {
     free(l->v);
     *l = (struct opt_list){0};

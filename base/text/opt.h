@@ -32,6 +32,6 @@ struct opt_list {
 DET_MUST int opt_parse(const struct opt *table, int argc, char **argv, int first,
                        struct opt_list *pos, struct det_err *err);
 void opt_help(const struct opt *table, struct buf *out);
-void opt_list_free(struct opt_list *l);
+void opt_list_finish(struct opt_list *l);
 
 #endif

@@ -241,8 +241,8 @@ int main(int argc, char **argv)
         code = run_trial(local, pos.n > 0 ? pos.v[pos.n - 1] : NULL, argv);
         trial_crash_mark(NULL, -1);
     }
-    opt_list_free(&pos);
-    opt_list_free(&run.set);
-    opt_list_free(&run.hparam);
+    opt_list_finish(&pos);
+    opt_list_finish(&run.set);
+    opt_list_finish(&run.hparam);
     return code;
 }

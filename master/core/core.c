@@ -87,15 +87,15 @@ void core_destroy(struct core *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->exps.n; i++)
-        exp_free(c->exps.v[i]);
+        exp_destroy(c->exps.v[i]);
     for (size_t i = 0; i < c->allocs.n; i++)
-        alloc_free(c->allocs.v[i]);
+        alloc_destroy(c->allocs.v[i]);
     for (size_t i = 0; i < c->agents.n; i++)
-        agent_free(c->agents.v[i]);
+        agent_destroy(c->agents.v[i]);
     for (size_t i = 0; i < c->pools.n; i++)
-        pool_free(c->pools.v[i]);
+        pool_destroy(c->pools.v[i]);
     for (size_t i = 0; i < c->stores.n; i++)
-        store_free(c->stores.v[i]);
+        store_destroy(c->stores.v[i]);
     quota_finish(c);
     imap_destroy(c->exp_by_id);
     imap_destroy(c->trial_by_id);

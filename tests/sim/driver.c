@@ -228,7 +228,7 @@ static void refuse(struct sim *m, struct master *s, struct batch_event *e)
     if (w->host >= 0)
         links_refused(m, w);
     m->got.unavailable++;
-    batch_event_free(e);
+    batch_event_destroy(e);
 }
 
 static void perform_reply(struct sim *m, struct master *s, const struct core_reply *r)
@@ -335,7 +335,7 @@ static void step(struct sim *m, struct master *s, struct batch_event *e)
     core_step(s->core, &e->ev, &s->batch.effects);
     s->is_promised = e->ev.more;
     check_step(m, s, &e->ev, stale, from);
-    batch_event_free(e);
+    batch_event_destroy(e);
 }
 
 /* Another leads; or it cannot do without a row that the store refuses, and starts again. */

@@ -246,7 +246,7 @@ char **taskenv_vector(const json_t *env)
     return v;
 }
 
-void taskenv_free(char **v)
+void taskenv_vector_destroy(char **v)
 {
     for (size_t i = 0; v && v[i]; i++)
         free(v[i]);

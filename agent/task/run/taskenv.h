@@ -21,9 +21,9 @@ void taskenv_add_files(json_t *env, const struct taskspec *s, int local);
 /* Where the determined package lies: ../lib/det/python of this program; NULL where it is not
  * installed. Caller frees. */
 char *taskenv_package_dir(void);
-/* "NAME=value" each, ends in NULL; free with taskenv_free(). */
+/* "NAME=value" each, ends in NULL; free with taskenv_vector_destroy(). */
 char **taskenv_vector(const json_t *env);
-void taskenv_free(char **v);
+void taskenv_vector_destroy(char **v);
 
 /* Writes cluster.json, trial.json, resources.json and rendezvous.json into DIR/info, as the task's
  * user. */

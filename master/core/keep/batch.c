@@ -30,9 +30,9 @@ static struct batch_event *pop_event(struct batch_event **head)
 void batch_finish(struct batch *b)
 {
     while (b->refused)
-        batch_event_free(pop_event(&b->refused));
+        batch_event_destroy(pop_event(&b->refused));
     while (b->head)
-        batch_event_free(pop_event(&b->head));
+        batch_event_destroy(pop_event(&b->head));
     core_effects_finish(&b->effects);
 }
 

@@ -112,8 +112,8 @@ void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int
 
 enum batch_do_kind {
     BATCH_DO_NOTHING,
-    BATCH_DO_STEP,    /* .event: core_step() onto batch.effects; then batch_event_free() */
-    BATCH_DO_REFUSE,  /* .event: tell whose it is; then batch_event_free() */
+    BATCH_DO_STEP,    /* .event: core_step() onto batch.effects; then batch_event_destroy() */
+    BATCH_DO_REFUSE,  /* .event: tell whose it is; then batch_event_destroy() */
     BATCH_DO_COMMIT,  /* batch.effects, as number + 1 when is_numbered; then batch_tell() */
     BATCH_DO_PERFORM, /* .effect */
     BATCH_DO_END,     /* of the batch: its effects are freed with the next call */

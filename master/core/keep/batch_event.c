@@ -150,7 +150,7 @@ struct batch_event *batch_event_copy(const struct core_event *ev, void *whose)
     return e;
 }
 
-void batch_event_free(struct batch_event *e)
+void batch_event_destroy(struct batch_event *e)
 {
     for (size_t i = 0; i < e->strings_n; i++)
         free(e->strings[i]);

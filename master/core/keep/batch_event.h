@@ -16,6 +16,6 @@ struct batch_event {
 };
 /* What create.submission and cont point to stays the caller's; configurations are counted. */
 struct batch_event *batch_event_copy(const struct core_event *ev, void *whose);
-void batch_event_free(struct batch_event *e);
+void batch_event_destroy(struct batch_event *e);
 
 #endif

@@ -63,8 +63,8 @@ int core_restore_store(struct core *c, const struct row_store *r, struct det_err
     return 0;
 }
 
-DET_DEFINE_CLEANUP(struct exp *, exp_free)
-DET_DEFINE_CLEANUP(struct trial *, trial_free)
+DET_DEFINE_CLEANUP(struct exp *, exp_destroy)
+DET_DEFINE_CLEANUP(struct trial *, trial_destroy)
 
 static json_t *object_of(const char *text, struct det_err *err)
 {
@@ -101,7 +101,7 @@ static void fill_exp(struct core *c, struct exp *e, const struct row_experiment 
 
 int core_restore_experiment(struct core *c, const struct row_experiment *r, struct det_err *err)
 {
-    det_cleanup(exp_freep) struct exp *e = exp_make(c);
+    det_cleanup(exp_destroyp) struct exp *e = exp_make(c);
     JSON_OWN core = object_of(r->core, err);
     e->config = object_of(r->config, err);
     if (!core || !e->config || exp_find(c, r->id))
@@ -199,7 +199,7 @@ int core_restore_trial(struct core *c, const struct row_trial *r, struct det_err
     int rc = check_trial(r, e, err);
     if (rc < 0)
         return rc;
-    det_cleanup(trial_freep) struct trial *t = det_zalloc(sizeof *t);
+    det_cleanup(trial_destroyp) struct trial *t = det_zalloc(sizeof *t);
     JSON_OWN core = object_of(r->core, err);
     t->hparams = trial_state_is_terminal(r->state) ? NULL : object_of(r->hparams, err);
     if (!core || (!t->hparams && !trial_state_is_terminal(r->state)))

@@ -190,7 +190,7 @@ static void drop_exp(struct core *c, struct exp *e)
 static void drop_alloc(struct core *c, struct alloc *a)
 {
     vec_remove(&c->allocs, vec_bound(&c->allocs, e, (*e)->seq < a->seq));
-    alloc_free(a);
+    alloc_destroy(a);
 }
 
 void save_flush(struct core *c)

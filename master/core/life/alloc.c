@@ -101,7 +101,7 @@ struct alloc *alloc_request(struct core *c, const struct alloc_request *r)
     return a;
 }
 
-void alloc_free(struct alloc *a)
+void alloc_destroy(struct alloc *a)
 {
     for (size_t i = 0; i < a->containers.n; i++) {
         struct container *k = a->containers.v[i];

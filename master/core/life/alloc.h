@@ -28,7 +28,7 @@ struct alloc_request {
 struct alloc *alloc_request(struct core *c, const struct alloc_request *r);
 /* Into the indices, without effects; also when rebuilding. seq and state must be set. */
 void alloc_enlist(struct core *c, struct alloc *a);
-void alloc_free(struct alloc *a);
+void alloc_destroy(struct alloc *a);
 struct alloc *alloc_find(const struct core *c, const char *id);
 struct container *alloc_container(const struct alloc *a, const char *container_id);
 void alloc_mark(struct core *c, struct alloc *a);

@@ -60,7 +60,7 @@ struct exp *exp_make(struct core *c)
     return e;
 }
 
-void exp_free(struct exp *e)
+void exp_destroy(struct exp *e)
 {
     if (!e)
         return;
@@ -69,7 +69,7 @@ void exp_free(struct exp *e)
         json_decref(e->todo.ops.v[i].hparams);
     vec_free(&e->todo.ops);
     for (size_t i = 0; i < e->trials.n; i++)
-        trial_free(e->trials.v[i]);
+        trial_destroy(e->trials.v[i]);
     vec_free(&e->trials);
     map_destroy(e->by_request);
     json_decref(e->config);
@@ -94,7 +94,7 @@ void exp_drop(struct core *c, struct exp *e)
         imap_del(c->trial_by_id, (uint64_t)e->trials.v[i]->id);
     imap_del(c->exp_by_id, (uint64_t)e->id);
     vec_remove(&c->exps, place_of(c, e->id));
-    exp_free(e);
+    exp_destroy(e);
 }
 
 uint64_t core_exp_revision(const struct core *c, int64_t exp_id)
@@ -161,12 +161,12 @@ static void fill_exp(struct core *c, struct exp *e, const struct core_create *in
     e->is_new = true;
 }
 
-DET_DEFINE_CLEANUP(struct exp *, exp_free)
+DET_DEFINE_CLEANUP(struct exp *, exp_destroy)
 
 int exp_create(struct core *c, const struct core_create *in, int64_t *ret_id, bool *ret_exceeded,
                struct det_err *err)
 {
-    det_cleanup(exp_freep) struct exp *made = exp_make(c);
+    det_cleanup(exp_destroyp) struct exp *made = exp_make(c);
     int rc = check_create(c, in, made, ret_exceeded, err);
     if (rc < 0)
         return rc;

@@ -18,7 +18,7 @@ struct exp *exp_find(const struct core *c, int64_t id);
 void exp_enlist(struct core *c, struct exp *e);
 /* Nothing is filled in; not listed. */
 struct exp *exp_make(struct core *c);
-void exp_free(struct exp *e);
+void exp_destroy(struct exp *e);
 void exp_mark(struct core *c, struct exp *e);
 /* Off all indices, and freed. */
 void exp_drop(struct core *c, struct exp *e);

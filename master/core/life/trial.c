@@ -102,7 +102,7 @@ void trial_reopen(struct core *c, struct trial *t)
     t->exp->open++;
 }
 
-void trial_free(struct trial *t)
+void trial_destroy(struct trial *t)
 {
     if (!t)
         return;

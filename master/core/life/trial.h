@@ -16,7 +16,7 @@
 #include "model.h"
 
 struct trial *trial_create(struct core *c, struct exp *e, const struct search_op *op);
-void trial_free(struct trial *t);
+void trial_destroy(struct trial *t);
 struct trial *trial_find(const struct core *c, int64_t id);
 /* Into the indices; also when rebuilding. */
 void trial_enlist(struct core *c, struct trial *t);

@@ -89,7 +89,7 @@ static void slots_free(struct agent *a)
     vec_free(&a->slots);
 }
 
-void agent_free(struct agent *a)
+void agent_destroy(struct agent *a)
 {
     slots_free(a);
     vec_free(&a->slots_off.v);

@@ -25,7 +25,7 @@ int agent_usable_slots(const struct container *k);
 
 struct agent *agent_find(const struct core *c, const char *id); /* NULL: never heard of */
 struct agent *agent_get(struct core *c, const char *id);        /* made when new, ABSENT */
-void agent_free(struct agent *a);
+void agent_destroy(struct agent *a);
 void agent_goto(struct core *c, struct agent *a, enum agent_state to);
 void agent_mark(struct core *c, struct agent *a); /* its row changed */
 

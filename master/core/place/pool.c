@@ -61,7 +61,7 @@ void pool_on_timer(struct core *c, struct pool *p)
     p->dirty = true;
 }
 
-void pool_free(struct pool *p)
+void pool_destroy(struct pool *p)
 {
     vec_free(&p->reserved);
     vec_free(&p->agents);

@@ -9,6 +9,6 @@ struct pool *pool_find(const struct core *c, const char *name); /* NULL or "": t
 struct pool *pool_get(struct core *c, const char *name);        /* made when new */
 void pool_on_timer(struct core *c, struct pool *p);             /* something has waited long
                                                                  * enough */
-void pool_free(struct pool *p);
+void pool_destroy(struct pool *p);
 
 #endif

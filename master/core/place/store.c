@@ -39,7 +39,7 @@ struct store *store_of(struct core *c, const json_t *config, int64_t owner_id)
     return s;
 }
 
-void store_free(struct store *s)
+void store_destroy(struct store *s)
 {
     vec_free(&s->pools);
     json_decref(s->known);

@@ -25,7 +25,7 @@
  * directory. */
 struct store *store_of(struct core *c, const json_t *config, int64_t owner_id);
 struct store *store_find(const struct core *c, const char *place);
-void store_free(struct store *s);
+void store_destroy(struct store *s);
 void store_mark(struct core *c, struct store *s);
 /* What the allocation reads and writes; NULL: none. */
 struct store *store_of_alloc(const struct alloc *a);

@@ -114,12 +114,12 @@ static void refuse_waiting(struct waiting *w, const char *text)
 static void refuse_event(struct batch_event *e, const char *text)
 {
     if (e->ev.kind == CORE_EV_EXP_CREATE)
-        exp_submission_free(e->ev.create.submission);
+        exp_submission_destroy(e->ev.create.submission);
     refuse_waiting(e->whose, text);
-    batch_event_free(e);
+    batch_event_destroy(e);
 }
 
-void exp_submission_free(struct exp_submission *p)
+void exp_submission_destroy(struct exp_submission *p)
 {
     if (!p)
         return;
@@ -185,7 +185,7 @@ static void perform_effect(struct driver *d, const struct core_effect *f)
 static void forget_submissions(struct driver *d)
 {
     for (size_t i = 0; i < d->submissions_n; i++)
-        exp_submission_free(d->submissions[i]);
+        exp_submission_destroy(d->submissions[i]);
     d->submissions_n = 0;
 }
 
@@ -309,7 +309,7 @@ static void step_core(struct driver *d, struct batch_event *e)
         log_warning("the core dropped a malformed event of kind %d", (int)e->ev.kind);
     if (DET_CHECKS && !e->ev.more)
         core_check(d->core);
-    batch_event_free(e);
+    batch_event_destroy(e);
 }
 
 static void forget_requests(struct driver *d)

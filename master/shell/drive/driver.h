@@ -65,7 +65,7 @@ struct exp_submission {
     size_t model_def_len;
     bool parent_model_def; /* take create.parent_id's */
 };
-void exp_submission_free(struct exp_submission *p); /* NULL ok */
+void exp_submission_destroy(struct exp_submission *p); /* NULL ok */
 
 /* The pool's state changed. */
 void driver_on_db(struct driver *d, bool up);

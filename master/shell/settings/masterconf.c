@@ -58,7 +58,7 @@ static int flags_parse(struct flags *f, int argc, char **argv, struct det_err *e
     f->new_life = rc == 0 && pos.n == 1 && strcmp(pos.v[0], "new-life") == 0;
     if (rc == 0 && pos.n > 0 && !f->doctor && !f->new_life)
         rc = det_fail(err, DET_EINVAL, "unexpected argument \"%.80s\"; see --help", pos.v[0]);
-    opt_list_free(&pos);
+    opt_list_finish(&pos);
     return rc;
 }
 

@@ -27,7 +27,7 @@ static int parse(struct opt_list *pos, struct det_err *err, int argc, char **arg
     follow = false;
     master = NULL;
     count = 0;
-    opt_list_free(&config);
+    opt_list_finish(&config);
     return opt_parse(table, argc, argv, 1, pos, err);
 }
 #define PARSE(pos, err, ...)                                                                       \
@@ -51,10 +51,10 @@ static void test_forms(void **state)
     assert_string_equal(pos.v[1], "-");
     assert_string_equal(pos.v[2], "-1.5");
     assert_string_equal(pos.v[3], "-z");
-    opt_list_free(&pos);
+    opt_list_finish(&pos);
     assert_int_equal(PARSE(&pos, &err, "--fol"), 0);
     assert_true(follow);
-    opt_list_free(&config);
+    opt_list_finish(&config);
 }
 
 /* Known by its whole name alone: prefixes, guesses and the help are of what is there. */

@@ -16,7 +16,7 @@ static enum batch_do_kind next(void)
         core_step(w.core, &d.event->ev, &b.effects);
     }
     if (d.event)
-        batch_event_free(d.event);
+        batch_event_destroy(d.event);
     return d.kind;
 }
 
