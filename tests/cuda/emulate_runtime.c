@@ -239,6 +239,11 @@ int emulated_takes(cudaStream_t s)
     return health == SOUND;
 }
 
+static int on_device(const void *p)
+{
+    return (const char *)p >= region.base && (const char *)p < region.base + region.used;
+}
+
 /* Filling, and copies to the device and within it. */
 struct copy {
     void *to;
@@ -247,9 +252,13 @@ struct copy {
     size_t bytes;
 };
 
+long long emulated_arrived;
+
 static void do_copy(const void *arg)
 {
     const struct copy *c = arg;
+    if (c->from && !on_device(c->from))
+        emulated_arrived += (long long)c->bytes;
     emulated_open();
     if (c->from)
         memcpy(c->to, c->from, c->bytes);
@@ -271,11 +280,6 @@ int emulated_is_array(const void *p, size_t size, long long n)
 {
     uintptr_t at = (uintptr_t)p, base = (uintptr_t)region.base;
     return n <= 0 || (at >= base && at % size == 0 && at + size * (size_t)n <= base + region.used);
-}
-
-static int on_device(const void *p)
-{
-    return (const char *)p >= region.base && (const char *)p < region.base + region.used;
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,

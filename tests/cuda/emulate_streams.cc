@@ -120,6 +120,13 @@ static void await(emulated_stream *s, long upto)
     emulated_unlock();
 }
 
+void emulated_run_others(cudaStream_t but)
+{
+    emulated_lock();
+    run_others(but);
+    emulated_unlock();
+}
+
 void emulated_await_all(void)
 {
     emulated_lock();
@@ -224,9 +231,10 @@ cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t ev)
 {
-    emulated_count(EMULATED_WAIT, 0);
-    if (ev->of)
+    if (ev->of && ev->of->done < ev->upto) {
+        emulated_count(EMULATED_WAIT, 0);
         await(ev->of, ev->upto);
+    }
     return cudaSuccess;
 }
 

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "backend.h"
+#include "mem.h"
 
 enum { STREAMS = 2, FLOATS = 64, BYTES = FLOATS * 4 };
 
@@ -170,10 +172,10 @@ static void test_an_event_is_its_devices(void **state)
     unsetenv("EMULATED_DEVICES");
 }
 
-/* A copy takes a piece of pinned memory, and there are fewer pieces than copies. */
-static void test_a_piece_is_not_filled_before_it_was_sent(void **state)
+/* A copy takes a place of pinned memory, and there are fewer places than copies. */
+static void test_a_place_is_not_filled_before_it_was_sent(void **state)
 {
-    enum { COPIES = 40 };
+    enum { COPIES = 100 };
     struct rig r;
     struct det_err err;
     void *all;
@@ -193,6 +195,110 @@ static void test_a_piece_is_not_filled_before_it_was_sent(void **state)
     finish(&r);
 }
 
+/* ---- large copies, which have a stream of their own ---- */
+
+enum { LARGE = 300 << 10, LARGE_FLOATS = LARGE / 4 };
+
+static void send_large(struct rig *r, void *to, float *v, float value)
+{
+    struct det_err err;
+    for (int i = 0; i < LARGE_FLOATS; i++)
+        v[i] = value;
+    must(r->b->copy(r->s[0], to, v, LARGE, DET_COPY_TO_DEVICE, &err), &err);
+}
+
+static void assert_large(struct rig *r, const void *from, float *v, float value)
+{
+    struct det_err err;
+    must(r->b->copy(r->s[0], v, from, LARGE, DET_COPY_TO_HOST, &err), &err);
+    sync(r, 0);
+    for (int i = 0; i < LARGE_FLOATS; i++)
+        assert_true(v[i] == value);
+}
+
+/* More of them than the ring has room for. */
+static void many_copies(const char *order, const char *memory)
+{
+    enum { COPIES = 12 };
+    static float v[LARGE_FLOATS];
+    struct rig r;
+    struct det_err err;
+    void *all;
+    begin(&r, order);
+    must(r.b->mem_alloc(r.device, (size_t)COPIES * LARGE, &all, &err), &err);
+    setenv("EMULATED_MEMORY", memory, 1);
+    for (int i = 0; i < COPIES; i++)
+        send_large(&r, (char *)all + i * LARGE, v, (float)i);
+    for (int i = 0; i < COPIES; i++)
+        assert_large(&r, (char *)all + i * LARGE, v, (float)i);
+    unsetenv("EMULATED_MEMORY");
+    r.b->mem_free(r.device, all, (size_t)COPIES * LARGE);
+    finish(&r);
+}
+
+static void test_copies_do_not_mix(void **state)
+{
+    many_copies("early", "100000000");
+    many_copies("late", "100000000");
+}
+
+static void test_copies_without_memory_beside_them(void **state)
+{
+    many_copies("early", "1"); /* none is left */
+    many_copies("late", "1");
+}
+
+/* The memory that a batch comes to may be the pool's, and in use until the step before is done. */
+static void test_a_copy_does_not_overtake_what_is_there(void **state)
+{
+    static float v[LARGE_FLOATS];
+    struct rig r;
+    struct det_err err;
+    void *batch, *result;
+    begin(&r, "early");
+    must(r.b->mem_alloc(r.device, LARGE, &batch, &err), &err);
+    must(r.b->mem_alloc(r.device, LARGE, &result, &err), &err);
+    send_large(&r, batch, v, 1);
+    must(r.b->copy(r.s[0], result, batch, LARGE, DET_COPY_ON_DEVICE, &err), &err);
+    send_large(&r, batch, v, 2);
+    sync(&r, 1);
+    assert_large(&r, result, v, 1);
+    assert_large(&r, batch, v, 2);
+    r.b->mem_free(r.device, batch, LARGE);
+    r.b->mem_free(r.device, result, LARGE);
+    finish(&r);
+}
+
+static void *of_module(const char *symbol)
+{
+    det_cleanup(freep) char *path =
+        det_asprintf("%s/det_backend_cuda.so", getenv("DET_BACKEND_DIR"));
+    void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD), *ret = dlsym(module, symbol);
+    assert_non_null(ret);
+    return ret;
+}
+
+/* All that the host asked for of the step is still to be done. */
+static void test_the_next_batch_arrives_during_the_step(void **state)
+{
+    static float v[LARGE_FLOATS];
+    void (*run_others)(void *but);
+    struct rig r;
+    struct det_err err;
+    void *batch;
+    begin(&r, "late");
+    long long *arrived = of_module("emulated_arrived"), before = *arrived;
+    *(void **)&run_others = of_module("emulated_run_others");
+    must(r.b->mem_alloc(r.device, LARGE, &batch, &err), &err);
+    send_large(&r, batch, v, 1);
+    send_large(&r, batch, v, 2);
+    run_others(r.b->stream_native(r.s[0]));
+    assert_true(*arrived - before == 2 * LARGE);
+    assert_large(&r, batch, v, 2);
+    r.b->mem_free(r.device, batch, LARGE);
+    finish(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,7 +307,11 @@ int main(void)
         cmocka_unit_test(test_an_event_that_was_not_recorded_holds_nothing),
         cmocka_unit_test(test_what_goes_to_the_host_comes_with_its_own_stream),
         cmocka_unit_test(test_an_event_is_its_devices),
-        cmocka_unit_test(test_a_piece_is_not_filled_before_it_was_sent),
+        cmocka_unit_test(test_a_place_is_not_filled_before_it_was_sent),
+        cmocka_unit_test(test_copies_do_not_mix),
+        cmocka_unit_test(test_copies_without_memory_beside_them),
+        cmocka_unit_test(test_a_copy_does_not_overtake_what_is_there),
+        cmocka_unit_test(test_the_next_batch_arrives_during_the_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

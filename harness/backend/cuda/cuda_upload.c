@@ -4,61 +4,198 @@
 
 #include "mem.h"
 
-#define PIECES      4
+#ifndef CUDA_UPLOAD_MOST
+#define CUDA_UPLOAD_MOST ((size_t)256 << 20) /* of the ring */
+#endif
+#define LEAST       ((size_t)1 << 20)
+#define DIRECT      ((size_t)16 << 20) /* of a ring that is of pinned memory only */
 #define PIECE_BYTES ((size_t)4 << 20)
+#define PLACES      64
+#define ALIGN       256
 
-struct cuda_upload {
-    char *pinned; /* PIECES of them */
-    cudaEvent_t free_at[PIECES];
-    unsigned next;
+/* A part of the ring that is in use until `taken`. */
+struct place {
+    size_t begin, bytes;
+    cudaEvent_t taken;
 };
+
+/* Places follow each other in the ring, which is `bytes` long; `begin` and `next` count on. */
+struct cuda_upload {
+    char *pinned, *staged; /* staged: on the device; NULL where there was no memory for it */
+    size_t bytes, next;
+    size_t too_large; /* so much was asked for in vain; 0: nothing was */
+    struct place place[PLACES];
+    unsigned first, held;
+    cudaStream_t copies;
+    cudaEvent_t arrived;
+};
+
+static void free_ring(struct cuda_upload *u)
+{
+    cudaFreeHost(u->pinned);
+    cudaFree(u->staged);
+    u->pinned = u->staged = NULL;
+    u->bytes = u->next = 0;
+}
 
 void cuda_upload_destroy(struct cuda_upload *u)
 {
     if (!u)
         return;
-    for (int i = 0; i < PIECES; i++)
-        if (u->free_at[i])
-            cudaEventDestroy(u->free_at[i]);
-    cudaFreeHost(u->pinned);
+    for (int i = 0; i < PLACES; i++)
+        if (u->place[i].taken)
+            cudaEventDestroy(u->place[i].taken);
+    if (u->arrived)
+        cudaEventDestroy(u->arrived);
+    if (u->copies)
+        cudaStreamDestroy(u->copies);
+    free_ring(u);
     free(u);
 }
 DET_DEFINE_CLEANUP(struct cuda_upload *, cuda_upload_destroy)
 
-static int ring_create(struct cuda_upload **ret, struct det_err *err)
+static int create(struct cuda_upload **ret, struct det_err *err)
 {
     det_cleanup(cuda_upload_destroyp) struct cuda_upload *u = det_zalloc(sizeof *u);
-    cudaError_t rc = cudaMallocHost((void **)&u->pinned, PIECES * PIECE_BYTES);
-    for (int i = 0; i < PIECES && rc == cudaSuccess; i++)
-        rc = cudaEventCreateWithFlags(&u->free_at[i], cudaEventDisableTiming);
+    cudaError_t rc = cudaStreamCreateWithFlags(&u->copies, cudaStreamNonBlocking);
+    if (rc == cudaSuccess)
+        rc = cudaEventCreateWithFlags(&u->arrived, cudaEventDisableTiming);
+    for (int i = 0; i < PLACES && rc == cudaSuccess; i++)
+        rc = cudaEventCreateWithFlags(&u->place[i].taken, cudaEventDisableTiming);
     if (rc != cudaSuccess)
-        return cuda_check(rc, "pinned memory for copies to the device", err);
+        return cuda_check(rc, "a stream for copies to the device", err);
     *ret = det_take(u);
     return 0;
 }
 
-static int send_piece(struct det_stream *s, char *dst, const char *src, size_t bytes,
-                      struct det_err *err)
+static cudaError_t give_first_back(struct cuda_upload *u)
+{
+    cudaError_t rc = cudaEventSynchronize(u->place[u->first].taken);
+    u->first = (u->first + 1) % PLACES;
+    u->held--;
+    return rc;
+}
+
+static bool make_ring(struct cuda_upload *u, size_t bytes, bool is_staged)
+{
+    bool made = cudaMallocHost((void **)&u->pinned, bytes) == cudaSuccess &&
+                (!is_staged || cudaMalloc((void **)&u->staged, bytes) == cudaSuccess);
+    if (!made) {
+        (void)cudaGetLastError(); /* a smaller one may do */
+        free_ring(u);
+    }
+    u->bytes = made ? bytes : 0;
+    return made;
+}
+
+/* A ring of that many bytes, or as many as there is memory for. */
+static int resize(struct cuda_upload *u, size_t bytes, struct det_err *err)
+{
+    cudaError_t rc = cudaSuccess;
+    while (u->held > 0 && rc == cudaSuccess)
+        rc = give_first_back(u);
+    if (rc != cudaSuccess)
+        return cuda_check(rc, "a copy to the device", err);
+    free_ring(u);
+    for (size_t n = bytes; n >= LEAST; n /= 2) {
+        if (make_ring(u, n, true))
+            return 0;
+        u->too_large = n;
+    }
+    if (make_ring(u, bytes < DIRECT ? bytes : DIRECT, false))
+        return 0;
+    return cuda_check(cudaErrorMemoryAllocation, "pinned memory for copies to the device", err);
+}
+
+/* The ring has room for this copy and the next one like it. */
+static int fit(struct cuda_upload *u, size_t bytes, struct det_err *err)
+{
+    size_t wanted = LEAST;
+    while (wanted < CUDA_UPLOAD_MOST && wanted / 2 < bytes)
+        wanted *= 2;
+    while (u->too_large && wanted > LEAST && wanted >= u->too_large)
+        wanted /= 2;
+    return wanted > u->bytes ? resize(u, wanted, err) : 0;
+}
+
+/* A place for n bytes, at most half of the ring; waits where all others are in use. */
+static cudaError_t take(struct cuda_upload *u, size_t n, struct place **ret)
+{
+    size_t left = u->bytes - u->next % u->bytes, begin = n <= left ? u->next : u->next + left;
+    cudaError_t rc = cudaSuccess;
+    while (rc == cudaSuccess && u->held > 0 &&
+           (u->held == PLACES || begin + n - u->place[u->first].begin > u->bytes))
+        rc = give_first_back(u);
+    struct place *p = &u->place[(u->first + u->held) % PLACES];
+    p->begin = begin;
+    p->bytes = n;
+    *ret = p;
+    return rc;
+}
+
+/* The place is in use from now until what the stream has been asked for is done. */
+static cudaError_t hold(struct cuda_upload *u, struct place *p, struct det_stream *s)
+{
+    u->next = p->begin + (p->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    u->held++;
+    return cudaEventRecord(p->taken, s->native);
+}
+
+/* By way of pinned memory, piece by piece, so that one is sent while the next is filled. */
+static cudaError_t send(char *to, char *pinned, const char *src, size_t bytes, cudaStream_t stream)
+{
+    cudaError_t rc = cudaSuccess;
+    for (size_t at = 0; rc == cudaSuccess && at < bytes; at += PIECE_BYTES) {
+        size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        memcpy(pinned + at, src + at, n);
+        rc = cudaMemcpyAsync(to + at, pinned + at, n, cudaMemcpyHostToDevice, stream);
+    }
+    return rc;
+}
+
+/* Beside the stream's work, to memory that none of it uses; the stream copies it from there. */
+static cudaError_t send_beside(struct det_stream *s, const struct place *p, char *dst,
+                               const char *src)
 {
     struct cuda_upload *u = s->upload;
-    unsigned i = u->next++ % PIECES;
-    char *piece = u->pinned + i * PIECE_BYTES;
-    cudaError_t rc = cudaEventSynchronize(u->free_at[i]); /* at once where it was never recorded */
-    if (rc == cudaSuccess) {
-        memcpy(piece, src, bytes);
-        rc = cudaMemcpyAsync(dst, piece, bytes, cudaMemcpyHostToDevice, s->native);
-    }
+    size_t at = p->begin % u->bytes;
+    cudaError_t rc = send(u->staged + at, u->pinned + at, src, p->bytes, u->copies);
     if (rc == cudaSuccess)
-        rc = cudaEventRecord(u->free_at[i], s->native);
-    return cuda_check(rc, "a copy to the device", err);
+        rc = cudaEventRecord(u->arrived, u->copies);
+    if (rc == cudaSuccess)
+        rc = cudaStreamWaitEvent(s->native, u->arrived, 0);
+    return rc != cudaSuccess ? rc
+                             : cudaMemcpyAsync(dst, u->staged + at, p->bytes,
+                                               cudaMemcpyDeviceToDevice, s->native);
+}
+
+static cudaError_t send_part(struct det_stream *s, char *dst, const char *src, size_t bytes,
+                             bool is_small)
+{
+    struct cuda_upload *u = s->upload;
+    struct place *p;
+    cudaError_t rc = take(u, bytes, &p);
+    if (rc != cudaSuccess)
+        return rc;
+    rc = is_small || !u->staged ? send(dst, u->pinned + p->begin % u->bytes, src, bytes, s->native)
+                                : send_beside(s, p, dst, src);
+    cudaError_t held = hold(u, p, s); /* also where only a part of it was sent */
+    return rc != cudaSuccess ? rc : held;
 }
 
 int cuda_upload(struct det_stream *s, void *dst, const void *src, size_t bytes, struct det_err *err)
 {
-    int rc = s->upload ? 0 : ring_create(&s->upload, err);
-    for (size_t at = 0; rc == 0 && at < bytes; at += PIECE_BYTES) {
-        size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        rc = send_piece(s, (char *)dst + at, (const char *)src + at, n, err);
+    cudaError_t sent = cudaSuccess;
+    int rc = s->upload ? 0 : create(&s->upload, err);
+    if (rc == 0)
+        rc = fit(s->upload, bytes, err);
+    if (rc < 0)
+        return rc;
+    size_t most = s->upload->bytes / 2;
+    for (size_t at = 0; sent == cudaSuccess && at < bytes; at += most) {
+        size_t n = bytes - at < most ? bytes - at : most;
+        sent =
+            send_part(s, (char *)dst + at, (const char *)src + at, n, bytes <= CUDA_UPLOAD_SMALL);
     }
-    return rc;
+    return cuda_check(sent, "a copy to the device", err);
 }

@@ -96,6 +96,10 @@ void emulated_download(cudaStream_t s, void *to, const void *from, size_t bytes)
 int emulated_device_of(cudaStream_t s);
 /* All streams do what they were asked for. */
 void emulated_await_all(void);
+/* All but one do what needs nothing of that one. */
+__attribute__((visibility("default"))) void emulated_run_others(cudaStream_t but);
+/* Bytes that have come from the host. */
+extern __attribute__((visibility("default"))) long long emulated_arrived;
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);
