@@ -67,7 +67,7 @@ cudaError_t emulated_failed(cudaError_t e)
 
 static void protect(int how)
 {
-    if (region.guarded >= GUARDED_MAX)
+    if (region.guarded >= GUARDED_MAX || emulated_is_empty())
         return;
     int rc = mprotect(region.base, region.used, how);
     assert(rc == 0);
@@ -86,7 +86,8 @@ static void close_region(void)
     if (--region.open > 0 || region.used == 0)
         return;
     protect(PROT_NONE);
-    if (++region.guarded == GUARDED_MAX) { /* the last time: it is opened for good */
+    if (!emulated_is_empty() &&
+        ++region.guarded == GUARDED_MAX) { /* the last time: it is opened for good */
         int rc = mprotect(region.base, REGION_BYTES, PROT_READ | PROT_WRITE);
         assert(rc == 0);
         (void)rc;
@@ -168,8 +169,8 @@ static cudaError_t take(void **ret, size_t bytes)
 {
     size_t page = 4096, rounded = (bytes + page - 1) & ~(page - 1);
     if (!region.base) {
-        void *p =
-            mmap(NULL, REGION_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        int how = emulated_is_empty() ? PROT_READ | PROT_WRITE : PROT_NONE; /* closing costs */
+        void *p = mmap(NULL, REGION_BYTES, how, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
             return emulated_failed(cudaErrorMemoryAllocation);
         region.base = p;
