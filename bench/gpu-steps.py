@@ -34,15 +34,20 @@ def counts(figure, steps, bf16):
             return {name: (int(calls), int(size)) for name, calls, size in map(str.split, f)}
 
 
-def show(figure, bf16):
+def step(figure, bf16):
+    """Name -> (calls, bytes) of a step; how many queries all steps took."""
     few, many = counts(figure, FEW, bf16), counts(figure, MANY, bf16)
+    return {name: tuple((many[name][i] - few[name][i]) / (MANY - FEW) for i in (0, 1)) for name in few}, many["queries"][0]
+
+
+def show(figure, bf16):
+    of_step, queries = step(figure, bf16)
     label = figure + (" bf16" if bf16 else "")
-    for name in few:
-        calls, size = ((many[name][i] - few[name][i]) / (MANY - FEW) for i in (0, 1))
+    for name, (calls, size) in of_step.items():
         emit(f"{label} {name}", round(calls, 2), "a step", bench="gpu-steps")
         if size:
             emit(f"{label} {name}", round(size / 1e6, 3), "MB a step", bench="gpu-steps")
-    emit(f"{label} queries in all", many["queries"][0], "a run", bench="gpu-steps")
+    emit(f"{label} queries in all", queries, "a run", bench="gpu-steps")
 
 
 def main():
@@ -53,4 +58,5 @@ def main():
         show(figure, "--bf16" in sys.argv)
 
 
-main()
+if __name__ == "__main__":
+    main()
