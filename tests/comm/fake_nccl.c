@@ -1,18 +1,48 @@
 /*
- * The part of NCCL and of the CUDA runtime that comm_nccl.c calls, without a GPU: sums stay what
- * they are, and the environment says what goes wrong. FAKE_GPU=N            the device's uuid
+ * The part of NCCL and of the CUDA runtime that comm_nccl.c calls, without a GPU. Means are those
+ * of what the ranks' processes put into memory that they share, added in the order of the ranks; a
+ * rank has the result when it looks at the stream once all have come. The environment says what
+ * goes wrong:
+ *   FAKE_GPU=N            the device's uuid
  *   FAKE_POLLS=N          "in progress" so often after each call
  *   FAKE_ASYNC_ERROR=1    the second all-reduce ends in an error of a peer
  *   FAKE_STUCK=1          the stream never ends the second all-reduce
  */
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <nccl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RANKS   8
+#define DEPTH   8 /* all-reduces that a rank may be ahead by */
+#define FLOATS  1024
+#define ID_MARK 7
+
+/* Of all processes of a communicator. */
+struct shared {
+    atomic_int joined, put[RANKS], got[RANKS];
+    size_t n[RANKS][DEPTH];
+    float v[RANKS][DEPTH][FLOATS];
+};
+
+/* Asked for, and not yet there. */
+struct mean {
+    float *to;
+    size_t n;
+};
 
 struct ncclComm {
-    int polls, collectives;
+    int polls, collectives, done, rank, size;
+    bool unlike; /* ranks did not ask for the same */
+    struct shared *all;
+    struct mean asked[DEPTH];
 };
 static struct ncclComm the_comm;
 
@@ -22,10 +52,26 @@ static int setting(const char *name)
     return v ? (int)strtol(v, NULL, 10) : 0;
 }
 
+/* The name of what the ranks share. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
-    memset(id, 7, sizeof *id);
+    memset(id, 0, sizeof *id);
+    snprintf(id->internal, sizeof id->internal, "/det-fake-nccl-%d", (int)getpid());
+    id->internal[sizeof id->internal - 1] = ID_MARK;
     return ncclSuccess;
+}
+
+static struct shared *map_shared(const char *name, int size)
+{
+    int fd = shm_open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(struct shared)) < 0)
+        return NULL;
+    void *p = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    struct shared *all = p == MAP_FAILED ? NULL : p;
+    if (all && atomic_fetch_add(&all->joined, 1) == size - 1)
+        shm_unlink(name);
+    return all;
 }
 
 static ncclResult_t begin(void)
@@ -38,19 +84,74 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
                                     ncclConfig_t *config)
 {
     *comm = &the_comm;
-    return config->blocking == 0 && rank < n && id.internal[0] == 7 ? begin() : ncclInvalidArgument;
+    if (config->blocking != 0 || rank >= n || n > RANKS ||
+        id.internal[sizeof id.internal - 1] != ID_MARK)
+        return ncclInvalidArgument;
+    the_comm = (struct ncclComm){.rank = rank, .size = n, .all = map_shared(id.internal, n)};
+    return the_comm.all ? begin() : ncclSystemError;
+}
+
+/* Whether all ranks have put what the k-th all-reduce is of. */
+static bool is_complete(const struct ncclComm *c, int k)
+{
+    for (int r = 0; r < c->size; r++)
+        if (atomic_load(&c->all->put[r]) <= k)
+            return false;
+    return true;
+}
+
+static void give_mean(struct ncclComm *c, int k)
+{
+    const struct mean *m = &c->asked[k % DEPTH];
+    for (int r = 0; r < c->size; r++)
+        c->unlike = c->unlike || c->all->n[r][k % DEPTH] != m->n;
+    for (size_t i = 0; i < m->n && !c->unlike; i++) {
+        float sum = 0;
+        for (int r = 0; r < c->size; r++)
+            sum += c->all->v[r][k % DEPTH][i];
+        m->to[i] = sum / (float)c->size;
+    }
+    atomic_store(&c->all->got[c->rank], k + 1);
+}
+
+/* Whether nothing is left. */
+static bool go_on(struct ncclComm *c)
+{
+    while (c->done < c->collectives && is_complete(c, c->done))
+        give_mean(c, c->done++);
+    return c->done == c->collectives;
+}
+
+/* Its places were read by all. */
+static bool is_free(const struct ncclComm *c, int k)
+{
+    for (int r = 0; r < c->size; r++)
+        if (atomic_load(&c->all->got[r]) <= k - DEPTH)
+            return false;
+    return true;
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    comm->collectives++;
+    int k = comm->collectives++, at = k % DEPTH;
+    if (type != ncclFloat || op != ncclAvg || n > FLOATS)
+        return ncclInvalidArgument;
+    while (!is_free(comm, k)) {
+        go_on(comm);
+        sched_yield();
+    }
+    memcpy(comm->all->v[comm->rank][at], from, n * sizeof(float));
+    comm->all->n[comm->rank][at] = n;
+    comm->asked[at] = (struct mean){to, n};
+    atomic_store(&comm->all->put[comm->rank], k + 1);
     return begin();
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 {
     bool failed = comm->collectives > 1 && setting("FAKE_ASYNC_ERROR");
+    failed = failed || comm->unlike;
     *state = comm->polls > 0 ? ncclInProgress : failed ? ncclRemoteError : ncclSuccess;
     comm->polls -= comm->polls > 0;
     return ncclSuccess;
@@ -115,7 +216,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     bool waits = setting("FAKE_STUCK") || setting("FAKE_ASYNC_ERROR");
-    return the_comm.collectives > 1 && waits ? cudaErrorNotReady : cudaSuccess;
+    if ((the_comm.collectives > 1 && waits) || !go_on(&the_comm) || the_comm.unlike)
+        return cudaErrorNotReady;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **ret, size_t n)

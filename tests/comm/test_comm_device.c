@@ -56,6 +56,62 @@ static void test_in_progress_is_waited_for(void **state)
     ranks_pass(2, slow_rank, NULL, 60000);
 }
 
+/* What a rank gives for place i of an all-reduce: no other rank, place or all-reduce has it. */
+static float share(int rank, int which, int i)
+{
+    return (float)(1000 * which + 10 * i + rank);
+}
+
+/* Some are asked for before any is waited for, and each is of another part of one vector. */
+static int adding_rank(int rank, int size, int port, void *arg)
+{
+    enum { PARTS = 20, EACH = 7 };
+    float v[PARTS * EACH];
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    for (int i = 0; i < PARTS * EACH; i++)
+        v[i] = share(rank, i / EACH, i % EACH);
+    for (int p = PARTS - 1; p >= 0; p--) /* as gradients become known */
+        RANK_CHECK(comm_device_allreduce_mean_f32(d, v + p * EACH, EACH, NULL, &err) == 0);
+    RANK_CHECK(comm_device_wait(d, NULL, &err) == 0);
+    for (int i = 0; i < PARTS * EACH; i++)
+        RANK_CHECK(v[i] == share(0, i / EACH, i % EACH) + (float)(size - 1) / 2);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_means_are_over_all_ranks(void **state)
+{
+    ranks_pass(1, adding_rank, NULL, 60000);
+    ranks_pass(2, adding_rank, NULL, 60000);
+    ranks_pass(5, adding_rank, NULL, 60000);
+}
+
+/* A rank whose part is of another size. */
+static int unlike_rank(int rank, int size, int port, void *arg)
+{
+    float v[8] = {0};
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    int rc = comm_device_allreduce_mean_f32(d, v, rank == 1 ? 7 : 8, NULL, &err);
+    RANK_CHECK((rc < 0 ? rc : comm_device_wait(d, NULL, &err)) == DET_EPEER);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_ranks_that_ask_for_different_things_end(void **state)
+{
+    ranks_pass(2, unlike_rank, NULL, 60000);
+}
+
 static int sharing_rank(int rank, int size, int port, void *arg)
 {
     struct det_err err = {0};
@@ -124,6 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_progress_is_waited_for),
+        cmocka_unit_test(test_means_are_over_all_ranks),
+        cmocka_unit_test(test_ranks_that_ask_for_different_things_end),
         cmocka_unit_test(test_a_shared_device_is_left_to_gloo),
         cmocka_unit_test(test_an_error_of_a_peer_ends_it),
         cmocka_unit_test(test_a_dead_peer_is_noticed_and_named),
