@@ -144,7 +144,8 @@ static int add_header(struct archive_writer *w, const struct archive_file *f, st
     struct archive_entry *e = entry_of(f);
     int ok = archive_write_header(w->a, e);
     archive_entry_free(e);
-    return ok == ARCHIVE_OK ? 0 : fail_archive(w, f->path, err);
+    /* A warning: the locale does not know the name's letters; it was written as bytes. */
+    return ok == ARCHIVE_OK || ok == ARCHIVE_WARN ? 0 : fail_archive(w, f->path, err);
 }
 
 int archive_writer_add(struct archive_writer *w, const struct archive_file *f, struct det_err *err)

@@ -44,6 +44,31 @@ static void sample(struct buf *tgz)
     assert_int_equal(archive_writer_end(w, &err), 0);
 }
 
+static int note_path(void *arg, const struct archive_file *f, struct det_err *err)
+{
+    buf_addf(arg, "%s;", f->path);
+    return 0;
+}
+
+/* Whatever the locale: letters of any script, marks that turn the direction, what is no UTF-8. */
+static void test_names(void **state)
+{
+    static const char *const names[] = {"donn\xc3\xa9"
+                                        "es/\xe5\x90\x8d.csv",
+                                        "\xe2\x80\xaegnp.exe", "\xff\xfe", "plain"};
+    struct det_err err;
+    det_cleanup(buf_finish) struct buf tgz = BUF_INIT, seen = BUF_INIT, wanted = BUF_INIT;
+    struct archive_writer *w = archive_writer_create(&tgz);
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        const struct archive_file f = {.path = names[i], .mode = 0644, .data = "x", .len = 1};
+        assert_int_equal(archive_writer_add(w, &f, &err), 0);
+        buf_addf(&wanted, "%s;", names[i]);
+    }
+    assert_int_equal(archive_writer_end(w, &err), 0);
+    assert_int_equal(archive_read(tgz.p, tgz.len, 100, note_path, &seen, &err), 0);
+    assert_string_equal(buf_str(&seen), buf_str(&wanted));
+}
+
 /* At most so many bytes. */
 struct small_sink {
     struct buf out;
@@ -226,9 +251,10 @@ static void test_extract(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),      cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_bomb),       cmocka_unit_test(test_extract),
+        cmocka_unit_test(test_paths),   cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_extract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
