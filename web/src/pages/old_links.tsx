@@ -19,15 +19,15 @@ const to = (address: string): Target => ({ to: address });
 const at = (address: string) => (): Target => to(address);
 const local = (address: string | null): Target => to(address && isOurs(address) ? address : HERE);
 
-const TABS: Variables = { checkpoints: "checkpoints", notes: "notes", code: "config", configuration: "config" };
+const TABS: Variables = { checkpoints: "checkpoints", notes: "notes", code: "code", configuration: "config" };
 const VIEWS: Variables = { "hp-scatter-plots": "scatter", "hp-heat-map": "heat" };
 const PARTS: Variables = { hyperparameters: "hyperparameters", profiler: "profile", logs: "logs" };
 const of = (names: Variables, name: string | undefined): string | undefined => (name && Object.hasOwn(names, name) ? names[name] : undefined);
 
 /* What belongs to one trial is that of the experiment's first: only experiments of one trial had it. */
-function experiment({ id = "", tab, viz }: Variables): Target {
-    const part = of(PARTS, tab), open = of(VIEWS, viz) ?? of(TABS, tab);
-    return part ? { experiment: id, part } : to(`${HERE}/${id}${open ? `?tab=${open}` : ""}`);
+function experiment({ id = "", tab, viz }: Variables, q: URLSearchParams): Target {
+    const part = of(PARTS, tab), open = of(VIEWS, viz) ?? of(TABS, tab), file = open === "code" && q.get("filePath");
+    return part ? { experiment: id, part } : to(`${HERE}/${id}${open ? `?tab=${open}` : ""}${file ? `&file=${encodeURIComponent(file)}` : ""}`);
 }
 
 /* Of the log's old keys the page of logs knows what they are now. */

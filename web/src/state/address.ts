@@ -6,7 +6,7 @@ export interface Brush {
     hi: number;
 }
 
-export const TABS = ["trials", "scatter", "heat", "importance", "rungs", "checkpoints", "config", "notes"] as const;
+export const TABS = ["trials", "scatter", "heat", "importance", "rungs", "checkpoints", "config", "code", "notes"] as const;
 export type Tab = (typeof TABS)[number];
 export const X_AXES = ["batches", "records", "epochs", "time", "clock"] as const;
 export type XAxis = (typeof X_AXES)[number];
@@ -32,11 +32,13 @@ export interface ExpView {
     group: string[];
     /* Axes of the parallel coordinates; none: the first ones. */
     axes: string[];
+    /* Of the code: the path that is read; "": none chosen. */
+    file: string;
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [],
+    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [], file: "",
 };
 
 export const AXES_MAX = 40;
@@ -106,6 +108,7 @@ export function expView(query: string): ExpView {
         sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
         group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
         axes: [...new Set(q.getAll("ax").map(nameOf).filter(Boolean))].slice(0, AXES_MAX),
+        file: nameOf(q.get("file")),
     };
 }
 
@@ -127,6 +130,7 @@ export function expQuery(v: ExpView): string {
     for (const key of v.sort) q.append("sort", key);
     for (const name of v.group) q.append("g", name);
     for (const name of v.axes) q.append("ax", name);
+    if (v.file) q.set("file", v.file);
     const text = q.toString();
     return text && "?" + text;
 }

@@ -19,7 +19,7 @@ export function check(isTrue, text) {
 
 export async function api(method, path, body) {
     const r = await fetch(`${url}/api/v1${path}`, { method, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body) });
-    check(r.ok, `${method} ${path}: ${r.status}`);
+    check(r.ok, `${method} ${path}: ${r.status} ${r.ok || await r.text()}`);
     const text = await r.text();
     return text ? JSON.parse(text) : {};
 }

@@ -6,7 +6,7 @@ test("a view is its address and back", () => {
     const v: ExpView = {
         x: "time", metric: "validation.top 5/accuracy.é", logX: true, logY: true, smooth: 0.6, zoom: [-1.5, 2e-7],
         brush: [{ name: "a:b..c&d=e", lo: 1e-5, hi: 0.25 }, { name: "net.act", lo: 0, hi: 1 }], trials: [7, 9],
-        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"],
+        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"], file: "lib/a&b #1.py",
     };
     assert.deepEqual(expView(expQuery(v)), v);
     assert.equal(expQuery(expView(expQuery(v))), expQuery(v));

@@ -20,7 +20,7 @@ test("every address of Determined's page opens what it meant", () => {
         ["/det/workspaces/3/members", "a page of today"], ["/det/projects", "/det/projects/1"], ["/det/projects/1", "a page of today"], ["/det/projects/1/experiments", "a page of today"],
         ["/det/experiments/7", "a page of today"], ["/det/experiments/7/", "a page of today"], ["/det/experiments/7/visualization", "/det/experiments/7"], ["/det/experiments/7/overview", "/det/experiments/7"],
         ["/det/experiments/7/trials", "/det/experiments/7"], ["/det/experiments/7/metrics", "/det/experiments/7"], ["/det/experiments/7/workloads", "/det/experiments/7"],
-        ["/det/experiments/7/code?filePath=a", "/det/experiments/7?tab=config"], ["/det/experiments/7/notes", "/det/experiments/7?tab=notes"], ["/det/experiments/7/checkpoints", "/det/experiments/7?tab=checkpoints"],
+        ["/det/experiments/7/code?filePath=a%2Fb.c", "/det/experiments/7?tab=code&file=a%2Fb.c"], ["/det/experiments/7/code", "/det/experiments/7?tab=code"], ["/det/experiments/7/notes", "/det/experiments/7?tab=notes"], ["/det/experiments/7/checkpoints", "/det/experiments/7?tab=checkpoints"],
         ["/det/experiments/7/hyperparameters", "trial of 7: hyperparameters"], ["/det/experiments/7/profiler", "trial of 7: profile"], ["/det/experiments/7/logs?tail", "trial of 7: logs"],
         ["/det/experiments/7/visualization/learning-curve", "/det/experiments/7"], ["/det/experiments/7/visualization/hp-parallel-coordinates", "/det/experiments/7"],
         ["/det/experiments/7/visualization/hp-scatter-plots", "/det/experiments/7?tab=scatter"], ["/det/experiments/7/visualization/hp-heat-map", "/det/experiments/7?tab=heat"],

@@ -19,6 +19,7 @@ import { between, duration } from "../../ui/time";
 import { CheckpointTable, COLLECTED_MS } from "../trial/checkpoints";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./charts";
+import { CodeTab } from "./code";
 import { searchOf, type Experiment, type Trial } from "./data";
 import { GroupTable } from "./group_table";
 import { groupsOf } from "./groups";
@@ -139,6 +140,7 @@ export function ExperimentTab({ seen }: { seen: Seen }) {
     case "rungs": return <Rungs seen={seen} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;
     case "config": return <ConfigTab seen={seen} />;
+    case "code": return <CodeTab seen={seen} />;
     case "notes": return <ExperimentNotes exp={seen.exp} again={seen.again} />;
     default: return <TrialsTab seen={seen} />;
     }
