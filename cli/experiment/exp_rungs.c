@@ -76,9 +76,13 @@ static void print_rungs(const json_t *answer)
     json_array_foreach((json_t *)json_arr(answer, "brackets"), i, bracket)
         json_array_foreach((json_t *)json_arr(bracket, "rungs"), k,
                            rung)(o.trials ? trial_rows : rung_row)(t, bracket, rung);
+    const char *name = json_str(answer, "searcher", "");
     char *none det_cleanup(freep) =
-        det_asprintf("the searcher %s gives every trial the same length: it has no rungs",
-                     json_str(answer, "searcher", ""));
+        strcmp(name, "custom") == 0
+            ? det_strdup("the client of a custom search decides how long each trial trains: it has "
+                         "no rungs; `det why trial:ID` says why it closed a trial")
+            : det_asprintf("the searcher %s gives every trial the same length: it has no rungs",
+                           name);
     table_print(t, none);
 }
 

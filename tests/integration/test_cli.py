@@ -175,6 +175,7 @@ def test_commands():
         queued = c.det("e", "logs", "1", "--search-text", "Queued: 1[.]", "--regex", "--source", "master").stdout.splitlines()
         assert len(queued) == 1 and not c.det("e", "logs", "1", "--search-text", "Queued: 1[.]").stdout
         assert any(line.endswith("Trial 1 ended: it trained the 60 batches that its search gives every trial.") for line in log), log
+        assert "it trained the 60 batches that its search gives every trial" in c.det("why", "trial:1").stdout
         at = log[0][1:].split("]")[0]
         both = [c.det("t", "logs", "1", which, at).stdout.splitlines() for which in ("--timestamp-before", "--timestamp-after")]
         assert sorted(both[0] + both[1]) == sorted(log) and both[0] and both[1]

@@ -122,7 +122,7 @@ class Client(threading.Thread):
             if v["validateAfterLength"] == "4":
                 return [{"trialOperation": {"validateAfter": {"requestId": v["requestId"], "length": "8"}}},
                         {"setSearcherProgress": {"progress": 0.5}}]
-            return [{"closeTrial": {"requestId": v["requestId"]}}]
+            return [{"closeTrial": {"requestId": v["requestId"], "reason": "no better\x1b[2J than \u00e4.\n"}}]
         if "trialClosed" in e:
             self.closed += 1
             return [{"shutDown": {"cancel": False, "failure": False}}] if self.closed == 3 else []
@@ -165,6 +165,10 @@ def test_custom():
         assert kinds.count("trialCreated") == 3 and kinds.count("validationCompleted") == 6 and kinds.count("trialClosed") == 3, kinds
         trials = c.trials(exp)
         assert [t["totalBatchesProcessed"] for t in trials] == [8, 8, 8] and trials[0]["hparams"]["dropout"] == 0.2, trials
+        for t in trials:
+            says, said = c.api("GET", f"/trials/{t['id']}/why"), "the client of its search closed it after 8 batches: no better?[2J than \u00e4"
+            assert says["reason"] == "SEARCHER" and says["text"] == said and f"Trial {t['id']} ended: {said}." in c.logs(t["id"]), says
+        assert said in c.det("why", f"trial:{t['id']}").stdout and "client of a custom search decides" in c.det("e", "rungs", str(exp)).stdout
         assert c.sql(f"SELECT DISTINCT seed FROM trials WHERE experiment_id = {exp}") == "42"
         replay(c, exp)
 

@@ -311,9 +311,9 @@ class Local(unittest.TestCase):
 class Values(unittest.TestCase):
     def test_wire(self):
         i = uuid.UUID(int=5)
-        self.assertEqual([op._to_searcher_operation() for op in (Create(i, {"lr": 1}, None), ValidateAfter(i, 3), Close(i), Progress(0.5), Shutdown(failure=True))], [
+        self.assertEqual([op._to_searcher_operation() for op in (Create(i, {"lr": 1}, None), ValidateAfter(i, 3), Close(i), Close(i, reason="worse than 0.3"), Progress(0.5), Shutdown(failure=True))], [
             {"createTrial": {"hyperparams": '{"lr": 1}', "requestId": str(i)}}, {"trialOperation": {"validateAfter": {"length": "3", "requestId": str(i)}}},
-            {"closeTrial": {"requestId": str(i)}}, {"setSearcherProgress": {"progress": 0.5}}, {"shutDown": {"cancel": False, "failure": True}}])
+            {"closeTrial": {"requestId": str(i)}}, {"closeTrial": {"requestId": str(i), "reason": "worse than 0.3"}}, {"setSearcherProgress": {"progress": 0.5}}, {"shutDown": {"cancel": False, "failure": True}}])
 
     def test_state(self):
         state, other = searcher.SearcherState(), searcher.SearcherState()

@@ -44,7 +44,7 @@ static void story_work(uv_work_t *w)
                                 : search_story_rungs(&log, (size_t)p->most, &p->err);
 }
 
-/* Of a trial whose search compares nothing the blank answer is all there is to say. */
+/* Of a trial that its search did not end the blank answer is all there is to say. */
 static void story_done(uv_work_t *w, int status)
 {
     struct story *p = container_of(w, struct story, work);

@@ -40,7 +40,7 @@ static void apply_op(struct core *c, struct exp *e, const struct search_op *op)
     } else if (op->kind == SEARCH_VALIDATE_AFTER && t) {
         trial_validate_after(c, t, op->length);
     } else if (op->kind == SEARCH_CLOSE && t) {
-        trial_close(c, t);
+        trial_close(c, t, json_string_value(op->reason));
     } else if (op->kind == SEARCH_SHUTDOWN && op->failure) {
         exp_stop(c, e, EXP_STOPPING_ERROR, "every trial failed");
     } else if (op->kind == SEARCH_SHUTDOWN) {
@@ -54,7 +54,7 @@ static void apply_op(struct core *c, struct exp *e, const struct search_op *op)
 void exp_drop_todo(struct core *c, struct exp *e)
 {
     for (size_t i = e->todo_at; i < e->todo.ops.n; i++)
-        json_decref(e->todo.ops.v[i].hparams);
+        search_op_finish(&e->todo.ops.v[i]);
     vec_free(&e->todo.ops);
     e->todo_at = 0;
     timers_set(&c->timers, &e->more, INT64_MAX);
@@ -77,7 +77,7 @@ static void put_off(struct core *c, struct exp *e, struct search_op *op)
     if (e->todo_at == e->todo.ops.n)
         exp_mark(c, e); /* its row says that trials are owed */
     vec_push(&e->todo.ops, *op);
-    op->hparams = NULL;
+    op->hparams = op->reason = NULL;
     timers_set(&c->timers, &e->more, c->now_ms + 1);
 }
 
@@ -89,7 +89,7 @@ void exp_make_more(struct core *c, struct exp *e)
         if (op->kind == SEARCH_CREATE && c->made >= MAKE_MAX)
             break;
         apply_op(c, e, op);
-        json_decref(op->hparams);
+        search_op_finish(op);
         if (op->kind == SEARCH_CREATE)
             vec_push(&made, map_get(e->by_request, op->request_id));
     }

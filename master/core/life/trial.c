@@ -88,6 +88,12 @@ static void forget_said(struct trial *t)
     t->said = NULL;
 }
 
+static void forget_reason(struct trial *t)
+{
+    free(t->closed_for);
+    t->closed_for = NULL;
+}
+
 void trial_reopen(struct core *c, struct trial *t)
 {
     assert(trial_state_is_terminal(t->state) && !t->alloc && t->hparams);
@@ -98,6 +104,7 @@ void trial_reopen(struct core *c, struct trial *t)
     t->has_op = t->op_complete = t->op_redo = t->closed = false;
     forget_policies(t);
     forget_said(t);
+    forget_reason(t);
     alike_forget(t);
     t->exp->open++;
 }
@@ -109,6 +116,7 @@ void trial_destroy(struct trial *t)
     json_decref(t->hparams);
     forget_policies(t);
     forget_said(t);
+    forget_reason(t);
     free(t->task_id);
     free(t->warm_start);
     free(t->latest);
@@ -231,9 +239,11 @@ void trial_validate_after(struct core *c, struct trial *t, int64_t length)
     trial_mark(c, t);
 }
 
-void trial_close(struct core *c, struct trial *t)
+void trial_close(struct core *c, struct trial *t, const char *reason)
 {
     t->closed = true;
+    free(t->closed_for);
+    t->closed_for = det_strdup(reason);
     if (trial_op_done(t)) /* most searches close a trial as they make it */
         keep_said(t);
     trial_mark(c, t);

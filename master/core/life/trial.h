@@ -27,7 +27,8 @@ void trial_reopen(struct core *c, struct trial *t);
 
 /* The searcher's operations. */
 void trial_validate_after(struct core *c, struct trial *t, int64_t length);
-void trial_close(struct core *c, struct trial *t);
+/* reason: its client's, may be NULL; copied. */
+void trial_close(struct core *c, struct trial *t, const char *reason);
 
 /* Follows its experiment, or a user, where the table of edges allows it and it has not ended; else
  * nothing. */

@@ -1,7 +1,5 @@
 #include "trial_said.h"
 
-#include <inttypes.h>
-
 static int64_t trial_of(void *arg, const char *request_id)
 {
     const struct exp *e = arg;
@@ -25,12 +23,9 @@ static void said_plainly(const struct trial *t, struct buf *out)
     if (!t->closed)
         buf_addf(out, "it has done what was asked of it; %s decides what comes next",
                  is_custom ? "the client of its search" : "the searcher");
-    else if (is_custom)
-        buf_addf(out, "the client of its search closed it after %" PRId64 " %s", t->op_last,
-                 t->exp->conf.unit);
     else
-        buf_addf(out, "it trained the %" PRId64 " %s that its search gives every trial", t->op_last,
-                 t->exp->conf.unit);
+        search_plain_text(t->exp->conf.search.kind, t->op_last, t->exp->conf.unit, t->closed_for,
+                          out);
 }
 
 void trial_said(const struct trial *t, struct buf *out)

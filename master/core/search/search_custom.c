@@ -6,6 +6,7 @@
 #include "search_impl.h"
 
 #include "length.h"
+#include "mistakes.h"
 #include "wire.h"
 #include <string.h>
 
@@ -19,7 +20,8 @@ enum {
 struct custom_op {
     enum { OP_CREATE, OP_VALIDATE_AFTER, OP_CLOSE, OP_SHUTDOWN, OP_PROGRESS } kind;
     char request_id[UUID_STR_MAX];
-    json_t *hparams; /* new reference */
+    json_t *hparams;      /* new reference */
+    const json_t *reason; /* to close; borrowed, NULL: none */
     int64_t length;
     bool cancel, failure;
     double progress;
@@ -165,7 +167,7 @@ static int read_operation(const json_t *j, struct custom_op *op, struct det_err 
     switch (op->kind) {
     case OP_CREATE: return read_create(v, op, err);
     case OP_VALIDATE_AFTER: return read_validate(v, op, err);
-    case OP_CLOSE: return read_id(v, op, err);
+    case OP_CLOSE: op->reason = wire_get(v, "reason"); return read_id(v, op, err);
     case OP_PROGRESS: return read_progress(v, op, err);
     case OP_SHUTDOWN:
         op->cancel = json_is_true(wire_get(v, "cancel"));
@@ -204,6 +206,26 @@ static void shut_down(struct search *s, const struct custom_op *op, struct searc
     made->failure = op->failure;
 }
 
+/* Whatever a client says, its trial is closed: a reason that is too long is cut, what is no text is
+ * none. It stands in a sentence, which has its own end. */
+static json_t *shown_reason(const json_t *j)
+{
+    static const char space[] = " \t\r\n";
+    const char *text = json_string_value(j);
+    if (!text)
+        return NULL;
+    text += strspn(text, space);
+    size_t n = strlen(text);
+    while (n > 0 && strchr(". \t\r\n", text[n - 1]))
+        n--;
+    det_cleanup(freep) char *bare = det_strndup(text, n);
+    struct buf b = BUF_INIT;
+    mistakes_quote(&b, bare, SEARCH_REASON_MAX);
+    json_t *reason = n > 0 ? json_string(buf_str(&b)) : NULL;
+    buf_finish(&b);
+    return reason;
+}
+
 /* What is about trials that are not there, or were told to close, is passed over. */
 static void carry_out(struct search *s, struct custom_op *op, struct search_ops *out)
 {
@@ -218,7 +240,7 @@ static void carry_out(struct search *s, struct custom_op *op, struct search_ops 
     else if (op->kind == OP_VALIDATE_AFTER && is_open)
         search_validate_after(s, out, k, op->length);
     else if (op->kind == OP_CLOSE && is_open)
-        search_close(s, out, k);
+        search_close(s, out, k)->reason = shown_reason(op->reason);
 }
 
 static int64_t id_at(const struct search *s, size_t i)

@@ -228,6 +228,19 @@ void search_place_text(const struct search_place *p, const struct search_names *
         add_rival(p, n, out);
 }
 
+void search_plain_text(enum search_kind kind, int64_t length, const char *unit, const char *reason,
+                       struct buf *out)
+{
+    if (kind != SEARCH_CUSTOM) {
+        buf_addf(out, "it trained the %" PRId64 " %s that its search gives every trial", length,
+                 unit);
+        return;
+    }
+    buf_addf(out, "the client of its search closed it after %" PRId64 " %s", length, unit);
+    if (reason)
+        buf_addf(out, ": %s", reason);
+}
+
 /* ---- for programs ---- */
 
 static const char *const stand_names[SEARCH_STAND_COUNT] = {

@@ -46,6 +46,10 @@ struct search_names {
 /* A sentence without its end, about "it". */
 void search_place_text(const struct search_place *p, const struct search_names *names,
                        struct buf *out);
+/* The same of a trial that was closed by a search that compares nothing, after a length that it
+ * completed; reason: its client's, may be NULL. */
+void search_plain_text(enum search_kind kind, int64_t length, const char *unit, const char *reason,
+                       struct buf *out);
 /* The same for programs (openapi.yaml, SearchPlace). New reference. */
 json_t *search_place_json(const struct search_place *p, const struct search_names *names);
 

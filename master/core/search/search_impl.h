@@ -88,7 +88,7 @@ size_t search_make(struct search *s, json_t *hparams, struct search_ops *out);
 struct search_op *search_push(struct search *s, struct search_ops *out, enum search_op_kind kind,
                               size_t trial);
 void search_validate_after(struct search *s, struct search_ops *out, size_t trial, int64_t length);
-void search_close(struct search *s, struct search_ops *out, size_t trial);
+struct search_op *search_close(struct search *s, struct search_ops *out, size_t trial);
 static inline bool search_is_invalid(enum search_exit why)
 {
     return why == SEARCH_INVALID_HP || why == SEARCH_INIT_INVALID_HP;

@@ -45,35 +45,67 @@ static int story_begin(struct story *t, const struct search_log *log, struct det
     return 0;
 }
 
-static bool closes_trial(const struct search_ops *ops, const char *request_id)
+/* What the log tells of one trial. */
+struct closing {
+    const char *request_id;
+    bool closed, left; /* by its search; by itself, or it failed */
+    int64_t length;    /* that it completed last */
+    json_t *reason;    /* its client's; NULL: none */
+};
+
+static void note_event(struct closing *c, const struct search_event *ev)
 {
-    for (size_t i = 0; request_id && i < ops->ops.n; i++)
-        if (ops->ops.v[i].kind == SEARCH_CLOSE && strcmp(ops->ops.v[i].request_id, request_id) == 0)
-            return true;
-    return false;
+    if (!ev->request_id || strcmp(ev->request_id, c->request_id) != 0)
+        return;
+    if (ev->kind == SEARCH_EV_VALIDATED)
+        c->length = ev->length;
+    else if (ev->kind == SEARCH_EV_EXITED || ev->kind == SEARCH_EV_REOPENED)
+        c->left = ev->kind == SEARCH_EV_EXITED;
 }
 
-/* True when the event closed the trial `until`. */
-static bool play_event(struct story *t, const struct search_event *ev, const char *until)
+static void note_ops(struct closing *c, const struct search_ops *ops)
+{
+    for (size_t i = 0; i < ops->ops.n; i++) {
+        const struct search_op *op = &ops->ops.v[i];
+        if (op->kind != SEARCH_CLOSE || strcmp(op->request_id, c->request_id) != 0)
+            continue;
+        c->closed = true;
+        json_decref(c->reason);
+        c->reason = json_incref(op->reason);
+    }
+}
+
+static void play_event(struct story *t, const struct search_event *ev, struct closing *c)
 {
     struct search_ops out = {0};
     search_step(t->s, ev, &out);
-    bool closed = closes_trial(&out, until);
+    if (c) {
+        note_event(c, ev);
+        note_ops(c, &out);
+    }
     search_ops_finish(&out);
-    return closed;
 }
 
-static int play_log(struct story *t, const struct search_log *log, const char *until,
+/* A search that compares is asked for its reasons in the moment in which it closes a trial; others
+ * often close it as they make it, long before it ends. */
+static bool is_told(const struct story *t, const struct closing *c)
+{
+    enum search_kind kind = t->conf.search.kind;
+    return c && c->closed && (kind == SEARCH_ASYNC_HALVING || kind == SEARCH_ADAPTIVE_ASHA);
+}
+
+/* c: until all is known of this trial; NULL: to its end. */
+static int play_log(struct story *t, const struct search_log *log, struct closing *c,
                     struct det_err *err)
 {
-    bool closed = play_event(t, &(struct search_event){.kind = SEARCH_EV_INITIAL}, until);
-    for (size_t i = 0; !closed && i < json_array_size(log->events); i++) {
+    play_event(t, &(struct search_event){.kind = SEARCH_EV_INITIAL}, c);
+    for (size_t i = 0; !is_told(t, c) && i < json_array_size(log->events); i++) {
         struct search_event ev;
         const json_t *j = json_array_get(json_array_get(log->events, i), 1);
         int rc = search_event_from_json(j, &ev, err);
         if (rc < 0)
             return rc;
-        closed = play_event(t, &ev, until);
+        play_event(t, &ev, c);
     }
     return 0;
 }
@@ -107,22 +139,41 @@ static const char *request_of(const struct search_log *log, int64_t trial_id)
     return NULL;
 }
 
+static json_t *tell_place(const struct story *t, const struct search_place *place)
+{
+    struct buf text = BUF_INIT;
+    search_place_text(place, &t->names, &text);
+    json_t *j = json_make("{s:s,s:o}", "text", buf_str(&text), "search",
+                          search_place_json(place, &t->names));
+    buf_finish(&text);
+    return j;
+}
+
+static json_t *tell_plainly(const struct story *t, const struct closing *c)
+{
+    if (!c->closed || c->left)
+        return NULL;
+    struct buf text = BUF_INIT;
+    search_plain_text(t->conf.search.kind, c->length, t->conf.unit, json_string_value(c->reason),
+                      &text);
+    json_t *j = json_make("{s:s}", "text", buf_str(&text));
+    buf_finish(&text);
+    return j;
+}
+
 json_t *search_story_trial(const struct search_log *log, int64_t trial_id, struct det_err *err)
 {
     struct story t = {0};
     struct search_place place;
+    struct closing c = {.request_id = request_of(log, trial_id)};
     json_t *j = NULL;
-    const char *request_id = request_of(log, trial_id);
-    int rc = request_id ? story_begin(&t, log, err) : -1;
+    int rc = c.request_id ? story_begin(&t, log, err) : -1;
     if (rc == 0)
-        rc = play_log(&t, log, request_id, err);
-    if (rc == 0 && search_place_of(t.s, request_id, &place)) {
-        struct buf text = BUF_INIT;
-        search_place_text(&place, &t.names, &text);
-        j = json_make("{s:s,s:o}", "text", buf_str(&text), "search",
-                      search_place_json(&place, &t.names));
-        buf_finish(&text);
-    }
+        rc = play_log(&t, log, &c, err);
+    if (rc == 0)
+        j = search_place_of(t.s, c.request_id, &place) ? tell_place(&t, &place)
+                                                       : tell_plainly(&t, &c);
+    json_decref(c.reason);
     story_end(&t);
     return j;
 }

@@ -8,8 +8,9 @@
 /* The body of GET /experiments/{id}/rungs but for the id, with at most `most` trials of a rung. New
  * reference; NULL: err says what is wrong with the log. */
 json_t *search_story_rungs(const struct search_log *log, size_t most, struct det_err *err);
-/* {"text", "search"}: the trial's place in the moment in which it was closed, or now. New
- * reference; NULL: the search compares nothing, or (err) its log cannot be read. */
+/* {"text", "search"}: the trial's place in the moment in which it was closed, or now; of a search
+ * that compares nothing only the text. New reference; NULL: the search did not end it, or (err) its
+ * log cannot be read. */
 json_t *search_story_trial(const struct search_log *log, int64_t trial_id, struct det_err *err);
 
 #endif

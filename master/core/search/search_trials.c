@@ -57,8 +57,8 @@ void search_validate_after(struct search *s, struct search_ops *out, size_t tria
     search_push(s, out, SEARCH_VALIDATE_AFTER, trial)->length = length;
 }
 
-void search_close(struct search *s, struct search_ops *out, size_t trial)
+struct search_op *search_close(struct search *s, struct search_ops *out, size_t trial)
 {
     s->trials.v[trial].done = true;
-    search_push(s, out, SEARCH_CLOSE, trial);
+    return search_push(s, out, SEARCH_CLOSE, trial);
 }

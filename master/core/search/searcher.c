@@ -40,10 +40,17 @@ bool search_mode_parse(const char *name, enum search_mode *ret)
     return false;
 }
 
+void search_op_finish(struct search_op *op)
+{
+    json_decref(op->hparams);
+    json_decref(op->reason);
+    op->hparams = op->reason = NULL;
+}
+
 void search_ops_finish(struct search_ops *o)
 {
     for (size_t i = 0; i < o->ops.n; i++)
-        json_decref(o->ops.v[i].hparams);
+        search_op_finish(&o->ops.v[i]);
     vec_free(&o->ops);
 }
 

@@ -32,6 +32,8 @@ enum search_mode { SEARCH_AGGRESSIVE, SEARCH_STANDARD, SEARCH_CONSERVATIVE, SEAR
 /* The most trials that start at once, and the most rungs of a bracket or brackets of a search. */
 #define SEARCH_BURST_MAX 100000
 #define SEARCH_RUNGS_MAX 100
+/* Bytes of a client's reason to close a trial that are kept. */
+#define SEARCH_REASON_MAX 500
 
 struct search_conf {
     enum search_kind kind;
@@ -88,14 +90,16 @@ struct search_op {
     char request_id[UUID_STR_MAX];
     uint32_t trial_seed;
     json_t *hparams;      /* CREATE; a reference */
+    json_t *reason;       /* CLOSE: what the client gave as its reason; a reference, NULL: none */
     int64_t length;       /* VALIDATE_AFTER: absolute */
     bool failure, cancel; /* SHUTDOWN */
 };
 struct search_ops {
     VEC(struct search_op) ops;
 };
+void search_op_finish(struct search_op *op);
 void search_ops_finish(struct search_ops *o);
-/* What two lists share exactly when they are the same, apart from hyperparameters. */
+/* What two lists share exactly when they are the same, apart from hyperparameters and reasons. */
 uint64_t search_ops_digest(const struct search_ops *o);
 void search_digest_text(uint64_t digest, char out[17]);
 

@@ -404,6 +404,38 @@ static void test_custom_operations(void **state)
     assert_int_equal(search_check_operation(snake, NULL), 0);
 }
 
+/* reason: JSON. */
+static void closes_for(const char *reason, const char *want)
+{
+    struct play p;
+    det_cleanup(freep) char *close =
+        det_asprintf("[{\"closeTrial\":{\"requestId\":\"" ID_A "\",\"reason\":%s}}]", reason);
+    start(&p, (struct search_conf){.kind = SEARCH_CUSTOM}, "");
+    post(&p, 0, "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{}\"}}]", "+a");
+    post(&p, 0, close, "/a");
+    const char *got = json_string_value(p.ops.ops.v[0].reason);
+    if (want)
+        assert_string_equal(got, want);
+    else
+        assert_null(got);
+    end(&p);
+}
+
+/* Whatever is given, the trial is closed. */
+static void test_reasons_to_close(void **state)
+{
+    char lots[604] = "\"", cut[504] = "";
+    memset(lots + 1, 'x', 600);
+    memcpy(lots + 601, "\"", 2);
+    memset(cut, 'x', SEARCH_REASON_MAX);
+    memcpy(cut + SEARCH_REASON_MAX, "...", 4);
+    closes_for("\" worse\\nthan \\u001b[1m0.3.. \\n\"", "worse?than ?[1m0.3");
+    closes_for(lots, cut);
+    closes_for("\" . \"", NULL);
+    closes_for("null", NULL);
+    closes_for("[7]", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_custom),
         cmocka_unit_test(test_custom_operations),
+        cmocka_unit_test(test_reasons_to_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,34 @@ static void test_close_without_work(void **state)
     world_finish(&w);
 }
 
+/* Its client's reason is the end of its log, also where the master starts again before the trial's
+ * process has ended. */
+static void test_reason(void **state)
+{
+    struct world w;
+    struct core_container_view k;
+    world_init(&w, NULL);
+    w.keeps = true;
+    world_hello(&w, "a", 1, NULL, 0);
+    int64_t e = world_create(&w, CUSTOM);
+    post(&w, e, 1,
+         "[{\"createTrial\":{\"requestId\":\"" ID_A "\",\"hyperparams\":\"{}\"}},"
+         "{\"trialOperation\":{\"validateAfter\":{\"requestId\":\"" ID_A "\",\"length\":5}}}]");
+    world_run(&w, 1);
+    world_op(&w, 1, 5, 0.5);
+    post(&w, e, 0,
+         "[{\"closeTrial\":{\"requestId\":\"" ID_A "\",\"reason\":\" worse\\nthan 0.3. \"}}]");
+    world_restart(&w);
+    struct core_trial_view t = world_trial(&w, 1);
+    assert_true(core_alloc_container(w.core, t.alloc_id, 0, &k));
+    struct core_task_in task = {.alloc = t.alloc_id, .container = k.id, .state = CORE_TASK_RUNNING};
+    world_hello(&w, "a", 1, &task, 1);
+    world_exit(&w, 1, 0, EXIT_CODE(0));
+    assert_true(world_logged(
+        &w, "ended: the client of its search closed it after 5 epochs: worse?than 0.3."));
+    world_finish(&w);
+}
+
 /* 1,200 trials at once: 500 in a step, the rest in the next ones, as if all were made at once. */
 static void test_many_at_once(void **state)
 {
@@ -215,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_custom_life),
         cmocka_unit_test(test_not_custom),
         cmocka_unit_test(test_close_without_work),
+        cmocka_unit_test(test_reason),
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_two_with_many),
         cmocka_unit_test(test_killed_before_all_are_made),

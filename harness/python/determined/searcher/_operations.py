@@ -65,13 +65,22 @@ class Create(Operation):
 
 
 class Close(Operation):
-    """No more operations for this trial."""
+    """No more operations for this trial. `reason` (ours) ends the trial's log and is what `det why` says of it; the
+    master keeps its first 500 bytes."""
 
-    def __init__(self, request_id: uuid.UUID) -> None:
+    reason: Optional[str] = None  # of those that were kept before there were reasons
+
+    def __init__(self, request_id: uuid.UUID, reason: Optional[str] = None) -> None:
+        if reason is not None and not isinstance(reason, str):
+            raise TypeError(f"Close(reason=...): expected text, got {type(reason).__name__}")
         self.request_id = request_id
+        self.reason = reason
 
     def _to_searcher_operation(self) -> Dict[str, Any]:
-        return {"closeTrial": {"requestId": str(self.request_id)}}
+        close = {"requestId": str(self.request_id)}
+        if self.reason:
+            close["reason"] = self.reason
+        return {"closeTrial": close}
 
 
 class Progress(Operation):
