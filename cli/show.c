@@ -27,12 +27,20 @@ const char *show_time(const char *t)
     return s;
 }
 
-const char *show_duration(const char *from, const char *to)
+bool show_seconds(const char *from, const char *to, double *ret)
 {
     int64_t a, b = clk_wall_us();
     if (!from || clk_parse(from, &a, NULL) < 0 || (to && clk_parse(to, &b, NULL) < 0))
+        return false;
+    *ret = (double)(b - a) / 1e6;
+    return true;
+}
+
+const char *show_duration(const char *from, const char *to)
+{
+    double sec;
+    if (!show_seconds(from, to, &sec))
         return "";
-    double sec = (double)(b - a) / 1e6;
     char *s = next_slot();
     if (sec < 60)
         snprintf(s, 64, "%.1f s", sec);

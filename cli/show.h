@@ -10,6 +10,8 @@ const char *show_state(const char *state);
 const char *show_time(const char *rfc3339);
 /* "1h 02m", "3m 04s", "12.3 s" between two RFC 3339 times; now when the second is unset. */
 const char *show_duration(const char *from, const char *to);
+/* The same as a number; false: there is no time. */
+bool show_seconds(const char *from, const char *to, double *ret);
 /* "93%" or "". */
 const char *show_progress(const json_t *value);
 /* "lr=0.1 layers=2": hyperparameters in 5 digits, nested ones dotted, in name order, without those

@@ -61,18 +61,31 @@ const json_t *trials_value(const json_t *trial, const char *name, const struct t
         v = metric_of(trial, "latestValidation", by->metric);
     else if (column && column->path)
         v = json_path(trial, column->path);
-    else if (!column && !(v = json_path(json_obj(trial, "hparams"), name)))
-        v = metric_of(trial, "bestValidation", name);
+    else if (!column && !(v = json_path(json_obj(trial, "hparams"), name)) &&
+             !(v = metric_of(trial, "bestValidation", name)))
+        v = json_object_get(json_object_get(json_path(trial, "summaryMetrics.avg_metrics"), name),
+                            "last");
     return json_is_null(v) ? NULL : v;
 }
 
 /* ---- order ---- */
 
 struct ranked {
-    json_t *trial;
-    const json_t *value;
+    json_t *trial, *value;
     bool down;
 };
+
+/* What a column shows is not always what it is sorted by. New reference; NULL: none. */
+static json_t *sort_value(const json_t *trial, const char *key, const struct trials_judge *by)
+{
+    double seconds = 0;
+    if (strcmp(key, "duration") == 0)
+        return show_seconds(json_str(trial, "startTime", NULL), json_str(trial, "endTime", NULL),
+                            &seconds)
+                   ? json_real(seconds)
+                   : NULL;
+    return json_incref((json_t *)trials_value(trial, key, by));
+}
 
 static int cmp_values(const json_t *a, const json_t *b)
 {
@@ -108,22 +121,24 @@ void trials_sort(json_t *trials, const char *key, const struct trials_judge *by)
     judged = strcmp(key, "best") == 0 || strcmp(key, "latest") == 0;
     for (size_t i = 0; i < n; i++) {
         json_t *t = json_incref(json_array_get(trials, i));
-        r[i] = (struct ranked){t, trials_value(t, key, by),
-                               turned != (judged && by->larger_is_better)};
+        r[i] =
+            (struct ranked){t, sort_value(t, key, by), turned != (judged && by->larger_is_better)};
     }
     qsort(r, n, sizeof *r, cmp_ranked);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        json_decref(r[i].value);
         json_array_set_new(trials, i, r[i].trial);
+    }
 }
 
 /* ---- the table ---- */
 
-static const json_t *best_of(const json_t *trials, const struct trials_judge *by)
+int64_t trials_best(const json_t *trials, const struct trials_judge *by)
 {
     JSON_OWN copy = json_copy((json_t *)trials);
     trials_sort(copy, "best", by);
-    json_t *first = json_array_get(copy, 0);
-    return first && json_is_number(trials_value(first, "best", by)) ? first : NULL;
+    const json_t *first = json_array_get(copy, 0);
+    return first && json_is_number(trials_value(first, "best", by)) ? json_int(first, "id", 0) : 0;
 }
 
 static void cell_of(struct table *t, const json_t *trial, const char *name,
@@ -177,14 +192,16 @@ static void columns_finish(struct columns *k)
     free(k->text);
 }
 
-const char *trials_mark(const json_t *trial)
+const char *trials_mark(const json_t *trial, bool is_best)
 {
     const json_t *v = json_obj(trial, "bestValidation"), *kept = json_obj(trial, "bestCheckpoint");
     bool same = json_int(v, "totalBatches", -1) == json_int(kept, "totalBatches", -2);
-    return same ? "* best" : "* best, without a checkpoint";
+    if (is_best)
+        return same ? "* best" : "* best, without a checkpoint";
+    return v && kept && !same ? "its best without a checkpoint" : "";
 }
 
-/* The best has a star behind its number; programs read CSV, where nothing stands beside it. */
+/* What a row says of its trial stands behind it; programs read CSV, where nothing does. */
 void trials_print(const json_t *trials, const char *list, const struct trials_judge *by)
 {
     struct columns k = {0};
@@ -192,9 +209,9 @@ void trials_print(const json_t *trials, const char *list, const struct trials_ju
     const char *heads[DET_ARRAY_LEN(k.name) + 1];
     for (size_t i = 0; i < k.n; i++)
         heads[i] = k.head[i];
-    const json_t *best = table_is_csv() ? NULL : best_of(trials, by);
+    const bool marked = !table_is_csv() && by->best_id != 0;
     heads[k.n] = "";
-    struct table *t = table_create(heads, k.n + (best != NULL));
+    struct table *t = table_create(heads, k.n + marked);
     JSON_OWN common = show_common_hparams(trials);
     size_t i;
     json_t *trial;
@@ -202,8 +219,8 @@ void trials_print(const json_t *trials, const char *list, const struct trials_ju
     {
         for (size_t n = 0; n < k.n; n++)
             cell_of(t, trial, k.name[n], by, common);
-        if (best)
-            table_cell(t, "%s", trial == best ? trials_mark(trial) : "");
+        if (marked)
+            table_cell(t, "%s", trials_mark(trial, json_int(trial, "id", 0) == by->best_id));
     }
     table_print(t, "no trials yet");
     columns_finish(&k);
@@ -254,13 +271,14 @@ void trials_print_metrics(const json_t *trials)
 static struct trials_judge judge_of(const json_t *experiment)
 {
     const json_t *s = json_path(experiment, "config.searcher");
-    return (struct trials_judge){json_str(s, "metric", NULL),
-                                 !json_flag(s, "smaller_is_better", true)};
+    return (struct trials_judge){.metric = json_str(s, "metric", NULL),
+                                 .larger_is_better = !json_flag(s, "smaller_is_better", true)};
 }
 
 void experiment_print_trials(json_t *trials, const json_t *experiment)
 {
     struct trials_judge by = judge_of(experiment);
+    by.best_id = trials_best(trials, &by);
     trials_sort(trials, "best", &by);
     trials_print(trials, NULL, &by);
 }
@@ -320,6 +338,7 @@ int experiment_trials(struct cli *c, struct det_err *err)
     struct trials_judge by = judge_of(e);
     if (check_names(trials, &by, err) < 0)
         return CLI_USAGE;
+    by.best_id = trials_best(trials, &by);
     trials_sort(trials, o.sort, &by);
     cut_page(trials);
     if (!cli_print_json(c, trials))

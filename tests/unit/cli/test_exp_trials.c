@@ -37,7 +37,7 @@ static const char TRIALS[] =
 
 static void assert_order(const char *key, bool larger, const char *order)
 {
-    struct trials_judge by = {"loss", larger};
+    struct trials_judge by = {.metric = "loss", .larger_is_better = larger};
     JSON_OWN trials = json_parse(TRIALS, strlen(TRIALS), NULL);
     struct buf got = BUF_INIT;
     size_t i;
@@ -62,7 +62,7 @@ static void the_best_is_first(void **state)
 
 static void columns_have_values(void **state)
 {
-    struct trials_judge by = {"loss", false};
+    struct trials_judge by = {.metric = "loss"};
     JSON_OWN trials = json_parse(TRIALS, strlen(TRIALS), NULL);
     const json_t *t = json_array_get(trials, 1);
     assert_int_equal(json_integer_value(trials_value(t, "best-at", &by)), 7);
@@ -70,12 +70,15 @@ static void columns_have_values(void **state)
     assert_true(json_number_value(trials_value(t, "net.lr", &by)) == 0.3);
     assert_null(trials_value(json_array_get(trials, 0), "best", &by));
     assert_null(trials_value(t, "nosuch", &by));
+    JSON_OWN trained =
+        json_make("{s:{s:{s:{s:f}}}}", "summaryMetrics", "avg_metrics", "l2", "last", 0.75);
+    assert_true(json_number_value(trials_value(trained, "l2", &by)) == 0.75);
 }
 
 static void is_marked(const char *trial, const char *mark)
 {
     JSON_OWN t = json_parse(trial, strlen(trial), NULL);
-    assert_string_equal(trials_mark(t), mark);
+    assert_string_equal(trials_mark(t, true), mark);
 }
 
 static void the_best_says_whether_it_was_kept(void **state)
@@ -90,10 +93,54 @@ static void the_best_says_whether_it_was_kept(void **state)
               "* best, without a checkpoint");
 }
 
+/* Another row says it where there is a checkpoint that one might take for it. */
+static void others_say_whose_their_checkpoint_is(void **state)
+{
+    static const struct {
+        int at;
+        const char *mark;
+    } said[] = {{7, ""}, {9, "its best without a checkpoint"}};
+    for (size_t i = 0; i < DET_ARRAY_LEN(said); i++) {
+        JSON_OWN t = json_make("{s:{s:i}, s:{s:i}}", "bestValidation", "totalBatches", 7,
+                               "bestCheckpoint", "totalBatches", said[i].at);
+        assert_string_equal(trials_mark(t, false), said[i].mark);
+    }
+    JSON_OWN none = json_object();
+    assert_string_equal(trials_mark(none, false), "");
+}
+
+/* A page does not have another best than the whole. */
+static void the_best_is_that_of_all(void **state)
+{
+    struct trials_judge by = {.metric = "loss"};
+    JSON_OWN trials = json_parse(TRIALS, strlen(TRIALS), NULL);
+    assert_int_equal(trials_best(trials, &by), 4);
+    by.metric = "nosuch";
+    assert_int_equal(trials_best(trials, &by), 0);
+}
+
+static void durations_have_an_order(void **state)
+{
+    static const char text[] =
+        "[{\"id\": 1, \"startTime\": \"2026-01-01T00:00:00Z\", \"endTime\": \"2026-01-01T00:00:30Z\"},"
+        " {\"id\": 2, \"startTime\": \"2026-01-01T00:00:00Z\", \"endTime\": \"2026-01-01T00:00:04Z\"},"
+        " {\"id\": 3}]";
+    struct trials_judge by = {.metric = "loss"};
+    JSON_OWN trials = json_parse(text, strlen(text), NULL);
+    trials_sort(trials, "duration", &by);
+    assert_int_equal(json_int(json_array_get(trials, 0), "id", 0), 2);
+    trials_sort(trials, "-duration", &by);
+    assert_int_equal(json_int(json_array_get(trials, 0), "id", 0), 1);
+    assert_int_equal(json_int(json_array_get(trials, 2), "id", 0), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_is_first),
                                        cmocka_unit_test(columns_have_values),
+                                       cmocka_unit_test(others_say_whose_their_checkpoint_is),
+                                       cmocka_unit_test(the_best_is_that_of_all),
+                                       cmocka_unit_test(durations_have_an_order),
                                        cmocka_unit_test(the_best_says_whether_it_was_kept)};
     return cmocka_run_group_tests_name("trials", tests, NULL, NULL);
 }
