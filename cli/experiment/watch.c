@@ -134,11 +134,21 @@ static int fetch_trials(struct watch *w, bool *ret_news, struct det_err *err)
     return 0;
 }
 
+static bool is_over(const struct watch *w)
+{
+    return has_ended(w->trial_id ? json_array_get(w->trials, 0) : w->experiment);
+}
+
 static int look_closer(struct watch *w, bool news, struct det_err *err)
 {
     if (news && (ask_best(w, err) < 0 || ask_curves(w, err) < 0))
         return -1;
-    ask_why(w);
+    if (is_over(w)) { /* nothing waits any more */
+        free(w->why);
+        w->why = NULL;
+    } else {
+        ask_why(w);
+    }
     return 0;
 }
 
@@ -195,11 +205,6 @@ static void tell_trials(struct watch *w)
         json_set(w->said, "why", json_string(w->why));
     }
     fflush(stdout);
-}
-
-static bool is_over(const struct watch *w)
-{
-    return has_ended(w->trial_id ? json_array_get(w->trials, 0) : w->experiment);
 }
 
 bool watch_has_screen(void)

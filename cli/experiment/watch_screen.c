@@ -8,40 +8,42 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BAR = 20, NARROW_BAR = 8, NARROW = 100, NAMES = 3 };
+enum { BAR = 20, SHORT_BAR = 8, WIDE = 120, NARROW = 100, NAMES = 3 };
 
 static const char *metric_of(const json_t *experiment)
 {
     return json_str(json_path(experiment, "config.searcher"), "metric", "");
 }
 
-/* The last reported training metrics: "loss 0.12  accuracy 0.9". */
-static void add_training(const json_t *trial, struct buf *out)
+/* name's last report in training; NULL: none, or no number. */
+static const json_t *training_of(const json_t *trial, const char *name)
 {
     const json_t *all = json_path(trial, "summaryMetrics.avg_metrics");
-    size_t n;
-    const char **names det_cleanup(freep) = json_sorted_keys(all, &n);
-    for (size_t i = 0; i < n && i < NAMES; i++) {
-        const json_t *last = json_object_get(json_object_get(all, names[i]), "last");
-        if (json_is_number(last))
-            buf_addf(out, "  %s %s", names[i], show_metric(last));
-    }
+    const json_t *last = json_object_get(json_object_get(all, name), "last");
+    return json_is_number(last) ? last : NULL;
 }
 
+/* A name that says it itself needs no "validation" before it. */
 static void add_validation(const json_t *trial, const json_t *experiment, struct buf *out)
 {
     const char *metric = metric_of(experiment);
     const json_t *v = json_path(trial, "latestValidation.metrics.avgMetrics");
     const json_t *value = v ? json_object_get(v, metric) : NULL;
     if (value)
-        buf_addf(out, "  validation %s %s", metric, show_metric(value));
+        buf_addf(out, "  %s%s %s", strncmp(metric, "val", 3) == 0 ? "" : "validation ", metric,
+                 show_metric(value));
 }
 
 void watch_line(const json_t *trial, const json_t *experiment, struct buf *out)
 {
     buf_addf(out, "trial %" PRId64 " %s, batch %" PRId64, json_int(trial, "id", 0),
              show_state(json_str(trial, "state", "")), json_int(trial, "totalBatchesProcessed", 0));
-    add_training(trial, out);
+    size_t n;
+    const char **names det_cleanup(freep) =
+        json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), &n);
+    for (size_t i = 0; i < n && i < NAMES; i++)
+        if (training_of(trial, names[i]))
+            buf_addf(out, "  %s %s", names[i], show_metric(training_of(trial, names[i])));
     add_validation(trial, experiment, out);
 }
 
@@ -86,36 +88,67 @@ static void add_speed(const struct watch_view *v, const json_t *trial, struct bu
     double left = all - json_num(trial, "totalBatchesProcessed", 0);
     if (speed <= 0)
         return;
-    buf_addf(out, "  %.4g batches/s", speed);
+    buf_addf(out, v->columns < NARROW ? "  %.4g/s" : "  %.4g batches/s", speed);
     if (left > 0)
         add_left(left / speed, out);
 }
 
-/* Where there is little room the metrics come first: what is cut is the speed. */
+static int columns_of(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* Half a number is none: what does not fit whole is left out. part is emptied. */
+static void add_if_fits(struct buf *line, struct buf *part, int columns)
+{
+    if (columns_of(buf_str(line)) + columns_of(buf_str(part)) <= columns)
+        buf_add_str(line, buf_str(part));
+    buf_clear(part);
+}
+
+/* How far it is: a bar, or per cent where there is no room for one. */
+static void add_bar(const struct watch_view *v, const json_t *trial, struct buf *out)
+{
+    double done = trial_fraction(trial, v->experiment);
+    int bar = v->columns < WIDE ? SHORT_BAR : BAR, full = (int)(done * bar + 0.5);
+    if (v->columns < NARROW) {
+        buf_addf(out, "%3.0f%% ", done * 100);
+        return;
+    }
+    for (int i = 0; i < bar; i++)
+        buf_add_ch(out, i < full ? '#' : '.');
+    buf_add_ch(out, ' ');
+}
+
+/* What matters most comes first. */
 static void add_trial(const struct watch_view *v, const json_t *trial, struct buf *out)
 {
-    struct buf line = BUF_INIT;
-    bool narrow = v->columns < NARROW;
-    int bar = narrow ? NARROW_BAR : BAR;
-    int full = (int)(trial_fraction(trial, v->experiment) * bar + 0.5);
+    det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
+    size_t n;
+    const char **names det_cleanup(freep) =
+        json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), &n);
     buf_addf(&line, "trial %-5" PRId64 " ", json_int(trial, "id", 0));
-    for (int i = 0; i < bar; i++)
-        buf_add_ch(&line, i < full ? '#' : '.');
-    buf_addf(&line, " %-9s batch %" PRId64, show_state(json_str(trial, "state", "")),
+    add_bar(v, trial, &line);
+    buf_addf(&line, "%-9s batch %" PRId64, show_state(json_str(trial, "state", "")),
              json_int(trial, "totalBatchesProcessed", 0));
-    if (!narrow)
-        add_speed(v, trial, &line);
-    add_training(trial, &line);
-    add_validation(trial, v->experiment, &line);
-    if (narrow)
-        add_speed(v, trial, &line);
+    add_validation(trial, v->experiment, &part);
+    add_if_fits(&line, &part, v->columns);
+    add_speed(v, trial, &part);
+    add_if_fits(&line, &part, v->columns);
+    for (size_t i = 0; i < n && i < NAMES; i++) {
+        if (training_of(trial, names[i]))
+            buf_addf(&part, "  %s %s", names[i], show_metric(training_of(trial, names[i])));
+        add_if_fits(&line, &part, v->columns);
+    }
     add_cut(out, buf_str(&line), v->columns);
-    buf_finish(&line);
 }
 
 static void add_best(const struct watch_view *v, struct buf *out)
 {
-    struct buf line = BUF_INIT;
+    det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
     const char *metric = metric_of(v->experiment);
     const json_t *value = json_path(v->best, "bestValidation.metrics.avgMetrics");
     value = value ? json_object_get(value, metric) : NULL;
@@ -125,9 +158,15 @@ static void add_best(const struct watch_view *v, struct buf *out)
              json_int(v->best, "id", 0), metric, show_metric(value),
              json_int(json_obj(v->best, "bestValidation"), "totalBatches", 0));
     const char *uuid = json_str(json_obj(v->best, "bestCheckpoint"), "uuid", NULL);
-    buf_addf(&line, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    buf_addf(&part, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    if (columns_of(buf_str(&line)) + columns_of(buf_str(&part)) > v->columns) {
+        buf_add_str(&line, ",");
+        add_cut(out, buf_str(&line), v->columns); /* one can copy it from a line of its own */
+        add_cut(out, buf_str(&part) + 2, v->columns);
+        return;
+    }
+    buf_add_str(&line, buf_str(&part));
     add_cut(out, buf_str(&line), v->columns);
-    buf_finish(&line);
 }
 
 static void add_slots(const json_t *experiment, struct buf *out)
@@ -203,7 +242,7 @@ static void add_curves(const struct watch_view *v, int rows, struct buf *out)
 {
     det_cleanup(buf_finish) struct buf picture = BUF_INIT;
     struct plot_size size = {.columns = v->columns - 13,
-                             .rows = rows < 14 ? rows - 2 : 12,
+                             .rows = rows < 15 ? rows - 3 : 12,
                              .plain = v->plain,
                              .coloured = v->coloured};
     if (!v->curves || v->curves->n == 0 || rows < 4 || v->columns < 30)
@@ -214,16 +253,48 @@ static void add_curves(const struct watch_view *v, int rows, struct buf *out)
         (v->coloured ? add_cut_coloured : add_cut)(out, p, v->columns);
 }
 
+static int lines_of(const struct buf *out)
+{
+    int n = 0;
+    for (const char *p = buf_str(out); *p; p++)
+        n += *p == '\n';
+    return n;
+}
+
+static bool is_waiting(const json_t *trial)
+{
+    return strcmp(json_str(trial, "state", ""), "STATE_QUEUED") == 0;
+}
+
+/* Those that run, and one or two that wait; of more of these one line says how many. */
+static void add_trials(const struct watch_view *v, int most, struct buf *out)
+{
+    int waiting = 0, shown = 0;
+    size_t i;
+    json_t *t;
+    json_array_foreach((json_t *)v->trials, i, t) waiting += is_waiting(t);
+    json_array_foreach((json_t *)v->trials, i, t)
+    {
+        if (shown == most || (waiting > 2 && is_waiting(t)))
+            continue;
+        add_trial(v, t, out);
+        shown++;
+    }
+    if (waiting > 2 && shown < most)
+        buf_addf(out, "%d %s\n", waiting, shown ? "more wait" : "trials wait");
+}
+
 void watch_screen(const struct watch_view *v, struct buf *out)
 {
-    size_t n = json_array_size(v->trials), most = v->rows > 12 ? (size_t)v->rows / 2 : 4;
     add_head(v, out);
     add_best(v, out);
     if (v->why)
         add_why(v, out);
-    buf_add_ch(out, '\n');
-    for (size_t i = 0; i < n && i < most; i++)
-        add_trial(v, json_array_get(v->trials, i), out);
-    buf_add_ch(out, '\n');
-    add_curves(v, v->rows - 7 - (int)(n < most ? n : most), out);
+    if (v->rows > 12)
+        buf_add_ch(out, '\n');
+    int room = v->rows - 1 - lines_of(out);
+    add_trials(v, v->rows > 12 ? room / 2 : room, out);
+    if (v->rows > 12)
+        buf_add_ch(out, '\n');
+    add_curves(v, v->rows - 1 - lines_of(out), out);
 }

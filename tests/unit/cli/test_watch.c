@@ -65,21 +65,62 @@ static void fits(int columns, int rows, const char *holds)
         assert_true(columns_of(p, strcspn(p, "\n")) <= (size_t)columns);
     assert_true(lines < rows);
     assert_null(strchr(buf_str(&out), '\033'));
-    assert_non_null(strstr(buf_str(&out), holds));
+    if (!strstr(buf_str(&out), holds))
+        fail_msg("%s is not in:\n%s", holds, buf_str(&out));
     buf_finish(&out);
 }
 
 static void it_fits_the_terminal(void **state)
 {
-    fits(
-        100, 30,
-        "trial 7     ##########.......... RUNNING   batch 50  20 batches/s, 2 s left  loss 0.1235");
+    fits(100, 30,
+         "trial 7     ####.... RUNNING   batch 50  validation f1 0.75  20 batches/s, 2 s left"
+         "  loss 0.1235\n");
+    fits(140, 30, "trial 7     ##########.......... RUNNING   batch 50  validation f1 0.75  20 b");
     fits(100, 30, "best so far: trial 7, f1 0.875 at batch 40, no checkpoint yet");
     fits(100, 30, "trial 8 waits: it asks for 1 slot");
     fits(100, 30, "\xe2\xa0"); /* a curve */
-    fits(79, 24, "trial 7     ####.... RUNNING   batch 50  loss 0.1235  validation f1 0.75  20 ba");
+    fits(79, 24, "trial 7      50% RUNNING   batch 50  validation f1 0.75  20/s, 2 s left\n");
+    fits(50, 24, "trial 7      50% RUNNING   batch 50  loss 0.1235\n"); /* what fits whole */
+    fits(40, 24, "trial 7      50% RUNNING   batch 50\n");
     fits(20, 24, "trial 8 waits: it\nasks for 1 slot\n");
     fits(24, 12, "experiment 3  n\xc3\xa4me");
+}
+
+/* A whole line, so that one can copy it. */
+static void a_checkpoint_is_never_cut(void **state)
+{
+    static const char uuid[] = "0a1b2c3d-0000-4000-8000-000000000001";
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    JSON_OWN kept = json_make("{s:s}", "uuid", uuid);
+    json_set(json_array_get(t, 0), "bestCheckpoint", json_incref(kept));
+    for (int columns = 60; columns <= 120; columns += 60) {
+        struct watch_view view = {.experiment = e,
+                                  .trials = t,
+                                  .best = json_array_get(t, 0),
+                                  .columns = columns,
+                                  .rows = 24};
+        det_cleanup(buf_finish) struct buf out = BUF_INIT;
+        watch_screen(&view, &out);
+        assert_non_null(strstr(buf_str(&out), columns == 60 ? "batch 40,\ncheckpoint 0a1b2c3d"
+                                                            : "batch 40, checkpoint 0a1b2c3d"));
+        assert_non_null(strstr(buf_str(&out), "-000000000001\n"));
+    }
+}
+
+/* Who runs is not pushed off the screen by who waits. */
+static void those_that_wait_are_counted(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    for (int i = 0; i < 9; i++)
+        json_array_append_new(t, json_make("{s:i, s:s}", "id", 10 + i, "state", "STATE_QUEUED"));
+    struct watch_view view = {.experiment = e, .trials = t, .columns = 100, .rows = 10};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "trial 7 "));
+    assert_non_null(strstr(buf_str(&out), "\n9 more wait\n"));
+    assert_null(strstr(buf_str(&out), "QUEUED"));
 }
 
 static void what_runs_elsewhere_has_no_slots_and_may_take_long(void **state)
@@ -202,6 +243,8 @@ int main(void)
         cmocka_unit_test(epochs_are_measured_by_what_the_trial_says),
         cmocka_unit_test(it_fits_the_terminal),
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
+        cmocka_unit_test(a_checkpoint_is_never_cut),
+        cmocka_unit_test(those_that_wait_are_counted),
         cmocka_unit_test(curves_are_told_apart),
         cmocka_unit_test(without_a_screen_it_is_a_line),
         cmocka_unit_test(the_length_is_the_configurations),
