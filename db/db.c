@@ -165,6 +165,7 @@ static void on_watch(uv_timer_t *t)
     link_watch(&db->flusher, QUIET_WRITE_S);
     for (int i = 0; link_reading(db, i); i++)
         link_watch(link_reading(db, i), QUIET_READ_S);
+    db_reads_forget(db, false);
     db_reads_send(db); /* what was held may go now */
     db_kept_send_all(db);
 }
@@ -371,6 +372,11 @@ void db_tx_many(struct db_tx *tx, const char *sql)
     tx->many = sql;
 }
 
+void db_tx_quiet(struct db_tx *tx)
+{
+    tx->is_quiet = true;
+}
+
 size_t db_tx_size(const struct db_tx *tx)
 {
     return tx->n;
@@ -406,6 +412,15 @@ void db_write(struct db *db, const char *sql, const struct db_args *args, db_cb 
 {
     struct db_tx *tx = db_tx_begin(db);
     db_tx_add(tx, sql, args);
+    db_tx_commit(tx, cb, arg);
+}
+
+void db_write_quiet(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                    void *arg)
+{
+    struct db_tx *tx = db_tx_begin(db);
+    db_tx_add(tx, sql, args);
+    db_tx_quiet(tx);
     db_tx_commit(tx, cb, arg);
 }
 
@@ -475,6 +490,7 @@ void db_close(struct db *db, void (*on_closed)(void *arg), void *arg)
     link_close(&db->flusher);
     db_kept_fail(db);
     db_run_deferred(db);
+    db_reads_forget(db, true);
     timer_close(db, &db->kick);
     timer_close(db, &db->watch);
 }

@@ -145,8 +145,16 @@ void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb 
  * that no other read waits for it, and ended after 10 s: db_timed_out(). */
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg);
+/* A search whose answer may be a recent one: many look at the same list. None is given after a
+ * write was acknowledged since, but those of db_tx_quiet(): what they wrote may be missing for ten
+ * times as long as it takes to look it up, and for two seconds at most. */
+#define DB_RECENT_TIMES 10
+#define DB_RECENT_MS    2000
+void db_query_list(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                   void *arg);
 /* A read of many reports, as of a large experiment's chart: apart from the other reads too, and
- * ended after 10 s; but its statement is one of ours, and planned once. */
+ * ended after 10 s; but its statement is one of ours, and planned once. The answer may be recent as
+ * that of db_query_list(). */
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back
@@ -163,6 +171,12 @@ void db_tx_add(struct db_tx *tx, const char *sql, const struct db_args *args);
 /* tx is one statement. sql does the same for several such units, each of whose arguments comes as
  * text[], one element a unit, and answers with one row a unit, in order. */
 void db_tx_many(struct db_tx *tx, const char *sql);
+/* What it writes comes all the time, a trial's reports or log lines, and may be missing from lists
+ * and charts for a moment (db_query_list()). */
+void db_tx_quiet(struct db_tx *tx);
+/* db_write() of such a one. */
+void db_write_quiet(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                    void *arg);
 size_t db_tx_size(const struct db_tx *tx);                 /* statements so far */
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 /* A transaction that writes nothing, but fails when another master leads. */

@@ -18,15 +18,15 @@ void db_exp_search(struct db *db, const char *asked, int64_t project_id, const s
                    db_cb *cb, void *arg)
 {
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, asked), project_id);
-    db_query_search(db,
-                    "WITH f AS MATERIALIZED (SELECT x.id, x.ord "
-                    "FROM find_experiments($1::jsonb, $2::bigint) WITH ORDINALITY x(id, ord)), "
-                    "n AS (SELECT count(*) total FROM f) "
-                    "SELECT n.total, page_start(n.total, $3::bigint), e.id, e.state, NULL::text, "
-                    "$2::bigint = 0 OR EXISTS (SELECT 1 FROM projects WHERE id = $2::bigint), "
-                    "b.*, " MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL
-                    ") ON true ORDER BY x.rn",
-                    db_i64_arg(db_i64_arg(a, p->offset), p->limit), cb, arg);
+    db_query_list(db,
+                  "WITH f AS MATERIALIZED (SELECT x.id, x.ord "
+                  "FROM find_experiments($1::jsonb, $2::bigint) WITH ORDINALITY x(id, ord)), "
+                  "n AS (SELECT count(*) total FROM f) "
+                  "SELECT n.total, page_start(n.total, $3::bigint), e.id, e.state, NULL::text, "
+                  "$2::bigint = 0 OR EXISTS (SELECT 1 FROM projects WHERE id = $2::bigint), "
+                  "b.*, " MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL
+                  ") ON true ORDER BY x.rn",
+                  db_i64_arg(db_i64_arg(a, p->offset), p->limit), cb, arg);
 }
 
 void db_exp_groups(struct db *db, const struct db_exp_grouping *g, db_cb *cb, void *arg)
@@ -34,8 +34,8 @@ void db_exp_groups(struct db *db, const struct db_exp_grouping *g, db_cb *cb, vo
     det_cleanup(freep) char *asked = json_text(g->asked), *keys = json_text(g->keys),
                             *metrics = json_text(g->metrics);
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, asked), g->project_id);
-    db_query_search(db,
-                    "SELECT doc, all_groups, all_trials FROM group_trials($1::jsonb, $2::bigint, "
-                    "$3::jsonb, $4::jsonb, $5::integer)",
-                    db_i64_arg(db_str_arg(db_str_arg(a, keys), metrics), g->trials_max), cb, arg);
+    db_query_list(db,
+                  "SELECT doc, all_groups, all_trials FROM group_trials($1::jsonb, $2::bigint, "
+                  "$3::jsonb, $4::jsonb, $5::integer)",
+                  db_i64_arg(db_str_arg(db_str_arg(a, keys), metrics), g->trials_max), cb, arg);
 }

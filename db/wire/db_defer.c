@@ -8,6 +8,7 @@ struct deferred {
     db_cb *cb;
     void *arg;
     struct db_result result;
+    struct db_recent *recent; /* the result's; NULL: it is a failure */
 };
 
 void db_kick_group(struct db *db)
@@ -23,7 +24,8 @@ void db_run_deferred(struct db *db)
     db->deferred_end = &db->deferred;
     while (d) {
         struct deferred *next = d->next;
-        d->cb(d->arg, &d->result);
+        d->cb(d->arg, d->recent ? db_recent_result(d->recent) : &d->result);
+        db_recent_unref(d->recent);
         free(d);
         d = next;
     }
@@ -41,15 +43,24 @@ void db_kick(struct db *db)
         uv_timer_start(&db->kick, on_kick, 0, 0);
 }
 
-void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
+static struct deferred *defer(struct db *db, db_cb *cb, void *arg)
 {
-    if (!cb)
-        return;
     struct deferred *d = det_zalloc(sizeof *d);
     d->cb = cb;
     d->arg = arg;
-    db_result_fail(&d->result, code, text);
     *db->deferred_end = d;
     db->deferred_end = &d->next;
     db_kick(db);
+    return d;
+}
+
+void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
+{
+    if (cb)
+        db_result_fail(&defer(db, cb, arg)->result, code, text);
+}
+
+void db_recent_later(struct db *db, struct db_recent *r, db_cb *cb, void *arg)
+{
+    defer(db, cb, arg)->recent = db_recent_ref(r);
 }

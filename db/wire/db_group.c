@@ -96,6 +96,7 @@ static void on_flushed(void *arg, struct db_tx *tx, bool ok)
         if (!ok)
             tx_lost(tx);
         g->unanswered -= tx->bytes;
+        g->changes += !tx->is_quiet;
         tx_answer(tx);
         tx = next;
     }

@@ -25,6 +25,7 @@ struct db_tx {
     struct db_tx *next;
     struct db_stmt **stmts;
     size_t n, cap, bytes;
+    bool is_quiet;    /* db_tx_quiet() */
     const char *many; /* the statement for several such units, of one statement each; or NULL */
     db_cb *cb;
     void *arg;
@@ -47,6 +48,7 @@ struct db_group {
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
     bool waits;                /* its commit waits for the disk itself: there is little to write */
     struct db_stats stats;
+    uint64_t changes; /* units that were not quiet and are answered */
     void (*on_deposed)(void *arg);
     void (*on_idle)(void *arg); /* nothing in flight any more */
     void *arg;

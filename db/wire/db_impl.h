@@ -6,6 +6,7 @@
 #include "db_conn.h"
 #include "db_group.h"
 #include "db_lead.h"
+#include "db_recent.h"
 
 enum { DB_READERS_MAX = 8, DB_CHARTS = 2 };
 #define DB_UNREACHABLE "PostgreSQL is not reachable; try again"
@@ -26,6 +27,7 @@ struct db_lane {
     size_t ops_max; /* of one connection at a time: a read and its sync each are one */
     struct db_read *waiting, **end, *flying;
     size_t n; /* that wait */
+    struct db_recents recent;
 };
 
 struct db {
@@ -52,6 +54,8 @@ struct db {
 /* Answers in the next iteration of the loop: nobody is answered from within his own call. cb: NULL
  * ok. */
 void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text);
+/* The same with a recent answer. */
+void db_recent_later(struct db *db, struct db_recent *r, db_cb *cb, void *arg);
 void db_run_deferred(struct db *db); /* all such answers, now; and the next group */
 void db_kick(struct db *db);         /* the same in the next iteration */
 void db_kick_group(struct db *db);   /* the next group alone, where it can be sent */
@@ -59,6 +63,8 @@ void db_kick_group(struct db *db);   /* the next group alone, where it can be se
 void db_reads_init(struct db *db);
 /* Sends what waits for a connection: one has come up, or has room again. */
 void db_reads_send(struct db *db);
+/* Lets go of answers that are not recent any more, or of all. */
+void db_reads_forget(struct db *db, bool all);
 /* Sends what waits for PostgreSQL (db_query_kept), if that can be reached. */
 void db_kept_send_all(struct db *db);
 /* Fails it, at the end. */

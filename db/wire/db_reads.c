@@ -1,11 +1,13 @@
 /*
  * Reads: which connection takes them, and what waits for one. Equal reads (one statement, equal
  * arguments) that wait are one, and wait while such a one is under way: what many ask at once is
- * looked up once. None is answered with what was read before it asked.
+ * looked up once. None is answered with what was read before it asked, but where its
+ * caller says that a recent answer will do (db_recent.h).
  */
 #include "db_impl.h"
 
 #include "buf.h"
+#include "db_recent.h"
 #include "db_stmt.h"
 #include "mem.h"
 #include <string.h>
@@ -28,6 +30,8 @@ struct db_read { /* that waits for a connection to have room, or is under way */
     struct db_stmt *s;
     struct db_asker *askers;
     size_t n;
+    bool is_kept;     /* the answer, for who asks next */
+    uint64_t changes; /* when it was sent */
     uint64_t sent_ms; /* of the loop's clock */
 };
 
@@ -67,21 +71,10 @@ static struct db_link *link_pick(struct db_lane *lane)
     return best;
 }
 
-static bool stmt_equal(const struct db_stmt *a, const struct db_stmt *b)
-{
-    if (a->sql != b->sql || a->n != b->n || a->bytes != b->bytes)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (!a->v[i] != !b->v[i] || a->format[i] != b->format[i] || a->len[i] != b->len[i] ||
-            (a->v[i] && memcmp(a->v[i], b->v[i], (size_t)a->len[i]) != 0))
-            return false;
-    return true;
-}
-
 static struct db_read *equal_one(struct db_read *list, const struct db_stmt *s)
 {
     for (int i = 0; list && i < LOOK_MAX; list = list->next, i++)
-        if (stmt_equal(list->s, s))
+        if (db_stmt_equal(list->s, s))
             return list;
     return NULL;
 }
@@ -109,6 +102,14 @@ static void read_fail(struct db_read *r)
     read_free(r);
 }
 
+/* For as long as it is worth it: what takes a moment is nearly always looked up anew. */
+static void keep_answer(struct db_read *r, struct db_result *result, struct buf *made)
+{
+    uint64_t ms = DB_RECENT_TIMES * (uv_now(r->lane->db->loop) - r->sent_ms);
+    struct db_recent_at until = {r->sent_ms + (ms < DB_RECENT_MS ? ms : DB_RECENT_MS), r->changes};
+    db_recent_keep(&r->lane->recent, det_take(r->s), result, made, &until);
+}
+
 static void on_read(void *arg, const struct db_result *result)
 {
     struct db_read *r = arg, **at = &r->lane->flying;
@@ -120,6 +121,8 @@ static void on_read(void *arg, const struct db_result *result)
     shared.made = &made;
     for (size_t i = 0; i < r->n; i++)
         r->askers[i].cb(r->askers[i].arg, &shared);
+    if (r->is_kept && result->rc == 0)
+        keep_answer(r, (struct db_result *)result, &made);
     buf_finish(&made);
     read_free(r);
 }
@@ -133,6 +136,7 @@ static void on_read_done(void *arg, const struct db_result *r)
 static void read_send(struct db_link *l, struct db_read *r)
 {
     r->sent_ms = uv_now(l->db->loop);
+    r->changes = l->db->group.changes;
     r->next = r->lane->flying;
     r->lane->flying = r;
     db_conn_lend(&l->conn, r->s, on_read, r);
@@ -210,17 +214,59 @@ static struct db_read *read_wait(struct db_lane *lane, struct db_stmt *s)
     return r;
 }
 
+static bool lane_can(struct db_lane *lane, size_t max, struct db_asker who)
+{
+    bool full = lane->n >= max, can = !full && is_possible(lane);
+    if (!can)
+        db_fail_later(lane->db, who.cb, who.arg, DET_EUNAVAIL,
+                      full ? "too many such reads wait; try again" : DB_UNREACHABLE);
+    return can;
+}
+
+/* Takes s. */
+static void lane_ask(struct db_lane *lane, struct db_stmt *s, struct db_asker who, bool is_kept)
+{
+    struct db_read *r = read_wait(lane, s);
+    r->is_kept = is_kept;
+    read_add(r, who.cb, who.arg);
+    lane_send(lane);
+}
+
 static void lane_query(struct db_lane *lane, size_t max, const char *sql,
                        const struct db_args *args, struct db_asker who)
 {
-    bool full = lane->n >= max;
-    if (full || !is_possible(lane)) {
-        db_fail_later(lane->db, who.cb, who.arg, DET_EUNAVAIL,
-                      full ? "too many such reads wait; try again" : DB_UNREACHABLE);
+    if (lane_can(lane, max, who))
+        lane_ask(lane, db_stmt_create(sql, args), who, false);
+}
+
+/* One under way whose answer will be recent enough. */
+static struct db_read *recent_flying(const struct db_lane *lane, const struct db_stmt *s)
+{
+    struct db_read *f = equal_one(lane->flying, s);
+    bool fits = f && f->changes == lane->db->group.changes &&
+                uv_now(lane->db->loop) - f->sent_ms < DB_RECENT_MS;
+    return fits ? f : NULL;
+}
+
+/* As lane_query(), but a recent answer will do. */
+static void lane_query_recent(struct db_lane *lane, size_t max, const char *sql,
+                              const struct db_args *args, struct db_asker who)
+{
+    if (!lane_can(lane, max, who))
+        return;
+    struct db_stmt *s = db_stmt_create(sql, args);
+    struct db_recent_at now = {uv_now(lane->db->loop), lane->db->group.changes};
+    struct db_recent *had = db_recent_find(&lane->recent, s, &now);
+    struct db_read *f = had ? NULL : recent_flying(lane, s);
+    if (!had && !f) {
+        lane_ask(lane, s, who, true);
         return;
     }
-    read_add(read_wait(lane, db_stmt_create(sql, args)), who.cb, who.arg);
-    lane_send(lane);
+    free(s);
+    if (had)
+        db_recent_later(lane->db, had, who.cb, who.arg);
+    else
+        read_add(f, who.cb, who.arg);
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
@@ -234,10 +280,22 @@ void db_query_search(struct db *db, const char *sql, const struct db_args *args,
     lane_query(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
 }
 
+void db_query_list(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
+{
+    lane_query_recent(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
+}
+
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg)
 {
-    lane_query(&db->drawings, DRAWINGS_MAX, sql, args, (struct db_asker){cb, arg});
+    lane_query_recent(&db->drawings, DRAWINGS_MAX, sql, args, (struct db_asker){cb, arg});
+}
+
+void db_reads_forget(struct db *db, bool all)
+{
+    struct db_recent_at now = {uv_now(db->loop), all ? UINT64_MAX : db->group.changes};
+    db_recent_forget(&db->searches.recent, &now);
+    db_recent_forget(&db->drawings.recent, &now);
 }
 
 static void on_kept(void *arg, const struct db_result *r)

@@ -104,6 +104,17 @@ struct db_stmt *db_stmt_create(const char *sql, const struct db_args *args)
     return s;
 }
 
+bool db_stmt_equal(const struct db_stmt *a, const struct db_stmt *b)
+{
+    if (a->sql != b->sql || a->n != b->n || a->bytes != b->bytes)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!a->v[i] != !b->v[i] || a->format[i] != b->format[i] || a->len[i] != b->len[i] ||
+            (a->v[i] && memcmp(a->v[i], b->v[i], (size_t)a->len[i]) != 0))
+            return false;
+    return true;
+}
+
 /* DET_E* of an SQLSTATE. */
 static int code_of(const char *sqlstate)
 {

@@ -14,6 +14,7 @@ struct db_stmt {
     char data[];
 };
 struct db_stmt *db_stmt_create(const char *sql, const struct db_args *args); /* free() */
+bool db_stmt_equal(const struct db_stmt *a, const struct db_stmt *b);
 
 struct db_result {
     PGresult *pg; /* owned; NULL when there is none */

@@ -68,10 +68,10 @@ static void lines_text(const struct db_log_line *lines, size_t n, struct buf *ou
 void db_logs_write(struct db *db, const struct db_log_line *lines, size_t n, db_done_cb *cb,
                    void *arg)
 {
-    struct buf text = BUF_INIT;
-    lines_text(lines, n, &text);
-    db_call_write(db, insert, db_text_arg(DB_ARGS, buf_str(&text), text.len), NULL, cb, arg);
-    buf_finish(&text);
+    struct db_tx *tx = db_tx_begin(db);
+    db_logs_add(tx, lines, n);
+    db_tx_quiet(tx);
+    db_call_commit(tx, NULL, cb, arg);
 }
 
 void db_logs_add(struct db_tx *tx, const struct db_log_line *lines, size_t n)

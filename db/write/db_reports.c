@@ -50,6 +50,7 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
                "SELECT * FROM report_metrics_many($1::text[]::integer[], $2::text[]::integer[], "
                "$3::text[], $4::text[]::integer[], $5::text[], $6::text[]::timestamptz[], "
                "$7::text[])");
+    db_tx_quiet(tx);
     db_call_commit(tx, judge_metrics, cb, arg);
 }
 
@@ -165,11 +166,12 @@ static void send_piece(const struct piece *of, const struct metric_chunks *chunk
     for (int i = 0; i < COLUMNS; i++)
         add_column(a, &columns[i]);
     db_text_arg(a, chunks->whole.p, chunks->whole.len);
-    db_write(p->db,
-             "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::text[]::integer[], "
-             "$5::text[], $6::text[]::timestamptz[], $7::text[], $8::text[], "
-             "$9::text[]::integer[], $10::text[], $11::text[], $12::text[], $13)",
-             a, on_piece, p);
+    db_write_quiet(
+        p->db,
+        "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::text[]::integer[], "
+        "$5::text[], $6::text[]::timestamptz[], $7::text[], $8::text[], "
+        "$9::text[]::integer[], $10::text[], $11::text[], $12::text[], $13)",
+        a, on_piece, p);
     for (int i = 0; i < COLUMNS; i++)
         db_texts_finish(&columns[i]);
 }

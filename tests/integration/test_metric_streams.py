@@ -22,6 +22,12 @@ ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, name
 LOSS = {"experimentId": 1, "metricName": "loss", "metricType": "METRIC_TYPE_TRAINING"}
 
 
+def wrote(c, sql):
+    """Rows written behind the master's back, and a write of its own, after which no chart is as it was before."""
+    c.sql(sql)
+    c.api("PATCH", "/experiments/1", {"notes": "written"})
+
+
 def once(user):
     """A finished experiment's streams give all at once, and end."""
     names, = user.call("exp_metric_names", ids=[1])
@@ -104,18 +110,18 @@ def rolled_back(c, user):
     """Steps at which no trial has a report any more are not told of."""
     whole = [10 * s for s in range(1, 41)]
     for trial in (3, 1, 2):
-        c.sql(f"UPDATE trials SET run_id = 2 WHERE id = {trial}; "
+        wrote(c, f"UPDATE trials SET run_id = 2 WHERE id = {trial}; "
               f"SELECT report_metrics({trial}, 2, 'training', 205, '{{\"avg_metrics\": {{\"loss\": 1}}}}', now())")
         steps, = user.call("exp_metric_batches", **LOSS)
         assert steps["batches"] == ([s for s in whole if s < 205] + [205] if trial == 2 else sorted(whole + [205])), (trial, steps)
-    c.sql("SELECT report_metrics(2, 2, 'training', s * 10, '{\"avg_metrics\": {\"loss\": 1}}', now()) FROM generate_series(21, 60) s")
+    wrote(c, "SELECT report_metrics(2, 2, 'training', s * 10, '{\"avg_metrics\": {\"loss\": 1}}', now()) FROM generate_series(21, 60) s")
     steps, = user.call("exp_metric_batches", **LOSS)
     assert steps["batches"] == sorted([10 * s for s in range(1, 61)] + [205]), steps
 
 
 def late(c, user):
     """What comes after its chunk was closed, a report or metrics of one, is drawn in its place."""
-    c.sql("""SELECT report_metrics(2, 2, 'training', 333, '{"avg_metrics": {"loss": 0.5}}', now());
+    wrote(c, """SELECT report_metrics(2, 2, 'training', 333, '{"avg_metrics": {"loss": 0.5}}', now());
              SELECT report_metrics(2, 2, 'training', 340, '{"avg_metrics": {"more": 7}}', now())""")
     assert c.sql("SELECT count(*) > 1 AND count(report_values) = count(*) - 1 FROM metric_chunks WHERE trial_id = 2 AND grp = 'training' AND level = 1 "
                  "AND last_steps > 205") == "t"
@@ -153,20 +159,20 @@ def as_kept(c, user, what):
 
 def named(c, user):
     """Names come with the first report of them, and go with the last."""
-    c.sql(ODD)
+    wrote(c, ODD)
     as_kept(c, user, "odd values")
     told = user.call("get_trial", trialId=33)["trial"]["summaryMetrics"]["own"]["n"]
     assert (told["sum"], told["count"], told["last"]) == (18.5, 17, 2.5), told  # a NaN is in no sum
-    c.sql("UPDATE trials SET state = 'COMPLETED' WHERE id = 32")
+    wrote(c, "UPDATE trials SET state = 'COMPLETED' WHERE id = 32")
     as_kept(c, user, "an end")
-    c.sql("UPDATE trials SET run_id = 2, state = 'ACTIVE' WHERE id IN (32, 33); "
+    wrote(c, "UPDATE trials SET run_id = 2, state = 'ACTIVE' WHERE id IN (32, 33); "
           "SELECT report_metrics(t, 2, 'training', 10, '{\"avg_metrics\": {\"n\": 1, \"again\": 2}}', now()) FROM generate_series(32, 33) t")
     as_kept(c, user, "a rollback")
-    c.sql("DELETE FROM trials WHERE id = 31")
+    wrote(c, "DELETE FROM trials WHERE id = 31")
     as_kept(c, user, "a trial less")
-    c.sql("SELECT report_metrics(33, 2, 'training', 10 + s, jsonb_build_object('avg_metrics', jsonb_build_object('n', s, 'm' || s, s)), now()) FROM generate_series(1, 40) s")
+    wrote(c, "SELECT report_metrics(33, 2, 'training', 10 + s, jsonb_build_object('avg_metrics', jsonb_build_object('n', s, 'm' || s, s)), now()) FROM generate_series(1, 40) s")
     as_kept(c, user, "many names")
-    c.sql("DELETE FROM trials WHERE experiment_id = 3")
+    wrote(c, "DELETE FROM trials WHERE experiment_id = 3")
     as_kept(c, user, "no trial")
 
 

@@ -1,0 +1,95 @@
+#include "db_recent.h"
+
+#include "buf.h"
+#include "mem.h"
+
+/* Beyond: the oldest go. */
+enum { RECENT_MAX = 256, RECENT_BYTES_MAX = 64 << 20 };
+
+struct db_recent {
+    struct db_recent *next;
+    struct db_stmt *s;
+    struct db_result result;
+    struct buf made;
+    struct db_recent_at until;
+    size_t bytes;
+    int users; /* the list, and who is answered in a moment */
+};
+
+struct db_recent *db_recent_ref(struct db_recent *r)
+{
+    r->users++;
+    return r;
+}
+
+void db_recent_unref(struct db_recent *r)
+{
+    if (!r || --r->users > 0)
+        return;
+    free(r->s);
+    db_result_finish(&r->result);
+    buf_finish(&r->made);
+    free(r);
+}
+
+const struct db_result *db_recent_result(const struct db_recent *r)
+{
+    return &r->result;
+}
+
+static bool is_recent(const struct db_recent *r, const struct db_recent_at *now)
+{
+    return r->until.changes == now->changes && now->ms < r->until.ms;
+}
+
+struct db_recent *db_recent_find(const struct db_recents *all, const struct db_stmt *s,
+                                 const struct db_recent_at *now)
+{
+    for (struct db_recent *r = all->list; r; r = r->next)
+        if (db_stmt_equal(r->s, s))
+            return is_recent(r, now) ? r : NULL;
+    return NULL;
+}
+
+static void remove_at(struct db_recents *all, struct db_recent **at)
+{
+    struct db_recent *r = *at;
+    *at = r->next;
+    all->n--;
+    all->bytes -= r->bytes;
+    db_recent_unref(r);
+}
+
+void db_recent_forget(struct db_recents *all, const struct db_recent_at *now)
+{
+    for (struct db_recent **at = &all->list; *at;)
+        if (is_recent(*at, now))
+            at = &(*at)->next;
+        else
+            remove_at(all, at);
+}
+
+static void remove_oldest(struct db_recents *all)
+{
+    struct db_recent **at = &all->list;
+    while ((*at)->next)
+        at = &(*at)->next;
+    remove_at(all, at);
+}
+
+void db_recent_keep(struct db_recents *all, struct db_stmt *s, struct db_result *r,
+                    struct buf *made, const struct db_recent_at *until)
+{
+    struct db_recent *k = det_zalloc(sizeof *k);
+    *k = (struct db_recent){.s = s, .result = *r, .made = *made, .until = *until, .users = 1};
+    r->pg = NULL;
+    *made = (struct buf)BUF_INIT;
+    k->result.made = &k->made;
+    k->bytes = PQresultMemorySize(k->result.pg) + k->made.len;
+    k->next = all->list;
+    all->list = k;
+    all->n++;
+    all->bytes += k->bytes;
+    while (all->n > RECENT_MAX || all->bytes > RECENT_BYTES_MAX)
+        remove_oldest(all);
+}

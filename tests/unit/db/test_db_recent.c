@@ -1,0 +1,150 @@
+/* Answers that are given again for a moment (db_recent.h). */
+#include "db_logs.h"
+#include "pg_private.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct pg_private pg;
+static uv_loop_t loop;
+static struct db *db;
+
+struct got {
+    bool done;
+    int rc;
+    int64_t i64;
+};
+
+static void on_got(void *arg, const struct db_result *r)
+{
+    *(struct got *)arg =
+        (struct got){.done = true, .rc = db_rc(r), .i64 = db_rows(r) ? db_i64(r, 0, 0) : 0};
+}
+
+static void on_done(void *arg, int rc, const struct det_err *err)
+{
+    *(struct got *)arg = (struct got){.done = true, .rc = rc};
+}
+
+static int64_t wait(const struct got *g)
+{
+    assert_true(g->done || loop_until(&loop, &g->done, 60000));
+    assert_int_equal(g->rc, 0);
+    return g->i64;
+}
+
+static void write_wait(const char *sql)
+{
+    struct got g = {0};
+    db_write(db, sql, NULL, on_got, &g);
+    wait(&g);
+}
+
+static int start(void **state)
+{
+    if (pg_private_open(&pg, &loop, &db) < 0)
+        return -1;
+    write_wait("CREATE SEQUENCE asked");
+    return 0;
+}
+
+static int end(void **state)
+{
+    pg_private_close(&pg, &loop, db);
+    return 0;
+}
+
+typedef void query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
+                   void *arg);
+
+/* Each run of the statement takes a number, so that an answer tells which run it is of. */
+static void list(query *ask, double seconds, struct got *g)
+{
+    *g = (struct got){0};
+    ask(db, "SELECT nextval('asked') FROM pg_sleep($1::float8)", db_f64_arg(DB_ARGS, seconds),
+        on_got, g);
+    assert_false(g->done); /* never from inside */
+}
+
+static int64_t listed(query *ask, double seconds)
+{
+    struct got g;
+    list(ask, seconds, &g);
+    return wait(&g);
+}
+
+/* The number that two answers in turn had: of the last two, where the machine stood still for as
+ * long as an answer is kept. */
+static int64_t listed_twice(query *ask)
+{
+    int64_t number = listed(ask, 0.02), again = listed(ask, 0.02);
+    for (int i = 0; i < 10 && again != number; i++) {
+        number = again;
+        again = listed(ask, 0.02);
+    }
+    assert_int_equal(again, number);
+    return number;
+}
+
+static void write_quietly(void)
+{
+    struct got tx_done = {0}, logged = {0};
+    struct db_tx *tx = db_tx_begin(db);
+    db_tx_add(tx, "SELECT 1", DB_ARGS);
+    db_tx_quiet(tx);
+    db_tx_commit(tx, on_got, &tx_done);
+    wait(&tx_done);
+    struct db_log_line line = {.task_id = "t", .log = "x", .log_len = 1, .rank = -1, .offset = -1};
+    db_logs_write(db, &line, 1, on_done, &logged);
+    wait(&logged);
+}
+
+static void check(query *ask)
+{
+    struct got first, second;
+    list(ask, 0.05, &first);
+    list(ask, 0.05, &second); /* while that is looked up */
+    assert_int_equal(wait(&second), wait(&first));
+    int64_t other = listed(ask, 0.001);
+    assert_int_not_equal(other, first.i64);
+    int64_t number = listed_twice(ask);
+    assert_int_not_equal(number, other);
+    write_quietly();
+    number = listed_twice(ask);
+    write_wait("SELECT 1");
+    assert_int_not_equal(listed(ask, 0.02), number);
+}
+
+/* One answer for who asks while it is looked up and for who asks soon after it, but for none after
+ * a write that is not quiet. */
+static void lists(void **state)
+{
+    check(db_query_list);
+}
+
+static void charts(void **state)
+{
+    check(db_query_chart);
+}
+
+/* A write begins while a list is looked up: who asks after its end hears what it wrote. */
+static void not_joined_after_a_write(void **state)
+{
+    struct got first, second;
+    list(db_query_list, 0.3, &first);
+    write_wait("SELECT 1");
+    list(db_query_list, 0.3, &second);
+    wait(&first);
+    assert_int_not_equal(wait(&second), first.i64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists),
+        cmocka_unit_test(charts),
+        cmocka_unit_test(not_joined_after_a_write),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
