@@ -1,17 +1,23 @@
 -- Collection of checkpoints; its journal lies in their own rows (0010).
 
--- Who holds a checkpoint: the bits of enum gc_why in master/core/gc_policy.h.
-CREATE OR REPLACE FUNCTION checkpoint_held(c checkpoints) RETURNS integer LANGUAGE sql STABLE AS $$
+-- Who holds a checkpoint: the bits of enum gc_why in master/core/gc_policy.h. As a table, since that is written into the
+-- statement of who asks about thousands; few trials started from a checkpoint, and few checkpoints are a model's.
+CREATE OR REPLACE FUNCTION checkpoint_holds(c checkpoints) RETURNS TABLE (held integer) LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN c.state = 'COMPLETED' AND c.gc_step IS NULL
              AND EXISTS (SELECT 1 FROM trials t WHERE t.id = c.trial_id AND trial_is_live(t.state))
              AND NOT EXISTS (SELECT 1 FROM checkpoints k WHERE k.trial_id = c.trial_id AND k.state = 'COMPLETED'
                              AND k.gc_step IS NULL AND k.steps > c.steps) THEN 8 ELSE 0 END
-         + CASE WHEN EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid AND trial_is_live(t.state))
-                THEN 16 ELSE 0 END
-         + CASE WHEN EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid) THEN 32 ELSE 0 END
+         + CASE WHEN NOT EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid) THEN 0
+                WHEN EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid AND trial_is_live(t.state))
+                THEN 16 + 32 ELSE 32 END
          + CASE WHEN c.pinned_until > now() THEN 64 ELSE 0 END
          + CASE WHEN c.kept THEN 128 ELSE 0 END
-         + CASE WHEN EXISTS (SELECT 1 FROM model_versions v WHERE v.checkpoint_uuid = c.uuid) THEN 256 ELSE 0 END
+         + CASE WHEN c.uuid IN (SELECT v.checkpoint_uuid FROM model_versions v) THEN 256 ELSE 0 END
+$$;
+
+-- The same of one.
+CREATE OR REPLACE FUNCTION checkpoint_held(c checkpoints) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT held FROM checkpoint_holds(c)
 $$;
 
 -- Writes down that these shall go. p_mask: who can prevent it. p_all: all or none. Returns those that go with

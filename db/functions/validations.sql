@@ -15,7 +15,7 @@ BEGIN
             AND m.steps = p_steps AND NOT m.archived ORDER BY m.id DESC LIMIT 1);
 END $$;
 
--- The searcher's metric of a trial's validation at these steps.
+-- The searcher's metric of a trial's validation at these steps: the former release's collection asks value_at().
 CREATE OR REPLACE FUNCTION value_at(p_trial integer, p_steps integer) RETURNS double precision LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$BEGIN RETURN (
     SELECT searcher_value(m.metrics, e.searcher_metric) FROM metrics m JOIN trials t ON t.id = m.trial_id
     JOIN experiments e ON e.id = t.experiment_id

@@ -3,40 +3,43 @@
 #include "db_sql.h"
 
 #define SAVED(key, fallback)                                                                       \
-    "coalesce((e.config#>>'{checkpoint_storage," key "}')::bigint, " fallback ")"
-
-/* The entry of preview_gc; its keys are the contract's. */
-#define DOC                                                                                        \
-    "CASE WHEN $3::boolean THEN jsonb_build_object('UUID', c.uuid, 'TrialID', c.trial_id, "        \
-    "'StepsCompleted', c.steps, 'State', c.state, 'Resources', c.resources, 'ReportTime', "        \
-    "api_time(c.report_time), 'ExperimentID', c.experiment_id, 'TaskID', c.task_id, "              \
-    "'AllocationID', c.allocation_id, 'Metadata', c.metadata, 'Size', c.bytes, "                   \
-    "'ValidationMetrics', coalesce((SELECT m.metrics->'validation_metrics' FROM metrics m "        \
-    "WHERE m.trial_id = c.trial_id AND m.steps = c.steps AND m.grp = 'validation' "                \
-    "AND NOT m.archived ORDER BY m.id DESC LIMIT 1), '{}')) END"
+    "coalesce((config#>>'{checkpoint_storage," key "}')::bigint, " fallback ")"
 
 /* clang-format off */
+/* What is the experiment's is read once. A checkpoint has the validation of its steps. */
 #define LIST(which)                                                                                \
     "SELECT e.id, c.uuid, c.trial_id, c.steps, "                                                   \
     "(extract(epoch FROM c.report_time) * 1000000)::bigint, "                                      \
-    "value_at(c.trial_id, c.steps), checkpoint_held(c), c.bytes, "                                 \
-    SAVED("save_experiment_best", "0") ", " SAVED("save_trial_best", "1") ", "                     \
-    SAVED("save_trial_latest", "1") ", e.smaller_is_better, "                                      \
-    "NOT has_ended(e.state), e.searcher_metric, " DOC " "                                          \
-    "FROM experiments e LEFT JOIN checkpoints c ON c.experiment_id = e.id "                        \
-    "AND c.state = 'COMPLETED' AND c.gc_step IS NULL WHERE " which " "                             \
-    "AND (NOT $2::boolean OR (NOT e.unmanaged " /* their files are their client's */               \
-    "AND (e.collected_at IS NULL OR e.collected_at < e.end_time))) "                               \
+    "number_of(c.validation->e.searcher_metric), h.held, c.bytes, "                                \
+    "e.keep_exp, e.keep_trial, e.keep_new, e.smaller_is_better, e.is_live, e.searcher_metric "     \
+    "FROM (SELECT id, searcher_metric, smaller_is_better, NOT has_ended(state) is_live, "          \
+    SAVED("save_experiment_best", "0") " keep_exp, " SAVED("save_trial_best", "1") " keep_trial, " \
+    SAVED("save_trial_latest", "1") " keep_new FROM experiments WHERE " which " "                  \
+    "AND (NOT $2::boolean OR (NOT unmanaged " /* their files are their client's */                 \
+    "AND (collected_at IS NULL OR collected_at < end_time))) OFFSET 0) e "                         \
+    "LEFT JOIN (checkpoints c CROSS JOIN LATERAL checkpoint_holds(c) h) "                          \
+    "ON c.experiment_id = e.id AND c.state = 'COMPLETED' AND c.gc_step IS NULL "                   \
     "ORDER BY e.id, c.trial_id, c.steps, c.uuid"
 /* clang-format on */
 
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg)
 {
-    struct db_args *a = db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due);
     db_query(db,
-             s->exp_id > 0 ? LIST("e.id = $1::bigint")
-                           : LIST("has_ended(e.state) AND $1::bigint <= 0"),
-             db_bool_arg(a, s->docs), cb, arg);
+             s->exp_id > 0 ? LIST("id = $1::bigint") : LIST("has_ended(state) AND $1::bigint <= 0"),
+             db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due), cb, arg);
+}
+
+void db_gc_docs(struct db *db, const char *uuids, db_cb *cb, void *arg)
+{
+    db_query(db,
+             "SELECT coalesce(json_agg(json_build_object('UUID', c.uuid, 'TrialID', c.trial_id, "
+             "'StepsCompleted', c.steps, 'State', c.state, 'Resources', c.resources, 'ReportTime', "
+             "api_time(c.report_time), 'ExperimentID', c.experiment_id, 'TaskID', c.task_id, "
+             "'AllocationID', c.allocation_id, 'Metadata', c.metadata, 'Size', c.bytes, "
+             "'ValidationMetrics', coalesce(c.validation, '{}')) "
+             "ORDER BY c.trial_id, c.steps, c.uuid), '[]') "
+             "FROM checkpoints c WHERE c.uuid IN (SELECT jsonb_array_elements_text($1::jsonb))",
+             db_str_arg(DB_ARGS, uuids), cb, arg);
 }
 
 void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void *arg)

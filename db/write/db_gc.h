@@ -22,15 +22,15 @@ enum db_gc_col {
     GC_KEEP_NEW,
     GC_SMALLER,
     GC_LIVE,
-    GC_METRIC_NAME,
-    GC_DOC
+    GC_METRIC_NAME
 };
 struct db_gc_scope {
     int64_t exp_id;
     bool due;
-    bool docs; /* GC_DOC is filled: GET preview_gc's entry */
 };
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg);
+/* One row: of these (a JSON array) the entries of GET preview_gc, as a JSON array. */
+void db_gc_docs(struct db *db, const char *uuids, db_cb *cb, void *arg);
 
 struct db_gc_intent {
     const char *uuids; /* JSON array */

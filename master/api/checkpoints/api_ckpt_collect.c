@@ -14,6 +14,7 @@ struct collection {
     int64_t exp_id;
     bool dry_run;
     struct gc_keep keep; /* of a preview; negative: the experiment's own */
+    char *metric_name;   /* of a preview, as JSON */
 };
 
 static json_t *entry(const struct db_result *r, int i, const struct gc_checkpoint *v)
@@ -110,6 +111,19 @@ void api_collect_checkpoints(struct shell *sh, struct http_req *req)
 
 /* ---- GET /experiments/{id}/preview_gc ---- */
 
+static void on_docs(void *arg, const struct db_result *r)
+{
+    struct collection *c = arg;
+    if (api_failed(c->req, r))
+        return;
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"checkpoints\":");
+    buf_add(&out, db_text(r, 0, 0), db_text_len(r, 0, 0));
+    buf_addf(&out, ",\"metric_name\":%s}", c->metric_name);
+    http_reply_buf(c->req, 200, &out);
+    buf_finish(&out);
+}
+
 static void on_previewed(void *arg, const struct db_result *r)
 {
     struct collection *c = arg;
@@ -120,16 +134,14 @@ static void on_previewed(void *arg, const struct db_result *r)
         return;
     }
     det_cleanup(freep) struct gc_checkpoint *v = gc_judge(r, &c->keep);
-    struct buf out = BUF_INIT;
-    buf_add_str(&out, "{\"checkpoints\":[");
-    for (int i = 0, n = 0; i < db_rows(r); i++)
+    JSON_OWN go = json_array();
+    for (int i = 0; i < db_rows(r); i++)
         if (v[i].why == 0 && *v[i].uuid)
-            buf_addf(&out, "%s%s", n++ ? "," : "", db_text(r, i, GC_DOC));
+            json_array_append_new(go, json_string(v[i].uuid));
     JSON_OWN name = json_string(db_text(r, 0, GC_METRIC_NAME));
-    det_cleanup(freep) char *metric = json_text(name);
-    buf_addf(&out, "],\"metric_name\":%s}", metric);
-    http_reply_buf(c->req, 200, &out);
-    buf_finish(&out);
+    det_cleanup(freep) char *metric = json_text(name), *uuids = json_text(go);
+    c->metric_name = http_strdup(c->req, metric);
+    db_gc_docs(c->sh->db, uuids, on_docs, c);
 }
 
 void api_preview_gc(struct shell *sh, struct http_req *req)
@@ -142,5 +154,5 @@ void api_preview_gc(struct shell *sh, struct http_req *req)
         !api_query_i64(req, "save_trial_best", -1, &k->trial_best) ||
         !api_query_i64(req, "save_trial_latest", -1, &k->trial_latest))
         return;
-    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = c->exp_id, .docs = true}, on_previewed, c);
+    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = c->exp_id}, on_previewed, c);
 }

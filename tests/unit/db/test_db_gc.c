@@ -252,11 +252,34 @@ static void pinned(void **state)
 static void listed(void **state)
 {
     ask("UPDATE experiments SET collected_at = now() WHERE id = 2");
-    db_gc_list(db, &(struct db_gc_scope){.due = true, .docs = true}, on_rows, wanted(4));
+    db_gc_list(db, &(struct db_gc_scope){.due = true}, on_rows, wanted(4));
     is(wait(&got), "1 a 1 97;1 b ");
     assert_null(strstr(got.rows, ";2 "));
     db_gc_list(db, &(struct db_gc_scope){.exp_id = 2}, on_rows, wanted(4));
     is(wait(&got), "2 - - -");
+}
+
+/* Each row has the metric of its steps' validation and who holds it; the documents are told apart.
+ */
+static void judged(void **state)
+{
+    ask("UPDATE checkpoints SET validation = '{\"loss\": 0.5, \"other\": 1}' WHERE uuid = 'b'");
+    ask("UPDATE trials SET state = 'ACTIVE', warm_start_checkpoint = 'c' WHERE id = 1");
+    db_gc_list(db, &(struct db_gc_scope){.exp_id = 1}, on_rows, wanted(14));
+    wait(&got);
+    assert_non_null(strstr(got.rows, " - 0 11 0 1 2 t f loss"));
+    assert_non_null(strstr(got.rows, " 0.5 0 11 0 1 2"));
+    assert_non_null(strstr(got.rows, " - 48 11 0 1 2"));
+    assert_non_null(strstr(got.rows, " - 8 11 0 1 2"));
+    db_gc_docs(db, "[\"b\", \"none\"]", on_rows, wanted(1));
+    wait(&got);
+    assert_non_null(strstr(got.rows, "\"UUID\" : \"b\""));
+    assert_non_null(strstr(got.rows, "\"ValidationMetrics\" : {\"loss\": 0.5, \"other\": 1}"));
+    assert_null(strstr(got.rows, "\"UUID\" : \"a\""));
+    db_gc_docs(db, "[]", on_rows, wanted(1));
+    is(wait(&got), "[]");
+    is(ask("SELECT count(value_at(trial_id, steps)) FROM checkpoints"),
+       "0"); /* the former release's */
 }
 
 int main(void)
@@ -270,6 +293,7 @@ int main(void)
                                        T(held),
                                        T(version_of_a_model),
                                        T(pinned),
-                                       T(listed)};
+                                       T(listed),
+                                       T(judged)};
     return cmocka_run_group_tests(tests, start, end);
 }
