@@ -29,7 +29,7 @@ static const struct opt global_opts[] = {
     {"json", 0, OPT_FLAG, &g.json, NULL, "print the answer as JSON"},
     {"csv", 0, OPT_FLAG, &g.csv, NULL, "print tables as CSV"},
     {"help", 'h', OPT_FLAG, &g.help, NULL, "this help"},
-    {"version", 0, OPT_FLAG, &g.version, NULL, "the version of det"},
+    {"version", 'v', OPT_FLAG, &g.version, NULL, "the version of det"},
     {0},
 };
 

@@ -143,6 +143,36 @@ class Program(unittest.TestCase):
                 self.assertEqual(cli.main(["c", "download", "u"]), 1)
             self.assertEqual(said.getvalue(), "det: gone\n")
 
+    def run_det(self, *words):
+        """(status, output, errors) of a machine without the program."""
+        with mock.patch.dict(os.environ, PATH=""), mock.patch("sys.stdout", io.StringIO()) as out, mock.patch("sys.stderr", io.StringIO()) as said:
+            try:
+                status = cli.main([*words])
+            except SystemExit as e:
+                status = e.code
+        return status or 0, out.getvalue(), said.getvalue()
+
+    def test_absent_is_named(self):
+        """A command that only the program has: what there is, and where the rest is."""
+        for words, word, there in ((("watch", "3"), "'watch'", "experiment"), (("t", "plot", "3"), "'plot'", "download")):
+            status, _, said = self.run_det(*words)
+            self.assertEqual((status, said.count("\n")), (2, 1), said)
+            self.assertIn(word + " is not in det's Python client, which has ", said)
+            self.assertIn(there, said)
+        self.assertRegex(self.run_det("--version")[1], r"det \d+\.\d+\.\d+ \(Python client\)")
+
+    def test_why(self):
+        asked = []
+        thing = mock.Mock()
+        thing._master.get = lambda path: asked.append(path) or {"text": "it waits"}
+        with mock.patch.object(client, "login"), mock.patch.object(client, "get_trial", return_value=thing), \
+                mock.patch.object(client, "get_experiment", return_value=thing):
+            for what, path in (("7", "/api/v1/trials/7/why"), ("trial:7", "/api/v1/trials/7/why"), ("exp:3", "/api/v1/experiments/3/why")):
+                self.assertEqual(self.run_det("why", what), (0, "it waits\n", ""))
+                self.assertEqual(asked[-1], path)
+            status, _, said = self.run_det("why", "job:x")
+        self.assertEqual((status, said), (1, "det: 'job:x': write exp:ID or trial:ID; a number alone is a trial's\n"))
+
     def test_found(self):
         """A `det` that is a program runs in its place; one that is a script is this one."""
         with tempfile.TemporaryDirectory() as top:

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from determined import errors
+from determined import __version__, errors
 from determined.experimental import client
 from determined.experimental._master import keep_login, own_password
 
@@ -121,6 +121,21 @@ def _download(a: argparse.Namespace) -> int:
     return 0
 
 
+def _download_of_trial(a: argparse.Namespace) -> int:
+    found = client.get_trial(a.id).select_checkpoint(latest=a.latest, best=a.best or not (a.latest or a.uuid), uuid=a.uuid)
+    print(found.download(a.output_dir))
+    return 0
+
+
+def _why(a: argparse.Namespace) -> int:
+    kind, _, number = a.what.rpartition(":")
+    if kind not in ("", "exp", "experiment", "trial") or not number.isdigit():
+        raise ValueError(f"'{a.what}': write exp:ID or trial:ID; a number alone is a trial's")
+    of: Any = client.get_experiment(int(number)) if kind.startswith("exp") else client.get_trial(int(number))
+    print(of._master.get(f"/api/v1/{'experiments' if kind.startswith('exp') else 'trials'}/{number}/why")["text"])
+    return 0
+
+
 def _login(a: argparse.Namespace) -> int:
     password = own_password()
     if password is None:
@@ -154,25 +169,48 @@ EXPERIMENT: Verbs = {
     "list-checkpoints": (_list_checkpoints, [ID]),
 }
 TAIL: Argument = (("--tail",), {"type": int, "metavar": "N", "help": "the last N lines"})
-TRIAL: Verbs = {"describe": (_describe_trial, [ID]), "logs": (_logs, [ID, FOLLOW, TAIL]), "kill": (_kill_trial, [ID])}
 OUTPUT: Argument = (("-o", "--output-dir"), {"help": "default: checkpoints/UUID"})
+WHICH: List[Argument] = [(("--best",), {"action": "store_true", "help": "by the searcher's metric; the default"}),
+                         (("--latest",), {"action": "store_true"}), (("--uuid",), {})]
+TRIAL: Verbs = {"describe": (_describe_trial, [ID]), "logs": (_logs, [ID, FOLLOW, TAIL]), "kill": (_kill_trial, [ID]),
+                "download": (_download_of_trial, [ID, *WHICH, OUTPUT])}
 CHECKPOINT: Verbs = {"download": (_download, [(("uuid",), {}), OUTPUT])}
 USER: Verbs = {"login": (_login, [(("name",), {})]), "whoami": (_whoami, [])}
 NOUNS: Dict[str, Tuple[str, Verbs]] = {"experiment": ("e", EXPERIMENT), "trial": ("t", TRIAL), "checkpoint": ("c", CHECKPOINT), "user": ("u", USER)}
 
+ALIASES = {"list": ["ls"], "list-trials": ["lt"], "list-checkpoints": ["lc"]}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says where what is not here is: people know more commands than a client without the program has."""
+
+    def error(self, message: str) -> Any:
+        _, found, rest = message.partition("invalid choice: ")
+        if not found:
+            super().error(message)
+        word = rest.partition(" (choose from")[0]
+        self.exit(2, f"det: {word} is not in det's Python client, which has {self._choices()}; the program det, on the cluster's own machines, has the rest\n")
+
+    def _choices(self) -> str:
+        return ", ".join(dict.fromkeys(c.dest for a in self._actions if isinstance(a, argparse._SubParsersAction) for c in a._choices_actions))
+
 
 def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(prog="det", description="The everyday commands of det, by its Python client.")
+    whole = _Parser(prog="det", description="The everyday commands of det, by its Python client.")
+    whole.add_argument("-v", "--version", action="version", version=f"det {__version__} (Python client)")
     whole.add_argument("-m", "--master", metavar="URL", help="default: $DET_MASTER, else localhost:8080")
     whole.add_argument("-u", "--user", metavar="NAME", help="default: $DET_USER, else who logged in last")
     nouns = whole.add_subparsers(metavar="NOUN", required=True)
     for noun, (alias, verbs) in NOUNS.items():
         place = nouns.add_parser(noun, aliases=[alias], help=", ".join(verbs)).add_subparsers(metavar="VERB", required=True)
         for name, (run, arguments) in verbs.items():
-            verb = place.add_parser(name)
+            verb = place.add_parser(name, aliases=ALIASES.get(name, []), help="")
             verb.set_defaults(run=run)
             for names, options in arguments:
                 verb.add_argument(*names, **options)
+    why = nouns.add_parser("why", help="why a trial or an experiment waits, runs or has ended")
+    why.add_argument("what", metavar="trial:ID|exp:ID")
+    why.set_defaults(run=_why)
     return whole
 
 
