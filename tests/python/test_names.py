@@ -302,7 +302,7 @@ determined.searcher
   ExitedReason{ERRORED='ERRORED', USER_CANCELED='USER_CANCELED', INVALID_HP='INVALID_HP'}
   Create(request_id, hparams, checkpoint=None)
   ValidateAfter(request_id, length)
-  Close(request_id)
+  Close(request_id, reason=None)
   Progress(progress)
   Shutdown(cancel=False, failure=False)
   SearcherState()
