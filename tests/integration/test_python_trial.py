@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tfevents  # noqa: E402
@@ -239,6 +240,21 @@ def test_core():
         found = tfevents.scalars(os.path.dirname(tensorboard_files(c, trial)[0]))
         assert [s for s, _ in found["mine"]] == list(range(8)) and [s for s, _ in found["late"]] == [8], found
         wait_until(lambda: not glob.glob(c.path("agent-0", "tasks", "*", "run", "tensorboard-*")), 30, "nothing left on the host")
+
+
+def test_core_stops_on_nan():
+    """A script over determined.core whose loss is no number ends as one with invalid hyperparameters."""
+    with Cluster() as c, tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "train.py"), "w") as f:
+            f.write("import time\nfrom determined import core\nwith core.init() as context:\n    for op in context.searcher.operations():\n"
+                    "        context.train.report_training_metrics(3, {'loss': float('nan')})\n        time.sleep(600)\n")
+        text = json.loads(config(batches=8))
+        text.update(entrypoint=[PYTHON, "train.py"], max_restarts=0, stop_on_nan=True)
+        exp = c.create(json.dumps(text), d)
+        c.wait(exp)
+        trial = c.trials(exp)[0]
+        assert "hyperparameters are invalid" in c.det("why", str(trial["id"])).stdout and len(c.metrics(trial["id"])) == 1
+        wait_until(lambda: 'training metric "loss" is NaN at batch 3: the trial ends here' in c.logs(trial["id"]), 30, "its sentence")
 
 
 def test_cluster_info():

@@ -170,6 +170,28 @@ class Numbers(unittest.TestCase):
             core.SearcherOperation(session, 1, 10, True).report_completed(metric)
             self.assertEqual(session.bodies.pop(), {"op": {"length": 10}, "searcherMetric": said})
 
+    def reports(self, *values, stop=False):
+        """Training with these losses. What was logged."""
+        session = Heard()
+        train = core.TrainContext(session, 1, 1, 1, core.TensorboardMode.MANUAL, None, None, stop)
+        with self.assertLogs("determined.core", "WARNING") as log:
+            try:
+                for steps, value in enumerate(values):
+                    train.report_training_metrics(steps, {"lr": 0.1, "name": "NaN", "loss": value})
+                train.report_validation_metrics(9, {"error": float("nan")})
+            except InvalidHP as e:
+                return [str(e), len(session.bodies), session.bodies[-1]]
+        return [m.getMessage() for m in log.records]
+
+    def test_no_numbers_any_more(self):
+        """The first is warned of, whatever library made it, and no other; or the trial ends with it, reported all the same."""
+        said = "{}, for the first time in this run; stop_on_nan: true in the configuration would end the trial here"
+        nan, inf = float("nan"), float("inf")
+        self.assertEqual(self.reports(1.0, nan, inf), [said.format('training metric "loss" is NaN at batch 1')])
+        self.assertEqual(self.reports(torch.tensor(-inf)), [said.format('training metric "loss" is infinite at batch 0')])
+        self.assertEqual(self.reports(np.float32(2)), [said.format('validation metric "error" is NaN at batch 9')])
+        self.assertEqual(self.reports(1.0, inf, nan, stop=True), ['training metric "loss" is infinite at batch 1', 3, {"reason": "EXITED_REASON_INVALID_HP"}])
+
     def test_metadata(self):
         with tempfile.TemporaryDirectory() as top:
             checkpoints = core.DummyCheckpointContext(core.DummyDistributedContext(), DirectoryStorage(top))

@@ -109,7 +109,8 @@ def _managed(
     known = os.environ.get("DET_STORE_ID")
     files = TensorboardFiles(directory, open_storage(configured, known), place, distributed.rank)
     train = TrainContext(
-        session, trial.trial_id, trial._trial_run_id, trial.experiment_id, tensorboard_mode, directory, files
+        session, trial.trial_id, trial._trial_run_id, trial.experiment_id, tensorboard_mode, directory, files,
+        bool(trial._config.get("stop_on_nan")),
     )
     searcher = SearcherContext(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal

@@ -5,7 +5,8 @@ import logging
 import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
-from determined.core._session import NotFound, Session
+from determined import errors
+from determined.core._session import NotFound, Session, as_json
 from determined.core._tensorboard import Mangler, Selector, TensorboardFiles
 
 logger = logging.getLogger("determined.core")
@@ -35,8 +36,19 @@ def _check(call: str, steps_completed: Any, metrics: Any) -> None:
         raise TypeError(f'{call}(metrics=...) takes a dict of numbers by name, such as {{"loss": 0.5}}, not {metrics!r}')
 
 
+def _not_finite(metrics: Dict[str, Any]) -> Optional[str]:
+    """What is said of the first number that is none any more."""
+    for name, value in metrics.items():
+        if as_json(value) in ("NaN", "Infinity", "-Infinity") and not isinstance(value, str):
+            return f'metric "{name}" is {"NaN" if as_json(value) == "NaN" else "infinite"}'
+    return None
+
+
 class TrainContext:
     """What a trial of the cluster tells the master."""
+
+    _said_nan = False
+    _stop_on_nan = False
 
     def __init__(
         self,
@@ -47,6 +59,7 @@ class TrainContext:
         tensorboard_mode: TensorboardMode,
         tensorboard_dir: pathlib.Path,
         tensorboard_files: TensorboardFiles,
+        stop_on_nan: bool = False,
     ) -> None:
         self._session = session
         self._trial_id = trial_id
@@ -55,6 +68,7 @@ class TrainContext:
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard_dir = tensorboard_dir
         self._tensorboard_files = tensorboard_files
+        self._stop_on_nan = stop_on_nan
 
     def set_status(self, status: str) -> None:
         self._session.post(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
@@ -64,6 +78,7 @@ class TrainContext:
     ) -> None:
         _check("report_training_metrics", steps_completed, metrics)
         self._report("training", steps_completed, metrics, batch_metrics)
+        self._check_finite("training", steps_completed, metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
         _check("report_validation_metrics", steps_completed, metrics)
@@ -76,6 +91,7 @@ class TrainContext:
                 raise RuntimeError(f'validation metric "{name}" is None')
             usable[name] = value
         self._report("validation", steps_completed, usable)
+        self._check_finite("validation", steps_completed, usable)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
         _check("report_metrics", steps_completed, metrics)
@@ -100,6 +116,22 @@ class TrainContext:
         self._session.post(f"/api/v1/trials/{self._trial_id}/metrics", body)
         if self._tensorboard_mode == TensorboardMode.AUTO:
             self._keep(self._tensorboard_files.upload_now_and_then)
+
+    def _check_finite(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
+        """Said at the first report of one, and once: nothing is learned from there on."""
+        found = None if self._said_nan else _not_finite(metrics)
+        if found is None:
+            return
+        self._said_nan = True
+        said = f"{group} {found} at batch {int(steps_completed)}"
+        if not self._stop_on_nan:
+            logger.warning(f"{said}, for the first time in this run; stop_on_nan: true in the configuration would end the trial here")
+            return
+        logger.error(f"{said}: the trial ends here, as stop_on_nan: true in the configuration says")
+        self.report_early_exit(EarlyExitReason.INVALID_HP)
+        stop = errors.InvalidHP(said)
+        stop._reported = True  # type: ignore
+        raise stop
 
     def _keep(self, upload: Callable[[], None]) -> None:
         """TensorBoard's files are a view of the training, not a part of it: it goes on without them."""
@@ -154,12 +186,14 @@ class DummyTrainContext(TrainContext):
     ) -> None:
         _check("report_training_metrics", steps_completed, metrics)
         logger.info(f"report_training_metrics(steps_completed={steps_completed}, metrics={metrics})")
+        self._check_finite("training", steps_completed, metrics)
         if batch_metrics is not None and logger.isEnabledFor(logging.DEBUG):
             logger.debug(f"report_training_metrics(steps_completed={steps_completed}, batch_metrics={batch_metrics})")
 
     def report_validation_metrics(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
         _check("report_validation_metrics", steps_completed, metrics)
         logger.info(f"report_validation_metrics(steps_completed={steps_completed}, metrics={metrics})")
+        self._check_finite("validation", steps_completed, metrics)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
         _check("report_metrics", steps_completed, metrics)
