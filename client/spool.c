@@ -23,8 +23,9 @@ struct spool {
     char *path;
     pthread_mutex_t lock; /* guards the offsets and the file's length */
     uint64_t sent, end;   /* first record not sent; end of the last whole record */
-    uint64_t next_end;    /* end of the record that spool_next() gave; 0: none */
-    struct buf current;   /* its payload; the sender's alone */
+    uint64_t next_end;    /* end of the records that are being sent; 0: none are */
+    uint64_t more_end;    /* end of the record that spool_more() gave */
+    struct buf current;   /* the payload of the last that was read; the sender's alone */
     uint64_t bytes_max;   /* of the file */
 };
 
@@ -226,6 +227,22 @@ int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err)
         return det_fail(err, DET_ENOENT, "%s: all was sent", s->path);
     int rc = read_record(s, at, &s->current, &s->next_end, err);
     return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split(s, ret, err);
+}
+
+int spool_more(struct spool *s, struct spool_record *ret, struct det_err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t at = s->next_end, end = s->end;
+    pthread_mutex_unlock(&s->lock);
+    if (at == 0 || at >= end)
+        return det_fail(err, DET_ENOENT, "%s: no more is there", s->path);
+    int rc = read_record(s, at, &s->current, &s->more_end, err);
+    return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split(s, ret, err);
+}
+
+void spool_take(struct spool *s)
+{
+    s->next_end = s->more_end;
 }
 
 int spool_sent(struct spool *s, struct det_err *err)

@@ -48,7 +48,12 @@ DET_MUST int spool_append(struct spool *s, const struct spool_record *r, struct 
 /* The oldest record that was not sent; its strings live until the next call of spool_next().
  * DET_ENOENT when there is none. */
 DET_MUST int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err);
-/* The record of the last spool_next() arrived. */
+/* The record behind it, and behind those that were taken since, for who can send several at once;
+ * DET_ENOENT when there is none. Its strings, and no others, live until the next call of either. */
+DET_MUST int spool_more(struct spool *s, struct spool_record *ret, struct det_err *err);
+/* That record goes along. */
+void spool_take(struct spool *s);
+/* The record of the last spool_next() arrived, and those that were taken since. */
 DET_MUST int spool_sent(struct spool *s, struct det_err *err);
 /* Something is unsent, and the file has SPOOL_BYTES_MAX or what spool_limit() set. */
 bool spool_is_full(struct spool *s);

@@ -90,6 +90,47 @@ static void one_at_a_time(void **state)
 }
 
 /* Cut at every length: what is whole stays, the rest is gone, and appending goes on. */
+static void expect_more(struct spool *s, int n)
+{
+    char seq[16];
+    struct spool_record r;
+    snprintf(seq, sizeof seq, "1.%d", n);
+    assert_int_equal(spool_more(s, &r, NULL), 0);
+    assert_string_equal(r.seq, seq);
+}
+
+/* What is looked at and not taken stays; what was taken goes, or is there again after a crash. */
+static void several_at_a_time(void **state)
+{
+    struct spool *s = open_it();
+    struct spool_record r;
+    assert_int_equal(spool_more(s, &r, NULL), DET_ENOENT);
+    for (int i = 1; i <= 5; i++)
+        append(s, i);
+    expect(s, 1);
+    expect_more(s, 2);
+    expect_more(s, 2);
+    spool_take(s);
+    expect_more(s, 3);
+    spool_take(s);
+    spool_close(s);
+    s = open_it();
+    expect(s, 1);
+    for (int i = 2; i <= 3; i++) {
+        expect_more(s, i);
+        spool_take(s);
+    }
+    expect_more(s, 4);
+    assert_int_equal(spool_sent(s, NULL), 0);
+    expect(s, 4);
+    expect_more(s, 5);
+    spool_take(s);
+    assert_int_equal(spool_more(s, &r, NULL), DET_ENOENT);
+    assert_int_equal(spool_sent(s, NULL), 0);
+    assert_int_equal(spool_pending(s), 0);
+    spool_close(s);
+}
+
 static void torn_end(void **state)
 {
     struct stat st;
@@ -222,6 +263,7 @@ int main(void)
         T(shrinks),
         T(crash_while_shrinking),
         T(a_full_one_is_empty_once_all_is_sent),
+        T(several_at_a_time),
         cmocka_unit_test(in_memory),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
