@@ -73,6 +73,26 @@ def test_grid():
         assert c.metrics(a) == c.metrics(b) and c.metrics(a, "validation") == c.metrics(b, "validation")
 
 
+def test_each_batch():
+    """A trial that reports each of 3,000 batches, and a master that is killed meanwhile: each report is there once. What
+    gathered while the master was away came together."""
+    with Cluster() as c:
+        exp = c.create(config(scheduling_unit=1, searcher={"name": "single", "metric": "accuracy", "smaller_is_better": False,
+                                                           "max_length": {"batches": 3000}}), "examples/digits")
+        rows = lambda: int(c.sql("SELECT count(*) FROM metrics WHERE grp = 'training'"))
+        for some in (300, 1000):
+            wait_until(lambda: rows() > some, 60, f"{some} reports")
+            c.stop("master", signal.SIGKILL)
+            c.start_master()
+        c.wait(exp, seconds=200)
+        assert c.sql("SELECT count(*), count(DISTINCT steps), min(steps), max(steps) FROM metrics WHERE grp = 'training'") == "3000|3000|1|3000"
+        assert c.sql("SELECT summary_metrics#>>'{avg_metrics,loss,count}', progress FROM trials") == "3000|3000"
+        # together: a microsecond apart
+        assert int(c.sql("SELECT count(*) FROM (SELECT end_time - lag(end_time) OVER (ORDER BY steps) = '1 us' AS next FROM metrics "
+                         "WHERE grp = 'training') x WHERE next")) > 100
+        assert c.trials(exp)[0]["restarts"] == 0
+
+
 def test_random():
     with Cluster() as c:
         exp = c.create("examples/digits/random.yaml", "examples/digits")

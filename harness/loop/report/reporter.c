@@ -1,5 +1,6 @@
 #include "reporter.h"
 
+#include "bundle.h"
 #include "clk.h"
 #include "loop_alive.h"
 #include "spool.h"
@@ -24,6 +25,8 @@ struct reporter {
     pthread_t opener; /* its signs of life are the rank's */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* something was posted, sent, failed, or the end came */
+    bool goes_singly;       /* the master takes no bundles; the thread's alone */
+    char *state;            /* body of the last runner/metadata that was sent; the thread's alone */
     bool ending;
     bool given_up;      /* the thread ended */
     _Atomic int failed; /* code; its text in `error`, set before */
@@ -32,7 +35,7 @@ struct reporter {
 
 /* ---- What an answer means -------------------------------------------------------------------- */
 
-enum verdict { SENT, AGAIN, DROPPED, FAILED };
+enum verdict { SENT, AGAIN, DROPPED, FAILED, SINGLY };
 
 static enum verdict judge(int rc, int status, const char *path)
 {
@@ -119,24 +122,149 @@ static bool forget(struct reporter *r)
     return rc == 0;
 }
 
-/* Sends a record until it is settled. False when the thread must end. */
-static bool settle(struct reporter *r, const struct spool_record *rec)
+/* ---- Several reports at once ----------------------------------------------------------------- */
+
+/* What came before the refused one is with the master: it is not left to whoever sends the rest. */
+static void forget_before(struct reporter *r, const struct bundle *b, size_t refused)
+{
+    struct spool_record rec;
+    for (size_t i = 0; i < b->record[refused]; i++)
+        if (spool_next(r->spool, &rec, NULL) < 0 || spool_sent(r->spool, NULL) < 0)
+            return;
+}
+
+/* The verdict on one that was not kept, as if it had been sent by itself. */
+static enum verdict judge_refused(const json_t *x, int *tries_500)
+{
+    int status = (int)json_int(x, "status", 500);
+    enum verdict v = judge(0, status, "");
+    return v == FAILED && status == 500 && ++*tries_500 < TRIES_500 ? AGAIN : v;
+}
+
+/* Ends reporting, as the refused one would have by itself. */
+static void fail_refused(struct reporter *r, const struct bundle *b, const json_t *x)
+{
+    struct det_err e = {0};
+    struct loop_http_response one = {.status = (int)json_int(x, "status", 500)};
+    int64_t place = json_int(x, "index", -1);
+    if (place >= 0 && (size_t)place < b->n)
+        forget_before(r, b, (size_t)place);
+    json_write(&one.body, x);
+    set_failed(r, refused("POST", b->path, &one, &e), &e);
+    buf_finish(&one.body);
+}
+
+/* The first that the master will never take decides, else the bundle goes again while one may be
+ * taken yet: the others do not mind. */
+static enum verdict judge_each(struct reporter *r, const struct bundle *b,
+                               const struct loop_http_response *a, int *tries_500)
+{
+    JSON_OWN j = json_parse(buf_str(&a->body), a->body.len, NULL);
+    const json_t *list = json_arr(j, "refused"), *worst = NULL;
+    enum verdict all = SENT;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        enum verdict v = judge_refused(x, tries_500);
+        if (v == AGAIN)
+            all = AGAIN;
+        if (v == FAILED && (!worst || json_int(x, "index", 0) < json_int(worst, "index", 0)))
+            worst = x;
+    }
+    if (!worst)
+        return all;
+    fail_refused(r, b, worst);
+    return FAILED;
+}
+
+/* A master that does not know the route, or these limits, gets them one by one. */
+static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int rc,
+                                 const struct loop_http_response *a, int *tries_500)
+{
+    struct det_err e = {0};
+    enum verdict v = judge(rc, a->status, b->path);
+    if (v == SENT)
+        return judge_each(r, b, a, tries_500);
+    if (v != FAILED)
+        return v;
+    if (a->status == 500)
+        return ++*tries_500 < TRIES_500 ? AGAIN : SINGLY;
+    if (a->status != 409 && a->status != 401 && a->status != 403)
+        return SINGLY;
+    set_failed(r, refused("POST", b->path, a, &e), &e);
+    return FAILED;
+}
+
+/* One try of all of them. */
+static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int *tries_500)
+{
+    struct det_err e = {0};
+    struct loop_http_response a = {0};
+    struct loop_http_request q = {.method = "POST",
+                                  .path = b->path,
+                                  .seq = b->seq,
+                                  .body = buf_str(&b->body),
+                                  .timeout_ms = CALL_MS};
+    int rc = r->http.call(r->http.self, &q, &a, &e);
+    enum verdict v = judge_bundle(r, b, rc, &a, tries_500);
+    buf_finish(&a.body);
+    return v;
+}
+
+/* ---- Until it is settled --------------------------------------------------------------------- */
+
+/* Sends a record, or a bundle, until it is settled. FAILED: the thread must end. */
+static enum verdict settle(struct reporter *r, const struct spool_record *rec,
+                           const struct bundle *b)
 {
     int pause = PAUSE_MIN_MS, tries_500 = 0;
     for (;;) {
-        enum verdict v = send_one(r, rec, &tries_500);
-        if (v == FAILED)
-            return false;
+        enum verdict v = b ? send_bundle(r, b, &tries_500) : send_one(r, rec, &tries_500);
         if (v != AGAIN)
-            return forget(r);
+            return v;
         pthread_mutex_lock(&r->lock);
         bool ending = r->ending;
         pthread_mutex_unlock(&r->lock);
         if (ending)
-            return false;
+            return FAILED;
         pause_ms(r, pause);
         pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2;
     }
+}
+
+static bool settle_bundle(struct reporter *r, const struct bundle *b)
+{
+    enum verdict v = settle(r, NULL, b);
+    r->goes_singly = v == SINGLY;
+    if (v == SENT && b->progress) {
+        struct spool_record rec = {
+            .seq = b->seq, .method = "POST", .path = b->progress_path, .body = b->progress};
+        v = settle(r, &rec, NULL);
+    }
+    return v == SINGLY || (v != FAILED && forget(r));
+}
+
+static bool settle_record(struct reporter *r, const struct spool_record *rec)
+{
+    if (settle(r, rec, NULL) == FAILED)
+        return false;
+    if (strstr(rec->path, "/runner/metadata")) {
+        free(r->state);
+        r->state = det_strdup(rec->body);
+    }
+    return forget(r);
+}
+
+/* False when the thread must end. */
+static bool settle_next(struct reporter *r, struct spool_record *rec)
+{
+    det_cleanup(bundle_finish) struct bundle b = {0};
+    struct det_err e = {0};
+    if (!r->goes_singly && bundle_gather(&b, r->spool, rec, r->state))
+        return settle_bundle(r, &b);
+    int rc = b.taken ? spool_next(r->spool, rec, &e) : 0; /* gathering has read on */
+    if (rc < 0)
+        set_failed(r, rc, &e);
+    return rc == 0 && settle_record(r, rec);
 }
 
 /* Waits for a record. False when the end came and nothing is left. */
@@ -157,7 +285,7 @@ static void *run(void *arg)
     struct reporter *r = arg;
     struct spool_record rec;
     struct det_err e = {0};
-    while (wait_record(r, &rec, &e) && settle(r, &rec)) {
+    while (wait_record(r, &rec, &e) && settle_next(r, &rec)) {
         pthread_mutex_lock(&r->lock);
         pthread_cond_broadcast(&r->changed);
         pthread_mutex_unlock(&r->lock);
@@ -184,6 +312,7 @@ static void init_sync(struct reporter *r)
 static void reporter_free(struct reporter *r)
 {
     spool_close(r->spool);
+    free(r->state);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);

@@ -1,8 +1,11 @@
 /*
  * Reports to the master, asynchronous and in order. reporter_post() puts a call into the spool
- * (client/spool.h) and returns; a thread sends one after the other, and again with growing pauses
+ * (client/spool.h) and returns; a thread sends them in order, and again with growing pauses
  * while the master is away, so training never waits for the network. Only reporter_flush() waits,
  * and who posts while the spool is full (spool_bytes_max): until all that is there was sent.
+ *
+ * What is reported while a request is under way goes with the next one, several metric reports as
+ * one (bundle.h); to a master that does not know that, one by one.
  *
  * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more
  * is sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer:

@@ -19,6 +19,7 @@ void fake_master_finish(struct fake_master *m)
 {
     buf_finish(&m->calls);
     buf_finish(&m->last_validation);
+    buf_finish(&m->bundles);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->changed);
 }
@@ -89,15 +90,72 @@ static void on_metrics(struct fake_master *m, const json_t *body)
     json_write(&m->last_validation, body);
 }
 
+/* Each of them, but for those that are to be refused. */
+static int on_bundle(struct fake_master *m, const json_t *body, struct loop_http_response *ret,
+                     struct det_err *err)
+{
+    const json_t *reports = json_arr(body, "reports");
+    char refused[200] = "";
+    buf_addf(&m->bundles, "%zu ", json_array_size(reports));
+    for (size_t i = 0; i < json_array_size(reports); i++) {
+        const json_t *r = json_array_get(reports, i);
+        int64_t steps = json_int(json_obj(r, "metrics"), "stepsCompleted", -1);
+        if (m->refused_steps && steps == m->refused_steps)
+            snprintf(refused, sizeof refused,
+                     "{\"index\":%zu,\"status\":%d,\"message\":\"this one\"}", i,
+                     m->refused_status);
+        else
+            on_metrics(m, r);
+    }
+    if (*refused && m->refused_times > 0 && --m->refused_times == 0)
+        m->refused_steps = 0;
+    if (m->lost_answers > 0 && m->lost_answers-- > 0)
+        return det_fail(err, DET_EUNAVAIL, "connection reset");
+    det_cleanup(freep) char *text = det_asprintf("{\"refused\":[%s]}", refused);
+    return answer(ret, 200, text);
+}
+
+static void hold(struct fake_master *m)
+{
+    m->held++;
+    pthread_cond_broadcast(&m->changed);
+    while (m->holds && !m->canceled)
+        pthread_cond_wait(&m->changed, &m->lock);
+    m->held--;
+}
+
+void fake_master_wait_held(struct fake_master *m)
+{
+    pthread_mutex_lock(&m->lock);
+    while (m->held == 0)
+        pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void fake_master_let_go(struct fake_master *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->holds = false;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
 static int on_post(struct fake_master *m, const struct loop_http_request *q,
-                   struct loop_http_response *ret)
+                   struct loop_http_response *ret, struct det_err *err)
 {
     JSON_OWN body = q->body ? json_parse(q->body, strlen(q->body), NULL) : NULL;
     char text[200] = "POST ?";
+    bool is_bundle = strstr(q->path, "/metrics/batch") != NULL;
+    if (is_bundle && !m->takes_bundles) {
+        buf_add_str(&m->bundles, "? ");
+        return answer(ret, 404, "{\"message\":\"not found\"}");
+    }
     if (m->stale_after == 0)
         return answer(ret, 409, "{\"message\":\"run 1 is not the current run\"}");
     if (m->stale_after > 0)
         m->stale_after--;
+    if (is_bundle)
+        return on_bundle(m, body, ret, err);
     if (strstr(q->path, "/metrics")) {
         on_metrics(m, body);
         return answer(ret, 200, "{}");
@@ -136,6 +194,8 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     struct fake_master *m = self;
     int rc;
     pthread_mutex_lock(&m->lock);
+    if (m->holds && strcmp(q->method, "POST") == 0)
+        hold(m);
     if (strstr(q->path, "signals/preemption"))
         rc = preemption(m, !strstr(q->path, "timeout_seconds=0"), ret, err);
     else if (m->away < 0 && ++m->away <= 0)
@@ -145,7 +205,7 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     else if (strcmp(q->method, "GET") == 0)
         rc = on_get(m, q->path, ret);
     else
-        rc = m->hangs ? hang(m, err) : on_post(m, q, ret);
+        rc = m->hangs ? hang(m, err) : on_post(m, q, ret, err);
     pthread_mutex_unlock(&m->lock);
     return rc;
 }

@@ -23,12 +23,23 @@ struct fake_master {
     int stale_after;            /* POSTs answered before all get 409; -1: never */
     int preempt_after;          /* workload reports before preemption; -1: never */
     int workloads;
-    bool hangs; /* takes every POST and does not answer until canceled */
+    bool takes_bundles;    /* else it is an older one, without the route */
+    struct buf bundles;    /* how many reports each had: "3 128 " */
+    int lost_answers;      /* so many bundles are taken, and nothing is said */
+    int64_t refused_steps; /* reports of these steps, in a bundle; 0: none */
+    int refused_status;    /* with this status */
+    int refused_times;     /* so often; 0: always */
+    bool holds;            /* POSTs wait until it is let go; changed */
+    int held;              /* so many do */
+    bool hangs;            /* takes every POST and does not answer until canceled */
     bool canceled;
 };
 
 void fake_master_init(struct fake_master *m);
 void fake_master_finish(struct fake_master *m);
 struct loop_http fake_master_http(struct fake_master *m);
+/* Returns when a POST waits for fake_master_let_go(). m->holds was set before. */
+void fake_master_wait_held(struct fake_master *m);
+void fake_master_let_go(struct fake_master *m);
 
 #endif
