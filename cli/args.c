@@ -1,6 +1,7 @@
 /* What verbs share of their arguments, their questions and their answers. */
 #include "cli.h"
 
+#include "mem.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,14 +13,35 @@ const char *cli_arg(const struct cli *c, size_t i)
     return i < c->args.n ? c->args.v[i] : NULL;
 }
 
-int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err)
+static int read_id(const char *text, const char *what, int64_t *ret, struct det_err *err)
 {
-    const char *text = cli_arg(c, i);
     char *end = NULL;
     *ret = text ? strtoll(text, &end, 10) : 0;
     if (*ret <= 0 || *end)
         return det_fail(err, DET_EINVAL, "the id of %s %s is a number such as 1, not '%s'",
                         strchr("aeiou", what[0]) ? "an" : "a", what, text ? text : "");
+    return 0;
+}
+
+int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret, struct det_err *err)
+{
+    return read_id(cli_arg(c, i), what, ret, err);
+}
+
+int cli_arg_ids(const struct cli *c, size_t i, const char *what, int64_t **ret, size_t *ret_n,
+                struct det_err *err)
+{
+    const char *text = cli_arg(c, i);
+    char *list det_cleanup(freep) = det_strdup(text ? text : ""), *rest = list;
+    *ret = NULL;
+    *ret_n = 0;
+    do {
+        char *one = strsep(&rest, ",");
+        *ret = det_reallocarray(*ret, *ret_n + 1, sizeof **ret);
+        int rc = read_id(one, what, &(*ret)[(*ret_n)++], err);
+        if (rc < 0)
+            return rc;
+    } while (rest);
     return 0;
 }
 

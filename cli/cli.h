@@ -52,6 +52,9 @@ const char *cli_arg(const struct cli *c, size_t i);
 /* Argument i as a positive id; DET_EINVAL names it. */
 DET_MUST int cli_arg_id(const struct cli *c, size_t i, const char *what, int64_t *ret,
                         struct det_err *err);
+/* Argument i as ids with commas between. The caller frees *ret, also on failure. */
+DET_MUST int cli_arg_ids(const struct cli *c, size_t i, const char *what, int64_t **ret,
+                         size_t *ret_n, struct det_err *err);
 /* The whole text as a number, whole or any finite one; NULL: it is none. The caller owns it. */
 json_t *cli_whole(const char *text);
 json_t *cli_number(const char *text);

@@ -42,8 +42,10 @@ static void print_experiment(const json_t *e)
            json_flag(e, "archived", false) ? ", archived" : "");
     printf("  progress     %s\n", show_progress(json_object_get(e, "progress")));
     printf("  owner        %s\n", json_str(e, "username", ""));
-    printf("  description  %s\n", json_str(e, "description", ""));
-    printf("  labels       %s\n", labels);
+    if (*json_str(e, "description", ""))
+        printf("  description  %s\n", json_str(e, "description", ""));
+    if (json_array_size(json_object_get(e, "labels")) > 0)
+        printf("  labels       %s\n", labels);
     printf("  started      %s\n", show_time(json_str(e, "startTime", NULL)));
     printf("  ended        %s\n", show_time(json_str(e, "endTime", NULL)));
     printf("  searcher     %s, metric %s\n", json_str(e, "searcherType", ""),
@@ -56,31 +58,52 @@ static void print_experiment(const json_t *e)
                json_str(e, "resourcePool", ""));
 }
 
-static int describe_experiment(struct cli *c, struct det_err *err)
+static int show_experiment(struct cli *c, json_t *e, json_t *trials)
 {
-    int64_t id;
-    JSON_OWN trials = NULL;
-    JSON_OWN e = NULL;
-    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
-        return CLI_USAGE;
-    if (experiment_get(c, id, &e, err) < 0 ||
-        cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
-        return CLI_FAILED;
-    if (c->json) {
-        json_set(e, "trials", json_incref(json_object_get(trials, "trials")));
-        cli_print_json(c, e);
-        return 0;
-    }
     print_experiment(e);
     char *why det_cleanup(freep) = experiment_reason(c, e);
     if (why)
         printf("  reason       %s\n", why);
     putchar('\n');
-    experiment_print_trials(json_object_get(trials, "trials"), e);
+    experiment_print_trials(trials, e);
     if (o.metrics) {
         putchar('\n');
-        trials_print_metrics(json_object_get(trials, "trials"));
+        trials_print_metrics(trials);
     }
+    return 0;
+}
+
+/* found: an array, to which JSON goes; else it is printed. */
+static int describe_one(struct cli *c, int64_t id, json_t *found, struct det_err *err)
+{
+    JSON_OWN trials = NULL;
+    JSON_OWN e = NULL;
+    if (experiment_get(c, id, &e, err) < 0 ||
+        cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=-1", id) < 0)
+        return CLI_FAILED;
+    if (!c->json)
+        return show_experiment(c, e, json_object_get(trials, "trials"));
+    json_set(e, "trials", json_incref(json_object_get(trials, "trials")));
+    json_array_append(found, e);
+    return 0;
+}
+
+/* ID, or several with commas between, as people have it in their scripts. */
+static int describe_experiment(struct cli *c, struct det_err *err)
+{
+    int64_t *ids det_cleanup(freep) = NULL;
+    JSON_OWN found = json_array();
+    size_t n;
+    if (cli_arg_ids(c, 0, "experiment", &ids, &n, err) < 0)
+        return CLI_USAGE;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && !c->json)
+            putchar('\n');
+        if (describe_one(c, ids[i], found, err) != 0)
+            return CLI_FAILED;
+    }
+    if (c->json)
+        cli_print_json(c, n == 1 ? json_array_get(found, 0) : found);
     return 0;
 }
 
@@ -314,7 +337,8 @@ static const struct verb verbs[] = {
     {"create", "c", "CONFIG [DIR]", "submit an experiment", experiment_create_opts,
      experiment_create},
     {"list", "ls", "", "list experiments", list_opts, list_experiments},
-    {"describe", "d", "ID", "one experiment and its trials", describe_opts, describe_experiment},
+    {"describe", "d", "ID[,ID...]", "experiments and their trials", describe_opts,
+     describe_experiment},
     {"watch", NULL, "ID", "progress, metrics and curves of its trials on a screen, as they come",
      NULL, experiment_watch},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,

@@ -141,6 +141,8 @@ def test_commands():
         says(r, 0, "Created experiment 1", "warning: resources.shm_size: has no effect: ")
         says(c.det("e", "list"), 0, "COMPLETED")
         says(c.det("e", "describe", "1"), 0, "COMPLETED", "learning_rate")
+        assert [e["id"] for e in json.loads(c.det("--json", "e", "describe", "1,1").stdout)] == [1, 1]
+        says(c.det("e", "describe", "1,x", check=False), 2, "number such as 1, not 'x'")
         listed = json.loads(c.det("e", "list", "--json").stdout)
         assert [e["id"] for e in listed] == [1]
         says(c.det("e", "wait", "1"), 0)
