@@ -125,13 +125,14 @@ BEGIN
             FROM jsonb_each(doc) WHERE jsonb_typeof(value->1) = 'number');
 END $$;
 
--- The fewest chunks that hold all closed rows, in order: what no chunk of a level above covers.
+-- The fewest chunks that hold all closed rows, in order: what no chunk of a level above covers, of each level three at most
+-- (the order and the limit have them found by seq: the index of steps would read the level).
 CREATE OR REPLACE FUNCTION chunk_cover(p_trial integer, p_grp text, p_closed integer) RETURNS SETOF metric_chunks
     LANGUAGE sql STABLE AS $$
     SELECT c.* FROM generate_series(1, 16) l,
         LATERAL (SELECT p_closed / 4 ^ (l - 1) below, p_closed / 4 ^ l above) x,
         LATERAL (SELECT * FROM metric_chunks WHERE trial_id = p_trial AND grp = p_grp AND level = l
-                 AND seq >= 4 * floor(above)::integer AND seq < floor(below)::integer) c
+                 AND seq >= 4 * floor(above)::integer AND seq < floor(below)::integer ORDER BY seq LIMIT 3) c
     WHERE below >= 1 ORDER BY c.level DESC, c.seq
 $$;
 

@@ -47,12 +47,12 @@ BEGIN
         SELECT string_agg(x.points, E'\n') INTO chunks
             FROM (SELECT c.points->>p_name points FROM metric_chunks c WHERE c.trial_id = p_trial AND c.grp = p_grp
                   AND c.level = lvl AND c.last_steps >= p_from AND c.after_steps < p_to ORDER BY c.last_steps) x;
-        -- Of each level below the few that no chunk above covers (+ 0: found by seq).
+        -- Of each level below the three at most that no chunk above covers (found by seq: see chunk_cover()).
         IF lvl > 1 THEN
             SELECT string_agg(c.points, E'\n' ORDER BY c.last_steps) INTO finer FROM generate_series(1, lvl - 1) l, LATERAL (
                 SELECT c.last_steps, c.points->>p_name points FROM metric_chunks c WHERE c.trial_id = p_trial
                   AND c.grp = p_grp AND c.level = l AND c.seq >= 4 * (h.closed >> 2 * l) AND c.seq < h.closed >> 2 * (l - 1)
-                  AND c.last_steps + 0 >= p_from AND c.after_steps < p_to OFFSET 0) c;
+                  AND c.last_steps + 0 >= p_from AND c.after_steps < p_to ORDER BY c.seq LIMIT 3) c;
         END IF;
         covered := least(greatest(h.closed_steps, covered), h.steps - 1); -- without a tail the last report once more
     ELSIF p_ready AND h.closed > 0 AND h.kept IS NULL AND p_from <= h.closed_steps THEN
