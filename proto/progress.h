@@ -5,7 +5,9 @@
  * and `batches` and `phase` say where. Both sides use plain atomic loads and stores; there is one
  * writer.
  *
- * The file is exactly PROGRESS_BYTES long and starts as zeros: magic 0 = the rank has not begun.
+ * The file is exactly PROGRESS_BYTES long and starts as zeros: magic 0 = the rank has not begun. A
+ * script over the Core API (determined/core/_alive.py) writes it from its first report on, and
+ * sets magic to 0 again when it reports no more: then it is not watched.
  */
 #ifndef PROTO_PROGRESS_H
 #define PROTO_PROGRESS_H

@@ -257,6 +257,22 @@ def test_core_stops_on_nan():
         wait_until(lambda: 'training metric "loss" is NaN at batch 3: the trial ends here' in c.logs(trial["id"]), 30, "its sentence")
 
 
+def test_core_stalls():
+    """A script over determined.core that reports and then hangs is ended where its configuration says so, and told of before."""
+    with Cluster() as c, tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "train.py"), "w") as f:
+            f.write("import threading\nfrom determined import core\nwith core.init() as context:\n    for op in context.searcher.operations():\n"
+                    "        context.train.report_training_metrics(3, {'loss': 1.0})\n        threading.Event().wait()\n")
+        text = json.loads(config(batches=8))
+        text.update(entrypoint=[PYTHON, "train.py"], max_restarts=0, stall_timeout=12)
+        exp = c.create(json.dumps(text), d)
+        trial = wait_until(lambda: c.trials(exp), 30, "the trial")[0]["id"]
+        wait_until(lambda: "rank 0: no batch for" in c.det("why", str(trial)).stdout, 120, "a word of its silence")
+        c.wait(exp, "STATE_ERROR")
+        log = c.logs(trial)
+        assert "rank 0 stalled: no batch for" in log and "last batch 3 (training)" in log and "train.py, line 6" in log, log
+
+
 def test_cluster_info():
     """Every value that a task is told, beside what the master says of it."""
     with Cluster(slots=2) as c:

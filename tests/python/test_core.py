@@ -5,15 +5,18 @@ import os
 import pathlib
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
 import numpy as np
 import torch
 from determined import InvalidHP, core
+from determined.core._alive import Alive
 from determined.core._session import Session
 from determined.core._storage import DirectoryStorage
 from determined.core._tensorboard import TensorboardFiles
@@ -160,6 +163,35 @@ class Away(unittest.TestCase):
         self.mount(self.ID)
         files.upload_all()
         self.assertTrue(os.path.exists(os.path.join(self.root, "cluster/tensorboard/a")))
+
+
+class Signs(unittest.TestCase):
+    """Of life: begun by the first report, one with each call from then on, none any more from the end on."""
+
+    def test_signs(self):
+        with tempfile.NamedTemporaryFile() as f, mock.patch.dict(os.environ, DET_PROGRESS_FILE=f.name):
+            f.write(bytes(64))
+            f.flush()
+
+            def seen():
+                return struct.unpack("<QQqI", os.pread(f.fileno(), 28, 0))
+            alive, idle = Alive(True), Alive(False)
+            session = Heard()
+            session.waiting = alive.waiting
+            session.post("/x", {})
+            idle.trained(7)
+            self.assertEqual(seen(), (0, 0, 0, 0))
+            core.TrainContext(session, 1, 1, 1, core.TensorboardMode.MANUAL, None, None, False, alive).report_training_metrics(5, {})
+            magic, batches, first_ms, phase = seen()
+            self.assertEqual((magic.to_bytes(8, "little"), batches, phase), (b"DETPROG1", 5, 1))
+            with alive.waiting():
+                before = seen()
+                while seen() == before:  # a wait is shown again and again
+                    time.sleep(0.01)
+            self.assertGreater(seen()[2], first_ms)
+            alive.end()
+            alive.trained(6)
+            self.assertEqual(seen()[:2], (0, 5))
 
 
 class Numbers(unittest.TestCase):

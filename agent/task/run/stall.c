@@ -19,6 +19,7 @@ struct stall {
     int64_t timeout_ms;
     struct stall_found longest; /* at the last look; local -1: none is silent */
     struct stall_found told;    /* likewise */
+    bool from_start;
     int n;
     struct watched v[];
 };
@@ -28,6 +29,7 @@ struct stall *stall_create(const struct taskspec *spec, int n, bool from_start, 
     struct stall *s = det_zalloc(sizeof *s + (size_t)n * sizeof s->v[0]);
     s->timeout_ms = spec->task.stall_timeout_ms;
     s->longest.local = s->told.local = -1;
+    s->from_start = from_start;
     s->n = n;
     for (int i = 0; i < n; i++) {
         char name[64];
@@ -45,11 +47,14 @@ void stall_destroy(struct stall *s)
     free(s);
 }
 
-/* What the file says now; false as long as the rank has not begun. */
-static bool read_progress(int fd, struct watched *ret)
+/* What the file says now; false as long as the rank has not begun, or (ended) no more is to come of
+ * one that had. */
+static bool read_progress(int fd, struct watched *ret, bool *ended)
 {
     struct progress p;
-    if (fd < 0 || pread(fd, &p, sizeof p, 0) != (ssize_t)sizeof p || p.magic != PROGRESS_MAGIC)
+    bool is_whole = fd >= 0 && pread(fd, &p, sizeof p, 0) == (ssize_t)sizeof p;
+    *ended = is_whole && p.magic == 0;
+    if (!is_whole || p.magic != PROGRESS_MAGIC)
         return false;
     ret->batches = p.batches;
     ret->mono_ms = p.mono_ms;
@@ -57,11 +62,14 @@ static bool read_progress(int fd, struct watched *ret)
     return true;
 }
 
-static void note_progress(struct watched *w, int64_t now_ms)
+static void note_progress(const struct stall *s, struct watched *w, int64_t now_ms)
 {
     struct watched now = {0};
-    if (!read_progress(w->fd, &now) || (w->changed_ms != 0 && now.batches == w->batches &&
-                                        now.mono_ms == w->mono_ms && now.phase == w->phase))
+    bool ended = false, begun = read_progress(w->fd, &now, &ended);
+    if (ended && !s->from_start)
+        w->changed_ms = 0;
+    if (!begun || (w->changed_ms != 0 && now.batches == w->batches && now.mono_ms == w->mono_ms &&
+                   now.phase == w->phase))
         return;
     w->batches = now.batches;
     w->mono_ms = now.mono_ms;
@@ -74,7 +82,7 @@ bool stall_check(struct stall *s, int64_t now_ms, struct stall_found *ret)
     struct stall_found longest = {.local = -1};
     for (int i = 0; i < s->n; i++) {
         struct watched *w = &s->v[i];
-        note_progress(w, now_ms);
+        note_progress(s, w, now_ms);
         int64_t silent_ms = w->changed_ms ? now_ms - w->changed_ms : 0;
         if (silent_ms > longest.silent_ms)
             longest = (struct stall_found){i, w->batches, progress_phase_name(w->phase), silent_ms};

@@ -20,12 +20,17 @@ static char dir[] = "/tmp/det-stall-XXXXXX";
 static struct taskspec spec;
 
 /* Rank 0's file. */
-static void write_progress(uint64_t batches)
+static void write_file(uint64_t magic, uint64_t batches)
 {
-    const struct progress p = {.magic = PROGRESS_MAGIC, .batches = batches, .mono_ms = 1};
+    const struct progress p = {.magic = magic, .batches = batches, .mono_ms = 1};
     int fd = openat(spec.dirfd, "run/progress.0", O_RDWR | O_CREAT, 0600);
     assert_int_equal(pwrite(fd, &p, sizeof p, 0), sizeof p);
     close(fd);
+}
+
+static void write_progress(uint64_t batches)
+{
+    write_file(PROGRESS_MAGIC, batches);
 }
 
 static void test_silence(void **state)
@@ -40,6 +45,24 @@ static void test_silence(void **state)
     write_progress(5);
     assert_false(stall_check(s, 6001, &f));
     stall_destroy(s);
+}
+
+/* A script that reports no more is not watched until it begins anew; a rank of the harness is. */
+static void test_no_more_to_come(void **state)
+{
+    struct stall_found f;
+    write_progress(4);
+    struct stall *s = stall_create(&spec, 1, false, 0), *harness = stall_create(&spec, 1, true, 0);
+    assert_false(stall_check(s, 500, &f));
+    assert_false(stall_check(harness, 500, &f));
+    write_file(0, 4);
+    assert_false(stall_check(s, 9000, &f));
+    assert_true(stall_check(harness, 9000, &f));
+    write_progress(5);
+    assert_false(stall_check(s, 9100, &f));
+    assert_true(stall_check(s, 10100, &f));
+    stall_destroy(s);
+    stall_destroy(harness);
 }
 
 /* A debugger held it for 700 ms. */
@@ -104,8 +127,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence),
-                                       cmocka_unit_test(test_forgiven),
-                                       cmocka_unit_test(test_news)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_silence), cmocka_unit_test(test_no_more_to_come),
+        cmocka_unit_test(test_forgiven), cmocka_unit_test(test_news)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -9,6 +9,7 @@ import threading
 from typing import Any, Dict, Optional, Union
 
 import determined as det
+from determined.core._alive import Alive
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
@@ -94,7 +95,8 @@ def _managed(
         if slots > 1:
             raise ValueError("this task has several slots: give core.init() a DistributedContext")
         distributed = DummyDistributedContext()
-    session = Session(info.master_url, info.session_token, info.master_cert_file, info.master_cert_name)
+    master = (info.master_url, info.session_token, info.master_cert_file, info.master_cert_name)
+    session = Session(*master)
     if info.task_type != "TRIAL":
         store = open_storage(checkpoint_storage)
         preempt = DummyPreemptContext(distributed, preempt_mode)
@@ -103,14 +105,16 @@ def _managed(
     if isinstance(checkpoint_storage, dict) and checkpoint_storage.get("type") == "shared_fs":
         raise ValueError("checkpoint_storage of type shared_fs cannot be given here: name its directory")
     configured = trial._config.get("checkpoint_storage")
-    preempt_context = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
+    alive = Alive(distributed.rank == 0 and (trial._config.get("stall_timeout") or 0) > 0)
+    preempt_context = PreemptContext(Session(*master), info.allocation_id, distributed, preempt_mode)  # whose thread shows nothing
+    session.waiting = alive.waiting
     directory = tensorboard_path(configured)
     place = f"{info.cluster_id}/tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
     known = os.environ.get("DET_STORE_ID")
     files = TensorboardFiles(directory, open_storage(configured, known), place, distributed.rank)
     train = TrainContext(
         session, trial.trial_id, trial._trial_run_id, trial.experiment_id, tensorboard_mode, directory, files,
-        bool(trial._config.get("stop_on_nan")),
+        bool(trial._config.get("stop_on_nan")), alive,
     )
     searcher = SearcherContext(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal

@@ -1,5 +1,6 @@
 """HTTP to the master, as a task of the cluster speaks it."""
 
+import contextlib
 import http.client
 import json
 import logging
@@ -8,7 +9,7 @@ import os
 import time
 import urllib.error
 import urllib.request
-from typing import Any, Dict, Optional
+from typing import Any, Callable, ContextManager, Dict, Optional
 
 from determined._refusal import text_of
 from determined._tls import tls
@@ -57,6 +58,7 @@ class Session:
         retry = json.loads(os.environ.get("DET_RETRY_CONFIG") or "{}")
         self._retries = int(retry.get("total", 20))
         self._backoff = float(retry.get("backoff_factor", 0.5))
+        self.waiting: Callable[[], ContextManager[None]] = contextlib.nullcontext  # around each call
 
     def get(self, path: str, timeout: Optional[float] = 60) -> Any:
         return self._call("GET", path, None, timeout)
@@ -75,6 +77,12 @@ class Session:
 
     def _call(
         self, method: str, path: str, body: Any, timeout: Optional[float], headers: Optional[Dict[str, str]] = None
+    ) -> Any:
+        with self.waiting():
+            return self._call_patiently(method, path, body, timeout, headers)
+
+    def _call_patiently(
+        self, method: str, path: str, body: Any, timeout: Optional[float], headers: Optional[Dict[str, str]]
     ) -> Any:
         for attempt in range(self._retries + 1):
             try:

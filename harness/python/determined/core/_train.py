@@ -6,6 +6,7 @@ import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
 from determined import errors
+from determined.core._alive import Alive
 from determined.core._session import NotFound, Session, as_json
 from determined.core._tensorboard import Mangler, Selector, TensorboardFiles
 
@@ -60,6 +61,7 @@ class TrainContext:
         tensorboard_dir: pathlib.Path,
         tensorboard_files: TensorboardFiles,
         stop_on_nan: bool = False,
+        alive: Optional[Alive] = None,
     ) -> None:
         self._session = session
         self._trial_id = trial_id
@@ -69,6 +71,7 @@ class TrainContext:
         self._tensorboard_dir = tensorboard_dir
         self._tensorboard_files = tensorboard_files
         self._stop_on_nan = stop_on_nan
+        self._alive = alive or Alive(False)
 
     def set_status(self, status: str) -> None:
         self._session.post(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
@@ -77,6 +80,7 @@ class TrainContext:
         self, steps_completed: int, metrics: Dict[str, Any], batch_metrics: Optional[List[Dict[str, Any]]] = None
     ) -> None:
         _check("report_training_metrics", steps_completed, metrics)
+        self._alive.trained(steps_completed)
         self._report("training", steps_completed, metrics, batch_metrics)
         self._check_finite("training", steps_completed, metrics)
 
@@ -168,6 +172,7 @@ class TrainContext:
         return None if metric is None else float(metric)
 
     def _close(self) -> None:
+        self._alive.end()
         if self._tensorboard_mode == TensorboardMode.AUTO:
             self._keep(self._tensorboard_files.upload_all)
 
