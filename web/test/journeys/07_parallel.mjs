@@ -52,8 +52,11 @@ async function drawsOnce(page) {
         const pen = CanvasRenderingContext2D.prototype, real = pen.clearRect;
         let n = 0;
         pen.clearRect = function (...at) { if (this.canvas.closest(".chart-box") && this.canvas.className !== "chart-front") n++; return real.apply(this, at); };
+        const frame = () => new Promise((then) => requestAnimationFrame(then));
+        for (let still = 0, was = n; still < 10; still = n === was ? still + 1 : 0, was = n) await frame(); // what came before has been drawn
+        n = 0;
         box.click();
-        for (let i = 0; i < 5 || !n; i++) await new Promise((then) => requestAnimationFrame(then));
+        for (let i = 0; i < 10 || !n; i++) await frame();
         pen.clearRect = real;
         return n;
     });
@@ -74,8 +77,8 @@ async function smooths(page, id, trials) {
     const ways = (lines) => lines.reduce((sum, d) => sum + way(d), 0);
     check(after.plain.length === trials.length && ways(after.plain) < 0.9 * ways(after.raw), `the smooth lines go ${ways(after.plain)} up and down, the others ${ways(after.raw)}`);
     check((await onScreen(page)).picture !== screen.picture, "nothing is smooth on the screen");
-    await pictures(page, "experiment-smooth");
     await drawsOnce(page);
+    await pictures(page, "experiment-smooth"); // another theme draws again
     await slider.fill("0");
     await until(async () => (await onScreen(page)).picture === screen.picture, "the curves as they were");
 }
@@ -213,6 +216,9 @@ async function rests(page, n) {
     await page.getByText(`It rests on ${n} trials only: under 20, chance alone makes large numbers.`).waitFor();
     const of = await page.getByRole("table", { name: "Importance" }).locator("tbody tr").evaluateAll((rows) => rows.map((r) => Number(r.cells[3].textContent)));
     check(of.length > 1 && of.every((k) => k === n), `they rest on ${of}, not on ${n}`);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("p", { hasText: "How strongly" }).getByRole("button", { name: "CSV" }).click()]);
+    const [head, ...rows] = readFileSync(await file.path(), "utf8").trim().split("\r\n").map((l) => l.split(","));
+    check(head.join() === "hyperparameter,weight,trials" && rows.length === of.length && rows.every(([, w, k]) => Math.abs(w) <= 1 && Number(k) === n), rows.join("|"));
 }
 
 /* The list shows what the best trial had. */

@@ -104,9 +104,11 @@ function ImportanceTab({ seen }: { seen: Seen }) {
     const { rows, axes } = useSpace(seen), metric = axes[axes.length - 1]!.name;
     const all = axes.slice(0, -1).map((a) => importance(a, rows.map((r) => r.values), metric)).sort((a, b) => Math.abs(b.weight || 0) - Math.abs(a.weight || 0));
     const few = Math.min(...all.map((i) => i.n));
+    const save = () => saveAs(`experiment_${seen.exp.id}_importance.csv`, csv(["hyperparameter", "weight", "trials"], all.map((i) => [i.name, i.isSigned ? i.weight : Math.abs(i.weight), i.n])));
     if (!all.length) return <p>No hyperparameter varies between the trials.</p>;
     return <>
-        <p class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</p>
+        <p class="row"><span class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</span>
+            <button type="button" class="push" onClick={save}>CSV</button></p>
         {few < 20 && <p class="why">It rests on {count(few, "trial")} only: under 20, chance alone makes large numbers.</p>}
         <table class="grid" aria-label="Importance"><thead><tr><th scope="col">hyperparameter</th><th scope="col">weight</th><th scope="col">a larger one goes with</th><th scope="col">trials</th></tr></thead>
             <tbody>{all.map((i) => <tr key={i.name}><td class="text">{i.name}</td>

@@ -59,6 +59,12 @@ export interface RolesNow {
     cut: { one: string; part: Part<unknown> }[];
 }
 
+/* What may be given by whom: some roles only where the whole cluster is, and the others where the reader may. `mayIn`: null is the cluster. */
+export function givable(now: Pick<RolesNow, "roles" | "workspaces">, mayIn: (id: number | null) => boolean): { roles: Role[]; workspaces: RolesNow["workspaces"]; everywhere: boolean } {
+    const everywhere = mayIn(null);
+    return { everywhere, roles: now.roles.filter((r) => everywhere || r.scopeTypeMask.workspace), workspaces: now.workspaces.filter((w) => mayIn(w.id)) };
+}
+
 type RoleRow = Messages["rbac.v1.RoleWithAssignments"];
 
 /* One of the lists of a role, in words. */

@@ -13,7 +13,7 @@ import { Grid } from "../../ui/grid";
 import { OnlyLook } from "../../ui/look";
 import { Name, shown } from "../../ui/name";
 import { Problem } from "../problem";
-import { askRoles, calledBy, grantBody, LIVE_MS, type Grant, type RolesNow } from "./people_data";
+import { askRoles, calledBy, givable, grantBody, LIVE_MS, type Grant, type RolesNow } from "./people_data";
 
 /* "u7" and "g3": one list to choose from. */
 function whoOf(text: string): { userId: number; groupId: number } {
@@ -21,20 +21,21 @@ function whoOf(text: string): { userId: number; groupId: number } {
     return text.startsWith("u") ? { userId: id, groupId: 0 } : { userId: 0, groupId: id };
 }
 
-function GiveDialog({ now, close, again }: { now: RolesNow; close: () => void; again: () => void }) {
-    const [roleId, setRole] = useState(now.roles[0]?.roleId ?? 0), [who, setWho] = useState(""), [workspace, setWorkspace] = useState(0);
+function GiveDialog({ now, mayIn, close, again }: { now: RolesNow; mayIn: (id: number | null) => boolean; close: () => void; again: () => void }) {
+    const { roles, workspaces, everywhere } = givable(now, mayIn);
+    const [roleId, setRole] = useState(roles[0]?.roleId ?? 0), [who, setWho] = useState(""), [workspace, setWorkspace] = useState(everywhere ? 0 : workspaces[0]?.id ?? 0);
     const role = now.roles.find((r) => r.roleId === roleId), isLocal = role?.scopeTypeMask.workspace ?? false;
     const save = async () => {
         await call("POST /api/v1/roles/add-assignments", { body: grantBody({ roleId, ...whoOf(who), workspace: isLocal ? workspace || null : null }) });
         again();
     };
     return <FormDialog title="Give a role" button="Give" save={save} close={close}>
-        <label>Role <select value={roleId} onChange={(e) => setRole(Number(e.currentTarget.value))}>{now.roles.map((r) => <option key={r.roleId} value={r.roleId}>{shown(r.name)}</option>)}</select></label>
+        <label>Role <select value={roleId} onChange={(e) => setRole(Number(e.currentTarget.value))}>{roles.map((r) => <option key={r.roleId} value={r.roleId}>{shown(r.name)}</option>)}</select></label>
         <label>To <select value={who} required onChange={(e) => setWho(e.currentTarget.value)}><option value="">choose</option>
             {now.users.map((u) => <option key={u.id} value={`u${u.id}`}>{shown(calledBy(u))}</option>)}
             {now.groups.map((g) => <option key={g.groupId} value={`g${g.groupId}`}>group {shown(g.name)}</option>)}</select></label>
-        <label>In <select value={isLocal ? workspace : 0} disabled={!isLocal} onChange={(e) => setWorkspace(Number(e.currentTarget.value))}><option value={0}>the whole cluster</option>
-            {now.workspaces.map((w) => <option key={w.id} value={w.id}>{shown(w.name)}</option>)}</select></label>
+        <label>In <select value={isLocal ? workspace : 0} disabled={!isLocal} onChange={(e) => setWorkspace(Number(e.currentTarget.value))}>{everywhere && <option value={0}>the whole cluster</option>}
+            {workspaces.map((w) => <option key={w.id} value={w.id}>{shown(w.name)}</option>)}</select></label>
         <p class="soft">{role?.permissions.map((p) => p.name).join(", ")}</p>
     </FormDialog>;
 }
@@ -64,6 +65,6 @@ export function Roles() {
             { head: "may be given", cell: (r) => (r.scopeTypeMask.workspace ? "in a workspace or the whole cluster" : "in the whole cluster") },
             { head: "may", cell: (r) => r.permissions.map((p) => p.name).join(", ") },
         ]} /></section>}
-        {isGiving && now && <GiveDialog now={now} close={() => setGiving(false)} again={live.again} />}
+        {isGiving && now && <GiveDialog now={now} mayIn={mayIn} close={() => setGiving(false)} again={live.again} />}
     </>;
 }
