@@ -24,9 +24,10 @@
 
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg)
 {
-    db_query(db,
-             s->exp_id > 0 ? LIST("id = $1::bigint") : LIST("has_ended(state) AND $1::bigint <= 0"),
-             db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due), cb, arg);
+    const char *sql =
+        s->exp_id > 0 ? LIST("id = $1::bigint") : LIST("has_ended(state) AND $1::bigint <= 0");
+    (s->is_shown ? db_query_chart
+                 : db_query)(db, sql, db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due), cb, arg);
 }
 
 void db_gc_docs(struct db *db, const char *uuids, db_cb *cb, void *arg)

@@ -27,6 +27,7 @@ enum db_gc_col {
 struct db_gc_scope {
     int64_t exp_id;
     bool due;
+    bool is_shown; /* to a person who asks what would go: a recent answer will do */
 };
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg);
 /* One row: of these (a JSON array) the entries of GET preview_gc, as a JSON array. */

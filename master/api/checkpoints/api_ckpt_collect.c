@@ -154,5 +154,6 @@ void api_preview_gc(struct shell *sh, struct http_req *req)
         !api_query_i64(req, "save_trial_best", -1, &k->trial_best) ||
         !api_query_i64(req, "save_trial_latest", -1, &k->trial_latest))
         return;
-    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = c->exp_id}, on_previewed, c);
+    db_gc_list(sh->db, &(struct db_gc_scope){.exp_id = c->exp_id, .is_shown = true}, on_previewed,
+               c);
 }
