@@ -6,12 +6,17 @@
  * tls: over TLS, without a look at the certificate.
  * FILE: one request a line, "METHOD PATH [BODY-FILE [ALLOCATION-TOKEN]]"; with the latter it is a
  * task's, else of TOKEN's user. Connection c sends lines c, c + N, c + 2N...
+ * METHOD "REPORTS": a trial's reports, PER_S in all (else as fast as they are taken). What comes
+ * while a request is under way gathers and goes with the next one, by the limits of the reporter
+ * (harness/loop/report/bundle.h): several to PATH/batch, one to PATH.
  * "@@@@@@@@" in a body becomes the connection's request number, right-aligned; after a digit, with
  * zeros in front. PER_S: all connections together send no more than so many requests a second.
  * Prints one JSON object:
- * {"requests", "errors", "seconds", "per_s", "bytes_per_s", "p50_ms", "p95_ms", "p99_ms"}.
+ * {"requests", "reports", "errors", "seconds", "per_s", "bytes_per_s", "p50_ms", "p95_ms",
+ * "p99_ms"}.
  */
 #include "buf.h"
+#include "bundle.h"
 #include "mem.h"
 
 #include <arpa/inet.h>
@@ -34,11 +39,13 @@
 struct line {
     struct buf text; /* of the whole request */
     size_t mark;     /* of the number in it; 0: none */
+    bool gathers;    /* text is a report's body alone: */
+    char *path, *token;
 };
 struct conn {
     int fd;
-    SSL *tls; /* NULL: plain */
-    unsigned number;
+    SSL *tls;        /* NULL: plain */
+    unsigned number; /* of the last request, or report */
     size_t line, sent, want,
         have; /* bytes of the request; of the answer, 0 until its head is whole */
     char head[65536];
@@ -52,11 +59,11 @@ static struct {
     size_t lines_n, conns_n;
     struct conn *conns;
     float *ms;
-    size_t requests, errors, bytes;
+    size_t requests, reports, errors, bytes;
     int epoll;
     SSL_CTX *tls; /* NULL: plain */
     struct sockaddr_in to;
-    double end, pause; /* pause: between a connection's requests */
+    double begin, end, pause; /* pause: between a connection's requests, or reports */
 } g;
 
 static double now(void)
@@ -94,10 +101,15 @@ static void line_add(char *text, const char *token)
         body_read(file, &body);
     g.lines = det_reallocarray(g.lines, g.lines_n + 1, sizeof *g.lines);
     struct line *l = &g.lines[g.lines_n++];
-    *l = (struct line){0};
-    buf_addf(&l->text, "%s %s HTTP/1.1\r\nHost: x\r\n%s: Bearer %s\r\nContent-Length: %zu\r\n\r\n",
-             method, path, rest ? "Grpc-Metadata-x-allocation-token" : "Authorization",
-             rest ? rest : token, body.len);
+    *l = (struct line){.gathers = strcmp(method, "REPORTS") == 0};
+    if (l->gathers && rest) {
+        l->path = det_strdup(path);
+        l->token = det_strdup(rest);
+    } else
+        buf_addf(&l->text,
+                 "%s %s HTTP/1.1\r\nHost: x\r\n%s: Bearer %s\r\nContent-Length: %zu\r\n\r\n",
+                 method, path, rest ? "Grpc-Metadata-x-allocation-token" : "Authorization",
+                 rest ? rest : token, body.len);
     buf_add(&l->text, body.p ? body.p : "", body.len);
     const char *mark = strstr(buf_str(&l->text), MARK);
     l->mark = mark ? (size_t)(mark - buf_str(&l->text)) : 0;
@@ -137,21 +149,65 @@ static void conn_send(struct conn *c)
     epoll_ctl(g.epoll, EPOLL_CTL_MOD, c->fd, &e);
 }
 
-static void conn_next(struct conn *c)
+/* The line's text, with the next number in it. */
+static void put_text(struct conn *c, const struct line *l)
 {
     char number[16];
+    size_t at = c->out.len + l->mark;
+    buf_add(&c->out, l->text.p, l->text.len);
+    if (!l->mark)
+        return;
+    bool follows_digit = isdigit((unsigned char)c->out.p[at - 1]);
+    snprintf(number, sizeof number, follows_digit ? "%08u" : "%8u", ++c->number);
+    memcpy(c->out.p + at, number, strlen(MARK));
+}
+
+/* How many reports a trial has made that were not sent, as many as go into one request. */
+static size_t count_gathered(const struct conn *c, const struct line *l)
+{
+    double made = g.pause > 0 ? (now() - g.begin) / g.pause : c->number + BUNDLE_REPORTS_MAX;
+    size_t n = made < c->number ? 0 : (size_t)made - c->number;
+    size_t fits = l->text.len > BUNDLE_ONE_MAX ? 1 : BUNDLE_BYTES_MAX / (l->text.len + 1);
+    n = n > BUNDLE_REPORTS_MAX ? BUNDLE_REPORTS_MAX : n;
+    return n > fits ? fits : n;
+}
+
+static void put_reports(struct conn *c, const struct line *l, size_t n)
+{
+    static const char before[] = "{\"reports\":[", after[] = "]}";
+    bool alone = n == 1;
+    size_t bytes = n * (l->text.len + 1) - 1 + (alone ? 0 : strlen(before) + strlen(after));
+    buf_addf(&c->out,
+             "POST %s%s HTTP/1.1\r\nHost: x\r\nGrpc-Metadata-x-allocation-token: Bearer %s\r\n"
+             "Content-Length: %zu\r\n\r\n",
+             l->path, alone ? "" : "/batch", l->token, bytes);
+    buf_add_str(&c->out, alone ? "" : before);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add_ch(&c->out, ',');
+        put_text(c, l);
+    }
+    buf_add_str(&c->out, alone ? "" : after);
+}
+
+static void conn_next(struct conn *c)
+{
     const struct line *l = &g.lines[c->line % g.lines_n];
-    c->line += g.conns_n;
+    size_t n = l->gathers ? count_gathered(c, l) : 1;
     c->sent = c->want = c->have = 0;
     c->in_chunks = false;
     c->next = 0;
-    buf_clear(&c->out);
-    buf_add(&c->out, l->text.p, l->text.len);
-    if (l->mark) {
-        bool follows_digit = isdigit((unsigned char)c->out.p[l->mark - 1]);
-        snprintf(number, sizeof number, follows_digit ? "%08u" : "%8u", ++c->number);
-        memcpy(c->out.p + l->mark, number, strlen(MARK));
+    if (n == 0) {
+        c->next = g.begin + (c->number + 1) * g.pause;
+        return;
     }
+    c->line += g.conns_n;
+    buf_clear(&c->out);
+    if (l->gathers)
+        put_reports(c, l, n);
+    else
+        put_text(c, l);
+    g.reports += n;
     c->since = now();
     conn_send(c);
 }
@@ -162,11 +218,12 @@ static void conn_done(struct conn *c)
         g.ms[g.requests] = (float)((now() - c->since) * 1000);
     g.requests++;
     g.bytes += c->have;
-    if (strncmp(c->head, "HTTP/1.1 200", 12) != 0 && g.errors++ == 0)
+    bool is_good = strncmp(c->head, "HTTP/1.1 200", 12) == 0;
+    if ((!is_good || strstr(c->head, "\"refused\":[{")) && g.errors++ == 0)
         fprintf(stderr, "bench-load: %.400s\n", c->head);
     if (now() >= g.end)
         close(c->fd);
-    else if (g.pause > 0)
+    else if (g.pause > 0 && !g.lines[0].gathers)
         c->next = c->since + g.pause;
     else
         conn_next(c);
@@ -266,10 +323,12 @@ static void report(double seconds)
     if (n == 0)
         exit(1);
     qsort(g.ms, n, sizeof *g.ms, by_value);
-    printf("{\"requests\":%zu,\"errors\":%zu,\"seconds\":%.3f,\"per_s\":%.1f,\"bytes_per_s\":%.0f,"
-           "\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"p99_ms\":%.3f}\n",
-           g.requests, g.errors, seconds, (double)g.requests / seconds, (double)g.bytes / seconds,
-           (double)g.ms[n / 2], (double)g.ms[n * 95 / 100], (double)g.ms[n * 99 / 100]);
+    printf(
+        "{\"requests\":%zu,\"reports\":%zu,\"errors\":%zu,\"seconds\":%.3f,\"per_s\":%.1f,\"bytes_per_s\":%.0f,"
+        "\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"p99_ms\":%.3f}\n",
+        g.requests, g.reports, g.errors, seconds, (double)g.requests / seconds,
+        (double)g.bytes / seconds, (double)g.ms[n / 2], (double)g.ms[n * 95 / 100],
+        (double)g.ms[n * 99 / 100]);
 }
 
 static void run(void)
@@ -325,7 +384,7 @@ int main(int argc, char **argv)
     g.to = (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    double start = now();
+    double start = g.begin = now();
     g.end = start + strtod(argv[2], NULL);
     for (size_t i = 0; i < g.conns_n && g.lines_n; i++)
         conn_open(&g.conns[i], i);
