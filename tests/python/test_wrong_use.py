@@ -633,6 +633,10 @@ class WrongUse(unittest.TestCase):
             self.assertRegex(done.stderr, f"ModuleNotFoundError: {sys.executable} has no torch, which training needs; /.* can: name it in place of python3")
         with mock.patch("sys.version_info", (3, 9, 1)), mock.patch("shutil.which", lambda *a, **kw: None):
             self.assertRegex(_python.problem(), "is Python 3.9, and training needs 3.11 or newer; .* install torch")
+        for version, says in (("3, 9, 1", "ImportError: .* is Python 3.9, and determined in a task needs 3.10 or newer: name one in env"), ("3, 10", "^$")):
+            done = subprocess.run([sys.executable, "-c", f"import determined, sys; sys.version_info = ({version}, 0, 0); import determined.core"],
+                                  capture_output=True, text=True)
+            self.assertRegex(done.stderr, says)
         with mock.patch.object(det, "get_cluster_info", lambda: mock.Mock(task_type="TRIAL", container_addrs=["a"])), \
                 mock.patch.object(_python, "_lacks", lambda: "has no torch"), mock.patch("sys.stderr") as stderr, \
                 mock.patch.dict(os.environ), self.assertRaises(SystemExit):

@@ -23,6 +23,10 @@ _SUBMODULES = ("common", "core", "experimental", "launch", "lightning", "pytorch
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"determined.{name}")
+    if name == "_loop":  # it is about to be imported
+        from determined._python import check_extension
+
+        check_extension()
     raise AttributeError(f"module 'determined' has no attribute '{name}'")
 
 

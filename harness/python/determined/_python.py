@@ -8,6 +8,7 @@ import sys
 from typing import Optional
 
 _OLDEST = (3, 11)
+_LOADS = (3, 10)  # the oldest that the extension can be loaded into
 _ASK = f"import importlib.util as u, sys; sys.exit(sys.version_info < {_OLDEST} or u.find_spec('torch') is None)"
 
 
@@ -38,6 +39,14 @@ def problem() -> Optional[str]:
     mend = f"{other} can: name it in place of python3, or put its directory first on PATH" if other else (
         "no other python3 on PATH can either: install torch for one of Python {}.{} or newer".format(*_OLDEST))
     return f"{sys.executable} {lacks}; {mend}"
+
+
+def check_extension() -> None:
+    """Before the extension is loaded, which an older Python refuses with the name of a symbol. The client's wheel has none."""
+    if sys.version_info < _LOADS and os.path.exists(os.path.join(os.path.dirname(__file__), "_loop.abi3.so")):
+        raise ImportError(
+            "{} is Python {}.{}, and determined in a task needs {}.{} or newer: name one in environment.python, or put its directory "
+            "first on PATH".format(sys.executable, *sys.version_info[:2], *_LOADS))
 
 
 def check() -> None:
