@@ -41,7 +41,8 @@ static void go_on(json_t *ops, const json_t *validated)
     if (length < LENGTH_MAX && draw(id, length) % 2)
         json_array_append_new(ops, validate(id, 2 * length));
     else
-        json_array_append_new(ops, json_make("{s:{s:s}}", "closeTrial", "requestId", id));
+        json_array_append_new(ops, json_make("{s:{s:s,s:s}}", "closeTrial", "requestId", id,
+                                             "reason", "it was long enough."));
 }
 
 static void shut_down(json_t *ops, const struct stored_exp *e)

@@ -66,7 +66,7 @@ void exp_destroy(struct exp *e)
         return;
     search_destroy(e->search);
     for (size_t i = e->todo_at; i < e->todo.ops.n; i++)
-        json_decref(e->todo.ops.v[i].hparams);
+        search_op_finish(&e->todo.ops.v[i]);
     vec_free(&e->todo.ops);
     for (size_t i = 0; i < e->trials.n; i++)
         trial_destroy(e->trials.v[i]);
