@@ -41,8 +41,8 @@ export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
     if (!p.zoom) for (const { points } of p.curves) widened(x, points.x, points.x, EVERYWHERE, p.logX);
     const seen = p.zoom ?? x;
     for (const c of p.curves) {
-        const of = c.raw ?? c.points; // a mean of what was reported lies within it
-        widened(y, of.y, of.x, seen, p.logY);
+        // Both: a mean lags behind what was reported, so within a zoom it may lie beside all that is there.
+        for (const of of c.raw ? [c.points, c.raw] : [c.points]) widened(y, of.y, of.x, seen, p.logY);
         if (c.band) for (const edge of [c.band.lo, c.band.hi]) widened(y, edge, c.band.x, seen, p.logY);
     }
     const xs = scale(xKind, ...seen, 0, 1), ys = scale(yKind, ...y, 0, 1);

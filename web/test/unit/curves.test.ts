@@ -13,6 +13,11 @@ test("what was reported has room behind the smooth line: a spike is not cut off"
     assert.deepEqual(ranges(shape([smoothed])), ranges(shape([curve(1, raw.x, raw.y)])));
 });
 
+test("a smooth line that lags has room where a zoom shows nothing of what was reported near it", () => {
+    const raw = { x: [0, 1, 2, 3], y: [100, 100, 0, 0] }, points = { x: raw.x, y: [100, 100, 90, 81] };
+    assert.deepEqual(ranges(shape([curve(1, [], [], { points, raw })], [2, 3])), { x: [2, 3], y: [0 - 0.05 * 90, 90 + 0.05 * 90] });
+});
+
 test("a band has room too, and of both only what is seen", () => {
     const band = { x: [0, 1, 2], lo: [-10, 0, -99], hi: [10, 2, 99] }, all = [curve(1, [0, 1, 2], [0, 1, 50], { band })];
     assert.deepEqual(ranges(shape(all)), { x: [0, 2], y: [-99 - 0.05 * 198, 99 + 0.05 * 198] });
