@@ -44,6 +44,7 @@ export const EXP_VIEW: ExpView = {
 export const AXES_MAX = 40;
 const SORTS_MOST = 5, GROUPS_MOST = 10;
 const NAME_MAX = 1000; // of a name in an address, and as many entries of a list at most
+const PATH_MAX = 4096; // of a file, as the master takes them
 
 /* Decimal, finite; null for anything else ("", "0x1", "1e999", "NaN"). */
 export function numberOf(text: string | null): number | null {
@@ -72,6 +73,10 @@ export function oneOf<T extends string>(text: string | null, of: readonly T[], o
 
 function nameOf(text: string | null): string {
     return (text ?? "").slice(0, NAME_MAX);
+}
+
+function pathOf(text: string | null): string {
+    return (text ?? "").slice(0, PATH_MAX);
 }
 
 /* "name:lo..hi"; the name may have colons of its own. */
@@ -108,7 +113,7 @@ export function expView(query: string): ExpView {
         sort: [...new Set(q.getAll("sort").map(nameOf).filter(Boolean))].slice(0, SORTS_MOST),
         group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
         axes: [...new Set(q.getAll("ax").map(nameOf).filter(Boolean))].slice(0, AXES_MAX),
-        file: nameOf(q.get("file")),
+        file: pathOf(q.get("file")),
     };
 }
 

@@ -26,6 +26,7 @@ test("hostile addresses give a plain view", () => {
         assert.deepEqual({ ...v }, EXP_VIEW, q);
     }
     assert.equal(expView("?m=" + "x".repeat(1e5)).metric.length, 1000);
+    assert.equal(expView("?file=" + "x".repeat(1e5)).file.length, 4096);
     assert.equal(expView("?t=" + Array.from({ length: 5000 }, (_, i) => i + 1).join(",")).trials.length, 1000);
     assert.equal(expView("?smooth=7").smooth, 0.99);
 });
