@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { entryFile, filesOf, inOrder, numbers, SHOWN_BYTES, textOf, tooLong, type Node } from "../../src/pages/experiment/code_data";
+import { beginsOpen, entryFile, filesOf, inOrder, numbers, SHOWN_BYTES, textOf, tooLong, type Node } from "../../src/pages/experiment/code_data";
 
 const node = (path: string, files: Node[] | null = null): Node => ({ path, name: path.split("/").at(-1)!, modifiedTime: null, contentLength: 1, isDir: files !== null, contentType: "", files: files ?? [] });
 const read = (text: string) => textOf(new TextEncoder().encode(text));
@@ -10,6 +10,21 @@ test("folders come first, each by name; the file that an entrypoint names is fou
     assert.deepEqual(inOrder(tree).map((n) => n.name), ["a", "A.md", "b.py"]);
     assert.deepEqual(files.map((f) => f.path), ["b.py", "a/z.c", "a/y/x", "A.md"]);
     assert.deepEqual(["b:Trial", "a.z:T", "c:T", "b", ["b:T"], "a/z:T", undefined].map((e) => entryFile(e, files)), ["b.py", "a/z.c", "", "", "", "", ""]);
+});
+
+/* A file below so many folders, all named a. */
+function deep(levels: number): Node {
+    let path = `${"a/".repeat(levels)}f`, at = node(path);
+    while (path.includes("/")) at = node((path = path.slice(0, path.lastIndexOf("/"))), [at]);
+    return at;
+}
+
+test("a path of very many folders: its file is found, and below some levels nothing opens but by hand", () => {
+    const file = filesOf([deep(50_000)])[0]!.path;
+    assert.equal(file.length, 100_001);
+    const at = (levels: number) => Array(levels).fill("a").join("/");
+    for (const areOpen of [false, true]) assert.deepEqual([1, 20, 21, 300].map((n) => beginsOpen(at(n), file, areOpen)), [true, true, false, false]);
+    assert.deepEqual([beginsOpen("b", file, false), beginsOpen("b", file, true)], [false, true]);
 });
 
 test("lines end as they do anywhere; nothing in a file hides, or turns the text around", () => {

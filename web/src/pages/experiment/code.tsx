@@ -6,7 +6,7 @@ import { path } from "../../state/router";
 import { bytes, count } from "../../ui/format";
 import { Name, shown } from "../../ui/name";
 import { Problem } from "../problem";
-import { askFile, askTree, entryFile, fileAddress, filesOf, inOrder, NODES_OPEN, numbers, textOf, tooLong, wholeAddress, type Node } from "./code_data";
+import { askFile, askTree, beginsOpen, entryFile, fileAddress, filesOf, inOrder, NODES_OPEN, numbers, textOf, tooLong, wholeAddress, type Node } from "./code_data";
 import type { Seen } from "./experiment";
 
 const ENTRIES = 500; // of a folder that are listed at first
@@ -14,7 +14,7 @@ const ENTRIES = 500; // of a folder that are listed at first
 interface TreeProps { nodes: Node[]; seen: Seen; file: string; areOpen: boolean }
 
 function Folder({ node, ...rest }: { node: Node } & Omit<TreeProps, "nodes">) {
-    const [isOpen, setOpen] = useState(rest.areOpen || rest.file.startsWith(`${node.path}/`));
+    const [isOpen, setOpen] = useState(() => beginsOpen(node.path, rest.file, rest.areOpen));
     return <details open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary><Name text={node.name} />/</summary>{isOpen && <Tree nodes={node.files} {...rest} />}
     </details>;

@@ -7,6 +7,7 @@ export type Node = Messages["experiment.v1.FileNode"];
 
 export const SHOWN_BYTES = 1 << 20; // a longer file is for an editor
 export const NODES_OPEN = 200; // of a tree that is shown with its folders open
+export const LEVELS_OPEN = 20; // of folders; deeper ones are opened by hand
 
 export async function askTree(experimentId: string, signal: AbortSignal): Promise<{ files: Node[] }> {
     return call("GET /api/v1/experiments/{experimentId}/file_tree", { path: { experimentId }, signal });
@@ -22,9 +23,19 @@ export function inOrder(files: Node[]): Node[] {
     return [...files].sort((a, b) => Number(b.isDir) - Number(a.isDir) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/* All files of a tree, those of folders too. */
+/* All files of a tree, those of folders too. A path may have some thousand folders: too many for as many calls. */
 export function filesOf(nodes: Node[]): Node[] {
-    return nodes.flatMap((n) => (n.isDir ? filesOf(n.files) : [n]));
+    const out: Node[] = [], left = [...nodes].reverse();
+    for (let n = left.pop(); n; n = left.pop()) {
+        if (!n.isDir) out.push(n);
+        else for (let i = n.files.length - 1; i >= 0; i--) left.push(n.files[i]!);
+    }
+    return out;
+}
+
+/* Whether a folder is open at first: all are, or `file` is below it, and it is not so deep that drawing what is open would be too many calls. */
+export function beginsOpen(path: string, file: string, areOpen: boolean): boolean {
+    return path.split("/").length <= LEVELS_OPEN && (areOpen || file.startsWith(`${path}/`));
 }
 
 /* What an entrypoint like "model_def:Trial" names, where it is there; "": nothing that can be told. */
