@@ -23,6 +23,7 @@ searcher: {name: single, metric: loss, max_length: {batches: 200}}
 resources: {slots_per_trial: 1}
 max_restarts: 1
 """
+MANY_FOLDERS = 10_000
 
 
 def file(path, text="", kind=48):
@@ -250,6 +251,17 @@ def files(user, exp):
     assert user.call("download_model_def", experimentId=exp)[:2] == b"\x1f\x8b"
 
 
+def very_many_files(user):
+    """Each in a folder of its own, so that every folder has all the others beside it."""
+    names = [f"d{i:05d}" for i in range(MANY_FOLDERS)]
+    config = CONFIG.replace("name: flow", "name: very many files")
+    exp = create(user, config, activate=False, modelDefinition=[file(f"{n}/{end}", "x") for end in "ab" for n in names])["experiment"]["id"]
+    tree = user.call("get_model_def_tree", experimentId=exp)["files"]
+    assert sorted(f["path"] for f in tree) == names
+    assert all([g["path"] for g in f["files"]] == [f["path"] + "/a", f["path"] + "/b"] for f in tree)
+    user.call("kill_experiment", id=exp)
+
+
 def logs(user, trial, task):
     lines = user.call("trial_logs", trialId=trial)
     assert any(x.get("source") == "master" for x in lines)
@@ -331,6 +343,7 @@ def main():
         user.call("get_allocation", allocationId=first_alloc(user, task))
         assert user.call("get_task_accelerators", taskId=task)["acceleratorData"][0]["acceleratorType"] == "cpu"
         collect(user, agent, exp, keep)
+        very_many_files(user)
         agent.close()
     print("test_api_flows: passed")
 

@@ -5,6 +5,7 @@
 #include "b64.h"
 #include "clk.h"
 #include "db_exp_read.h"
+#include "map.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,16 +32,22 @@ static bool model_def(struct http_req *req, const struct db_result *r, struct bu
 
 /* ---- tree ---- */
 
+/* While it is made. Folders are found by their paths: one may have very many beside it. */
+struct tree {
+    json_t *files;
+    struct map *folders; /* path -> its node in files */
+};
+
 /* The node of a folder below files, made when it is not there. */
-static json_t *folder(json_t *files, const char *path, const char *name)
+static json_t *folder(struct tree *t, json_t *files, const char *path, const char *name)
 {
-    size_t i;
-    json_t *node;
-    json_array_foreach(files, i, node) if (!strcmp(json_str(node, "name", ""), name) &&
-                                           json_flag(node, "isDir", false)) return node;
+    json_t *node = map_get(t->folders, path);
+    if (node)
+        return node;
     node = json_make("{s:s,s:s,s:n,s:i,s:b,s:s,s:[]}", "path", path, "name", name, "modifiedTime",
                      "contentLength", 0, "isDir", 1, "contentType", "", "files");
     json_array_append_new(files, node);
+    map_put(t->folders, path, node);
     return node;
 }
 
@@ -62,13 +69,14 @@ static const char *content_type(const char *name)
 
 static int tree_add(void *arg, const struct archive_file *f, struct det_err *err)
 {
-    json_t *files = arg, *node;
+    struct tree *t = arg;
+    json_t *files = t->files, *node;
     char time[CLK_RFC3339_MAX];
     det_cleanup(freep) char *path = det_strdup(f->path);
     char *name = path;
     for (char *slash = strchr(name, '/'); slash; slash = strchr(name, '/')) {
         *slash = 0;
-        node = folder(files, path, name);
+        node = folder(t, files, path, name);
         files = json_arr(node, "files");
         *slash = '/';
         name = slash + 1;
@@ -77,7 +85,7 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
         return 0;
     clk_format(f->mtime_s * 1000000, time);
     if (f->is_dir) {
-        node = folder(files, path, name);
+        node = folder(t, files, path, name);
     } else {
         node = json_make("{s:s,s:s,s:n,s:I,s:b,s:s,s:[]}", "path", path, "name", name,
                          "modifiedTime", "contentLength", (json_int_t)f->len, "isDir", 0,
@@ -110,12 +118,20 @@ static int file_find(void *arg, const struct archive_file *f, struct det_err *er
     return FOUND;
 }
 
+static int tree_make(struct unpack *u)
+{
+    struct tree t = {.files = u->files, .folders = map_create()};
+    int rc = archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, tree_add, &t, &u->err);
+    map_destroy(t.folders);
+    return rc;
+}
+
 static void unpack_work(uv_work_t *w)
 {
     struct unpack *u = container_of(w, struct unpack, work);
     if (u->tgz.len == 0)
         return;
-    u->rc = u->files ? archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, tree_add, u->files, &u->err)
+    u->rc = u->files ? tree_make(u)
                      : archive_read(u->tgz.p, u->tgz.len, UNPACKED_MAX, file_find, u, &u->err);
 }
 
