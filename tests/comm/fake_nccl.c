@@ -52,11 +52,13 @@ static int setting(const char *name)
     return v ? (int)strtol(v, NULL, 10) : 0;
 }
 
-/* The name of what the ranks share. */
+/* The name of what the ranks share: by the process that has started them all, which takes it away
+ * where a rank ended before it had joined. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "/det-fake-nccl-%d", (int)getpid());
+    snprintf(id->internal, sizeof id->internal, "/det-fake-nccl-%d", (int)getppid());
+    shm_unlink(id->internal); /* of a case before */
     id->internal[sizeof id->internal - 1] = ID_MARK;
     return ncclSuccess;
 }

@@ -8,10 +8,13 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "comm_device.h"
 #include "ranks.h"
+
+static char shared_name[32]; /* as fake_nccl.c has it */
 
 static void set_number(const char *name, int v)
 {
@@ -176,15 +179,25 @@ static void test_a_dead_peer_is_noticed_and_named(void **state)
     ranks_pass(3, left_rank, NULL, 60000);
 }
 
+/* What ranks share stays where one of them ended before all had joined. */
+static int forget_shared(void **state)
+{
+    shm_unlink(shared_name);
+    return 0;
+}
+
+#define CASE(f) cmocka_unit_test_teardown(f, forget_shared)
+
 int main(void)
 {
+    snprintf(shared_name, sizeof shared_name, "/det-fake-nccl-%d", (int)getpid());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_progress_is_waited_for),
-        cmocka_unit_test(test_means_are_over_all_ranks),
-        cmocka_unit_test(test_ranks_that_ask_for_different_things_end),
-        cmocka_unit_test(test_a_shared_device_is_left_to_gloo),
-        cmocka_unit_test(test_an_error_of_a_peer_ends_it),
-        cmocka_unit_test(test_a_dead_peer_is_noticed_and_named),
+        CASE(test_in_progress_is_waited_for),
+        CASE(test_means_are_over_all_ranks),
+        CASE(test_ranks_that_ask_for_different_things_end),
+        CASE(test_a_shared_device_is_left_to_gloo),
+        CASE(test_an_error_of_a_peer_ends_it),
+        CASE(test_a_dead_peer_is_noticed_and_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
