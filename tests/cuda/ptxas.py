@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """The kernels as they were compiled: registers spilled and stack frames only where ALLOWED says why, and no more there.
 
-usage: ptxas.py FOLDER [--list]    FOLDER has the *.ptxas beside the kernels' objects; --list: a row of each, by registers
+usage: ptxas.py NVCC REPORT... [--list]    REPORT: a .ptxas beside a kernel's object; --list: a row of each, by registers
+
+Exit status 77: NVCC is of another release than the one that ALLOWED was made by, nothing was tested.
 """
-import glob
-import os
 import re
 import subprocess
 import sys
 
+RELEASE = "13.0"
 AT_ONCE = "so that as many blocks run at once as its __launch_bounds__ say: one that waits for memory is passed by another"
 ANGLES = "the compiler's sine of large angles"
-# Found in a kernel's name -> most bytes of its stack frame, most bytes spilled, why. By nvcc 13.0, sm_80 and sm_90. A frame
+# Found in a kernel's name -> most bytes of its stack frame, most bytes spilled, why. By nvcc RELEASE, sm_80 and sm_90. A frame
 # is memory of the device, for each thread. Of several that are found the first counts.
 ALLOWED = (
     (r"rotary<", 40, 0, ANGLES),
@@ -85,18 +86,37 @@ def unused(kernels, table):
             yield f"no kernel like '{part}' has a stack frame: strike it from ALLOWED of ptxas.py"
 
 
-def main():
+def release(said):
+    """Of what nvcc --version says: "13.0"; "" where it says none."""
+    found = re.search(r"release (\d+\.\d+)", said)
+    return found.group(1) if found else ""
+
+
+def release_of(nvcc):
+    return release(subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout)
+
+
+def read(reports):
     kernels = []
-    for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.ptxas"))):
+    for path in reports:
         with open(path, encoding="utf-8") as f:
             kernels += parse(f.read())
     demangle(kernels)
+    return kernels
+
+
+def main():
+    nvcc, *reports = [a for a in sys.argv[1:] if a != "--list"]
+    kernels, this = read(reports), release_of(nvcc)
     if "--list" in sys.argv:
         for k in sorted(kernels, key=lambda k: -(k.registers or 0)):
             print(f"{k.registers:4} {k.stack:4} {k.spilled:4} {k.arch} {k.name}")
+    if this != RELEASE:
+        print(f"nothing was tested: {nvcc} is of release {this or 'unknown'}, and the limits are those of {RELEASE}")
+        return 77
     found = list(problems(kernels, ALLOWED)) + list(unused(kernels, ALLOWED))
     if not kernels:
-        found.append(f"{sys.argv[1]}: no kernel was compiled there")
+        found.append("no kernel was compiled")
     spill = sum(1 for k in kernels if k.spilled)
     print("\n".join(found) or f"{len(kernels)} kernels; {spill} spill, as far as they may")
     return 1 if found else 0

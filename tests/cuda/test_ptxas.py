@@ -35,6 +35,7 @@ def main():
                           + "ptxas info    : Function properties for called\n    24 bytes stack frame, 0 bytes spill stores, "
                           "0 bytes spill loads\n")
     assert "stack frame of 24" in said(of_call)[0]
+    assert ptxas.release("Copyright (c) 2005-2025\nCuda compilation tools, release 12.8, V12.8.93\n") == "12.8" and ptxas.release("") == ""
     cut = ptxas.parse("ptxas info    : Compiling entry function 'cut' for 'sm_90'\n")
     assert "says nothing" in said(cut)[0]
     assert list(ptxas.unused(report("plain"), TABLE)) and not list(ptxas.unused(report("known<1>", 8), TABLE))
