@@ -25,7 +25,8 @@ struct reporter {
     pthread_t opener; /* its signs of life are the rank's */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* something was posted, sent, failed, or the end came */
-    bool goes_singly;       /* the master takes no bundles; the thread's alone */
+    bool goes_singly;       /* the master knows no bundles; the thread's alone */
+    size_t singly_n;        /* records of a bundle that it would not take; the thread's alone */
     char *state;            /* body of the last runner/metadata that was sent; the thread's alone */
     bool ending;
     bool given_up;      /* the thread ended */
@@ -124,7 +125,8 @@ static bool forget(struct reporter *r)
 
 /* ---- Several reports at once ----------------------------------------------------------------- */
 
-/* What came before the refused one is with the master: it is not left to whoever sends the rest. */
+/* What came before all that was refused is with the master: it is not left to whoever sends the
+ * rest. */
 static void forget_before(struct reporter *r, const struct bundle *b, size_t refused)
 {
     struct spool_record rec;
@@ -133,23 +135,47 @@ static void forget_before(struct reporter *r, const struct bundle *b, size_t ref
             return;
 }
 
-/* The verdict on one that was not kept, as if it had been sent by itself. */
-static enum verdict judge_refused(const json_t *x, int *tries_500)
+/* What one answer says of those that were not kept. */
+struct refusals {
+    bool has_500, has_passing; /* passing: it may be taken yet */
+    size_t lowest;             /* place in the bundle */
+    const json_t *worst;       /* the first that the master will never take; NULL: none */
+};
+
+/* Where the answer makes no sense, nothing before it is known to be kept. */
+static size_t place_of(const struct bundle *b, const json_t *x)
 {
-    int status = (int)json_int(x, "status", 500);
-    enum verdict v = judge(0, status, "");
-    return v == FAILED && status == 500 && ++*tries_500 < TRIES_500 ? AGAIN : v;
+    int64_t place = json_int(x, "index", -1);
+    return place >= 0 && (size_t)place < b->n ? (size_t)place : 0;
+}
+
+/* allow_500: as what may be taken yet. */
+static struct refusals read_refusals(const struct bundle *b, const json_t *list, bool allow_500)
+{
+    struct refusals f = {.lowest = b->n};
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *x = json_array_get(list, i);
+        int status = (int)json_int(x, "status", 500);
+        enum verdict v = judge(0, status, "");
+        f.has_500 |= status == 500;
+        if (v == SENT)
+            continue;
+        f.lowest = place_of(b, x) < f.lowest ? place_of(b, x) : f.lowest;
+        if (v == AGAIN || (status == 500 && allow_500))
+            f.has_passing = true;
+        else if (!f.worst || place_of(b, x) < place_of(b, f.worst))
+            f.worst = x;
+    }
+    return f;
 }
 
 /* Ends reporting, as the refused one would have by itself. */
-static void fail_refused(struct reporter *r, const struct bundle *b, const json_t *x)
+static void fail_refused(struct reporter *r, const struct bundle *b, const struct refusals *f)
 {
     struct det_err e = {0};
-    struct loop_http_response one = {.status = (int)json_int(x, "status", 500)};
-    int64_t place = json_int(x, "index", -1);
-    if (place >= 0 && (size_t)place < b->n)
-        forget_before(r, b, (size_t)place);
-    json_write(&one.body, x);
+    struct loop_http_response one = {.status = (int)json_int(f->worst, "status", 500)};
+    forget_before(r, b, f->lowest);
+    json_write(&one.body, f->worst);
     set_failed(r, refused("POST", b->path, &one, &e), &e);
     buf_finish(&one.body);
 }
@@ -160,23 +186,18 @@ static enum verdict judge_each(struct reporter *r, const struct bundle *b,
                                const struct loop_http_response *a, int *tries_500)
 {
     JSON_OWN j = json_parse(buf_str(&a->body), a->body.len, NULL);
-    const json_t *list = json_arr(j, "refused"), *worst = NULL;
-    enum verdict all = SENT;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *x = json_array_get(list, i);
-        enum verdict v = judge_refused(x, tries_500);
-        if (v == AGAIN)
-            all = AGAIN;
-        if (v == FAILED && (!worst || json_int(x, "index", 0) < json_int(worst, "index", 0)))
-            worst = x;
-    }
-    if (!worst)
-        return all;
-    fail_refused(r, b, worst);
+    const json_t *list = json_arr(j, "refused");
+    struct refusals f = read_refusals(b, list, true);
+    if (f.has_500 && ++*tries_500 >= TRIES_500)
+        f = read_refusals(b, list, false);
+    if (!f.worst)
+        return f.has_passing ? AGAIN : SENT;
+    fail_refused(r, b, &f);
     return FAILED;
 }
 
-/* A master that does not know the route, or these limits, gets them one by one. */
+/* A master that does not know the route gets them one by one for ever; where it would not take
+ * this bundle, what is in it. */
 static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int rc,
                                  const struct loop_http_response *a, int *tries_500)
 {
@@ -188,6 +209,7 @@ static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int
         return v;
     if (a->status == 500)
         return ++*tries_500 < TRIES_500 ? AGAIN : SINGLY;
+    r->goes_singly = a->status == 404 || a->status == 405;
     if (a->status != 409 && a->status != 401 && a->status != 403)
         return SINGLY;
     set_failed(r, refused("POST", b->path, a, &e), &e);
@@ -234,7 +256,8 @@ static enum verdict settle(struct reporter *r, const struct spool_record *rec,
 static bool settle_bundle(struct reporter *r, const struct bundle *b)
 {
     enum verdict v = settle(r, NULL, b);
-    r->goes_singly = v == SINGLY;
+    if (v == SINGLY)
+        r->singly_n = b->taken;
     if (v == SENT && b->progress) {
         struct spool_record rec = {
             .seq = b->seq, .method = "POST", .path = b->progress_path, .body = b->progress};
@@ -254,12 +277,21 @@ static bool settle_record(struct reporter *r, const struct spool_record *rec)
     return forget(r);
 }
 
+/* Whether the next record goes by itself, whatever waits behind it. */
+static bool is_single(struct reporter *r)
+{
+    if (r->singly_n == 0)
+        return r->goes_singly;
+    r->singly_n--;
+    return true;
+}
+
 /* False when the thread must end. */
 static bool settle_next(struct reporter *r, struct spool_record *rec)
 {
     det_cleanup(bundle_finish) struct bundle b = {0};
     struct det_err e = {0};
-    if (!r->goes_singly && bundle_gather(&b, r->spool, rec, r->state))
+    if (!is_single(r) && bundle_gather(&b, r->spool, rec, r->state))
         return settle_bundle(r, &b);
     int rc = b.taken ? spool_next(r->spool, rec, &e) : 0; /* gathering has read on */
     if (rc < 0)

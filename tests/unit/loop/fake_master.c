@@ -90,29 +90,50 @@ static void on_metrics(struct fake_master *m, const json_t *body)
     json_write(&m->last_validation, body);
 }
 
+static int refusal_of(const struct fake_master *m, int64_t steps)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(m->refusals); i++)
+        if (m->refusals[i].from && steps >= m->refusals[i].from && steps <= m->refusals[i].to)
+            return m->refusals[i].status;
+    return 0;
+}
+
+static void add_refused(struct buf *out, size_t place, int status)
+{
+    buf_addf(out, "%s{\"index\":%zu,\"status\":%d,\"message\":\"this one\"}", out->len ? "," : "",
+             place, status);
+}
+
 /* Each of them, but for those that are to be refused. */
 static int on_bundle(struct fake_master *m, const json_t *body, struct loop_http_response *ret,
                      struct det_err *err)
 {
     const json_t *reports = json_arr(body, "reports");
-    char refused[200] = "";
-    buf_addf(&m->bundles, "%zu ", json_array_size(reports));
+    det_cleanup(buf_finish) struct buf refused = BUF_INIT;
     for (size_t i = 0; i < json_array_size(reports); i++) {
         const json_t *r = json_array_get(reports, i);
-        int64_t steps = json_int(json_obj(r, "metrics"), "stepsCompleted", -1);
-        if (m->refused_steps && steps == m->refused_steps)
-            snprintf(refused, sizeof refused,
-                     "{\"index\":%zu,\"status\":%d,\"message\":\"this one\"}", i,
-                     m->refused_status);
+        int status = refusal_of(m, json_int(json_obj(r, "metrics"), "stepsCompleted", -1));
+        if (status)
+            add_refused(&refused, i, status);
         else
             on_metrics(m, r);
     }
-    if (*refused && m->refused_times > 0 && --m->refused_times == 0)
-        m->refused_steps = 0;
+    if (refused.len && m->refused_times > 0 && --m->refused_times == 0)
+        memset(m->refusals, 0, sizeof m->refusals);
     if (m->lost_answers > 0 && m->lost_answers-- > 0)
         return det_fail(err, DET_EUNAVAIL, "connection reset");
-    det_cleanup(freep) char *text = det_asprintf("{\"refused\":[%s]}", refused);
+    det_cleanup(freep) char *text = det_asprintf("{\"refused\":[%s]}", buf_str(&refused));
     return answer(ret, 200, text);
+}
+
+static int take_bundle(struct fake_master *m, const json_t *body, struct loop_http_response *ret,
+                       struct det_err *err)
+{
+    int status = m->bundle_status;
+    m->bundle_status = 0;
+    buf_addf(&m->bundles, "%zu ", json_array_size(json_arr(body, "reports")));
+    return status ? answer(ret, status, "{\"message\":\"not this bundle\"}")
+                  : on_bundle(m, body, ret, err);
 }
 
 static void hold(struct fake_master *m)
@@ -155,7 +176,7 @@ static int on_post(struct fake_master *m, const struct loop_http_request *q,
     if (m->stale_after > 0)
         m->stale_after--;
     if (is_bundle)
-        return on_bundle(m, body, ret, err);
+        return take_bundle(m, body, ret, err);
     if (strstr(q->path, "/metrics")) {
         on_metrics(m, body);
         return answer(ret, 200, "{}");

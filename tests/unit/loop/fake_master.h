@@ -9,6 +9,11 @@
 
 #include <pthread.h>
 
+struct fake_refusal {
+    int64_t from, to; /* reports of these steps; 0: none */
+    int status;
+};
+
 struct fake_master {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -23,15 +28,15 @@ struct fake_master {
     int stale_after;            /* POSTs answered before all get 409; -1: never */
     int preempt_after;          /* workload reports before preemption; -1: never */
     int workloads;
-    bool takes_bundles;    /* else it is an older one, without the route */
-    struct buf bundles;    /* how many reports each had: "3 128 " */
-    int lost_answers;      /* so many bundles are taken, and nothing is said */
-    int64_t refused_steps; /* reports of these steps, in a bundle; 0: none */
-    int refused_status;    /* with this status */
-    int refused_times;     /* so often; 0: always */
-    bool holds;            /* POSTs wait until it is let go; changed */
-    int held;              /* so many do */
-    bool hangs;            /* takes every POST and does not answer until canceled */
+    bool takes_bundles;              /* else it is an older one, without the route */
+    struct buf bundles;              /* how many reports each had: "3 128 " */
+    int lost_answers;                /* so many bundles are taken, and nothing is said */
+    struct fake_refusal refusals[2]; /* of single reports, in a bundle */
+    int refused_times;               /* so often; 0: always */
+    int bundle_status; /* of the next bundle, of which nothing is kept; 0: it is taken */
+    bool holds;        /* POSTs wait until it is let go; changed */
+    int held;          /* so many do */
+    bool hangs;        /* takes every POST and does not answer until canceled */
     bool canceled;
 };
 

@@ -196,30 +196,94 @@ static void a_lost_answer_is_sent_again(void **state)
 
 static void send_with_refused(int status)
 {
-    m.refused_steps = 4;
-    m.refused_status = status;
+    m.refusals[0] = (struct fake_refusal){4, 4, status};
     begin();
     for (int i = 2; i <= 6; i++)
         post_report(i, 0);
     fake_master_let_go(&m);
 }
 
+/* What is left for whoever opens the spool next. */
+static void check_left(int from, int to)
+{
+    struct spool *s;
+    struct spool_record rec;
+    char want[40];
+    reporter_close(r, 0);
+    r = NULL;
+    assert_int_equal(spool_open(path, &s, NULL), 0);
+    for (int i = from; i <= to; i++) {
+        assert_int_equal(spool_next(s, &rec, NULL), 0);
+        snprintf(want, sizeof want, "\"stepsCompleted\":%d}", i);
+        assert_non_null(strstr(rec.body, want));
+        assert_int_equal(spool_sent(s, NULL), 0);
+    }
+    assert_int_equal(spool_next(s, &rec, NULL), DET_ENOENT);
+    spool_close(s);
+}
+
 /* As one that was sent by itself: it ends reporting, and what came before it is done with. */
 static void a_refused_one_ends_it(void **state)
 {
     struct det_err err;
-    struct spool *s;
-    struct spool_record rec;
     send_with_refused(400);
     assert_int_equal(reporter_flush(r, &err), DET_EINVAL);
     assert_non_null(strstr(err.text, "400"));
     assert_non_null(strstr(err.text, "this one"));
-    reporter_close(r, 0);
-    r = NULL;
-    assert_int_equal(spool_open(path, &s, NULL), 0);
-    assert_int_equal(spool_next(s, &rec, NULL), 0);
-    assert_non_null(strstr(rec.body, "\"stepsCompleted\":4"));
-    spool_close(s);
+    check_left(4, 6);
+}
+
+/* What was not kept before the one that ends it is left, too. */
+static void end_with_two_refused(int status)
+{
+    struct det_err err;
+    m.refusals[1] = (struct fake_refusal){3, 3, status};
+    m.refusals[0] = (struct fake_refusal){5, 5, 400};
+    begin();
+    for (int i = 2; i <= 6; i++)
+        post_report(i, 0);
+    fake_master_let_go(&m);
+    assert_int_equal(reporter_flush(r, &err), DET_EINVAL);
+    assert_non_null(strstr(err.text, "400"));
+    assert_string_equal(buf_str(&m.calls), "training 1 | training 2 | training 4 | training 6");
+    check_left(3, 6);
+}
+
+static void what_was_not_kept_is_left(void **state)
+{
+    end_with_two_refused(500);
+}
+
+static void what_may_be_kept_yet_is_left(void **state)
+{
+    end_with_two_refused(503);
+}
+
+/* However many reports it spoils. */
+static void an_error_of_the_master_counts_once(void **state)
+{
+    m.refusals[0] = (struct fake_refusal){2, 13, 500};
+    m.refused_times = 1;
+    begin();
+    for (int i = 2; i <= 13; i++)
+        post_report(i, 0);
+    fake_master_let_go(&m);
+    assert_int_equal(reporter_flush(r, NULL), 0);
+    check_calls(1, 13, "");
+    assert_string_equal(buf_str(&m.bundles), "12 12 ");
+}
+
+/* What is in it goes by itself, and what comes later together again. */
+static void a_bundle_that_is_not_taken_goes_singly(void **state)
+{
+    m.bundle_status = 413;
+    begin();
+    for (int i = 2; i <= 140; i++)
+        post_report(i, 0);
+    fake_master_let_go(&m);
+    assert_int_equal(reporter_flush(r, NULL), 0);
+    check_calls(1, 140, "");
+    assert_string_equal(buf_str(&m.bundles), "128 11 ");
 }
 
 static void a_stale_one_ends_it(void **state)
@@ -248,6 +312,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_older_master_gets_each, setup_together, teardown),
         cmocka_unit_test_setup_teardown(a_lost_answer_is_sent_again, setup_together, teardown),
         cmocka_unit_test_setup_teardown(a_refused_one_ends_it, setup_together, teardown),
+        cmocka_unit_test_setup_teardown(what_was_not_kept_is_left, setup_together, teardown),
+        cmocka_unit_test_setup_teardown(what_may_be_kept_yet_is_left, setup_together, teardown),
+        cmocka_unit_test_setup_teardown(an_error_of_the_master_counts_once, setup_together,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_bundle_that_is_not_taken_goes_singly, setup_together,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_stale_one_ends_it, setup_together, teardown),
         cmocka_unit_test_setup_teardown(one_that_may_be_taken_yet_goes_again, setup_together,
                                         teardown),
