@@ -56,21 +56,51 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
 
 /* ---- Metrics of one trial that came together ------------------------------------------------- */
 
-/* Neighbours of one run and group, as one statement. */
-struct piece {
+/* A batch on its way, one statement after the other: what the database refuses of one is tried
+ * again before a later one is kept, so that the outcome is that of one by one. */
+struct sending {
     struct db *db;
     const struct db_metrics_report *v;
-    size_t first, n; /* first: its place in the batch */
+    size_t n, next;  /* next: the first that was not sent */
+    size_t unjoined; /* up to this one no chunks can be made here */
+    size_t waiting;  /* of those that were sent */
+    struct det_err passing;
     db_reported_cb *cb;
     void *arg;
 };
+
+/* Neighbours of one run and group, as one statement. */
+struct piece {
+    struct sending *of;
+    const struct db_metrics_report *v;
+    size_t first, n; /* first: its place in the batch */
+};
+
+bool db_report_is_passing(int rc)
+{
+    return rc == DET_EUNAVAIL || rc == DET_ECANCELED || rc == DET_ETIMEOUT;
+}
+
+static void send_next(struct sending *s);
+
+/* s is gone after the last of them. */
+static void answer_report(struct sending *s, size_t i, int rc, const struct det_err *err)
+{
+    if (db_report_is_passing(rc)) {
+        s->passing = *err;
+        s->passing.code = rc;
+    }
+    s->cb(s->arg, i, rc, err);
+    if (--s->waiting == 0)
+        send_next(s);
+}
 
 /* ---- One by itself --------------------------------------------------------------------------- */
 
 static void on_alone(void *arg, int rc, const struct det_err *err)
 {
     struct piece *p = arg;
-    p->cb(p->arg, p->first, rc, err);
+    answer_report(p->of, p->first, rc, err);
     free(p);
 }
 
@@ -79,7 +109,7 @@ static void send_alone(const struct piece *of, size_t i)
     struct piece *p = det_alloc(sizeof *p);
     *p = *of;
     p->first = of->first + i;
-    db_report_metrics(p->db, &of->v[i], on_alone, p);
+    db_report_metrics(p->of->db, &of->v[i], on_alone, p);
 }
 
 /* ---- Several --------------------------------------------------------------------------------- */
@@ -97,7 +127,7 @@ static void on_piece(void *arg, const struct db_result *r)
         if (is_spoiled)
             send_alone(p, i);
         else
-            p->cb(p->arg, p->first + i, rc, &err);
+            answer_report(p->of, p->first + i, rc, &err);
     }
     free(p);
 }
@@ -167,7 +197,7 @@ static void send_piece(const struct piece *of, const struct metric_chunks *chunk
         add_column(a, &columns[i]);
     db_text_arg(a, chunks->whole.p, chunks->whole.len);
     db_write_quiet(
-        p->db,
+        p->of->db,
         "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::text[]::integer[], "
         "$5::text[], $6::text[]::timestamptz[], $7::text[], $8::text[], "
         "$9::text[]::integer[], $10::text[], $11::text[], $12::text[], $13)",
@@ -187,25 +217,6 @@ static bool make_chunks(struct metric_chunks *c, const struct piece *p)
     return metric_chunks_make(c, v, p->n);
 }
 
-/* Where no chunks can be made here, the database makes one of a piece, and it is no larger than
- * others. */
-static void send_or_split(const struct piece *p)
-{
-    struct metric_chunks c;
-    if (make_chunks(&c, p)) {
-        send_piece(p, &c);
-        metric_chunks_finish(&c);
-        return;
-    }
-    struct piece part = *p;
-    for (size_t left = p->n; left > 0; left -= part.n) {
-        part.n = left > METRIC_CHUNK_REPORTS ? METRIC_CHUNK_REPORTS : left;
-        send_piece(&part, &c);
-        part.v += part.n;
-        part.first += part.n;
-    }
-}
-
 /* A validation has consequences of its own. */
 static bool goes_alone(const struct piece *p)
 {
@@ -217,27 +228,68 @@ static bool is_like(const struct db_metrics_report *a, const struct db_metrics_r
     return a->run_id == b->run_id && strcmp(a->group, b->group) == 0;
 }
 
-static void send_alike(const struct piece *p)
+static struct piece find_piece(struct sending *s)
 {
-    if (!goes_alone(p)) {
-        send_or_split(p);
-        return;
-    }
+    struct piece p = {.of = s, .v = s->v + s->next, .first = s->next, .n = 1};
+    while (s->next + p.n < s->n && is_like(p.v, &p.v[p.n]))
+        p.n++;
+    return p;
+}
+
+/* Where no chunks can be made here, the database makes one of a piece, and it is no larger than
+ * others. */
+static void send_joined(struct piece *p)
+{
+    struct sending *s = p->of;
+    struct metric_chunks c = {0};
+    bool is_joined = s->next >= s->unjoined && make_chunks(&c, p);
+    if (!is_joined && s->next >= s->unjoined)
+        s->unjoined = s->next + p->n;
+    if (!is_joined && p->n > METRIC_CHUNK_REPORTS)
+        p->n = METRIC_CHUNK_REPORTS;
+    s->waiting = p->n;
+    s->next += p->n;
+    send_piece(p, &c);
+    if (is_joined)
+        metric_chunks_finish(&c);
+}
+
+static void send_each(const struct piece *p)
+{
+    p->of->waiting = p->n;
+    p->of->next += p->n;
     for (size_t i = 0; i < p->n; i++)
         send_alone(p, i);
+}
+
+/* The rest would wait for a database that is away. */
+static void give_up(struct sending *s)
+{
+    for (; s->next < s->n; s->next++)
+        s->cb(s->arg, s->next, s->passing.code, &s->passing);
+}
+
+static void send_next(struct sending *s)
+{
+    if (s->passing.code < 0)
+        give_up(s);
+    if (s->next == s->n) {
+        free(s);
+        return;
+    }
+    struct piece p = find_piece(s);
+    if (goes_alone(&p))
+        send_each(&p);
+    else
+        send_joined(&p);
 }
 
 void db_report_metrics_batch(struct db *db, const struct db_metrics_report *v, size_t n,
                              db_reported_cb *cb, void *arg)
 {
-    struct piece p = {.db = db, .cb = cb, .arg = arg};
-    for (size_t i = 0; i < n; i += p.n) {
-        p.v = v + i;
-        p.first = i;
-        for (p.n = 1; i + p.n < n && is_like(p.v, &p.v[p.n]);)
-            p.n++;
-        send_alike(&p);
-    }
+    struct sending *s = det_zalloc(sizeof *s);
+    *s = (struct sending){.db = db, .v = v, .n = n, .cb = cb, .arg = arg};
+    send_next(s);
 }
 
 /* ---- All else ---------------------------------------------------------------------------------

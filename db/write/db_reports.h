@@ -9,6 +9,7 @@
 
 #include "db_done.h"
 #include "json.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,11 +28,14 @@ struct db_metrics_report {
 /* DET_EINVAL when a metric of this step was already reported with another value. Also keeps
  * summary, best and latest validation, total batches, and archives what a restart rolled back. */
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg);
+/* Nothing is wrong with the report: the database was away, or too slow. */
+bool db_report_is_passing(int rc);
 /* Of the i-th report of a batch. */
 typedef void db_reported_cb(void *arg, size_t i, int rc, const struct det_err *err);
 /* The same of 1 to METRIC_BATCH_MAX reports of one trial, in order: each is kept or refused
  * by itself, as few statements as possible are made of them, and those that simply follow cost less
- * the more there are. v, and what it points to, stays until cb ran for the last of them: it runs
+ * the more there are. The outcome is that of one by one, whatever is refused; once one is passing,
+ * all behind it are. v, and what it points to, stays until cb ran for the last of them: it runs
  * once for each, in any order. */
 void db_report_metrics_batch(struct db *db, const struct db_metrics_report *v, size_t n,
                              db_reported_cb *cb, void *arg);
