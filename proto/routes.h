@@ -2,7 +2,7 @@
  * The routes of the REST API, one line each, checked against openapi.yaml by tests/unit/proto.
  * X(name, METHOD, pattern, AUTH, BODY): `name` is the operationId, and the handler is api_<name>;
  * AUTH one of NONE USER ANY ADMIN (http.h: HTTP_AUTH_*); BODY is DEFAULT (1 MiB, and 4 KiB where
- * AUTH is NONE), LARGE (4 MiB), REPORT (32 MiB) or MAX (96 MiB).
+ * AUTH is NONE), BUNDLE (256 KiB), LARGE (4 MiB), REPORT (32 MiB) or MAX (96 MiB).
  */
 #ifndef PROTO_ROUTES_H
 #define PROTO_ROUTES_H
@@ -193,7 +193,7 @@
     X(post_early_exit, POST, "/api/v1/trials/{trialId}/early_exit", ANY, DEFAULT)                  \
     X(post_runner_metadata, POST, "/api/v1/trials/{trialId}/runner/metadata", ANY, DEFAULT)        \
     X(post_metrics, POST, "/api/v1/trials/{trialId}/metrics", ANY, REPORT)                         \
-    X(post_metrics_batch, POST, "/api/v1/trials/{trialId}/metrics/batch", ANY, LARGE)              \
+    X(post_metrics_batch, POST, "/api/v1/trials/{trialId}/metrics/batch", ANY, BUNDLE)             \
     X(post_training_metrics, POST, "/api/v1/trials/{trialId}/training_metrics", ANY, REPORT)       \
     X(post_validation_metrics, POST, "/api/v1/trials/{trialId}/validation_metrics", ANY, REPORT)   \
     X(post_profiler_metrics, POST, "/api/v1/trials/profiler/metrics", ANY, LARGE)                  \

@@ -3,7 +3,13 @@
 #include "api_handlers.h"
 #include "large.h"
 
-enum { BODY_DEFAULT = 0, BODY_LARGE = 4 << 20, BODY_REPORT = 32 << 20, BODY_MAX = HTTP_BODY_MAX };
+enum {
+    BODY_DEFAULT = 0,
+    BODY_BUNDLE = 256 << 10,
+    BODY_LARGE = 4 << 20,
+    BODY_REPORT = 32 << 20,
+    BODY_MAX = HTTP_BODY_MAX
+};
 
 static http_handler *const handlers[ROUTE_COUNT] = {
 #define X(name, method, pattern, auth, body) [ROUTE_##name] = api_##name,

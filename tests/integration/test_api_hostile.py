@@ -345,6 +345,8 @@ def large(c, user, run):
     assert status == 400 and "body: " in text, text
     status, text = answer_to(c, "POST", path, (report % (',"all":[' + "1," * (1 << 20) + "1]")).encode(), token)
     assert status == 413 and "beside its batchMetrics" in text, text
+    status, text = answer_to(c, "POST", f"/api/v1/trials/{trial}/metrics/batch", b"{" + b" " * (256 << 10) + b"}", token)
+    assert status == 413 and "262144 bytes" in text, text
     one = {"task_id": run.task, "log": "of many"}
     run.api.call("post_task_logs", {"logs": [{**one, "log": "a long line " + "x" * 200000}]})
     run.api.refused(413, "10000 lines", "post_task_logs", {"logs": [one] * 10001})

@@ -281,6 +281,10 @@ def outage(c, a):
     conn.request("POST", f"/api/v1/trials/{trial}/metrics", json.dumps(report), h)
     r = conn.getresponse()
     assert r.status == 503 and r.headers["Retry-After"], r.status
+    r.read()
+    conn.request("POST", f"/api/v1/trials/{trial}/metrics/batch", json.dumps({"reports": [report, report]}), h)
+    r = conn.getresponse()  # of all of them, so that who reports goes to another master
+    assert r.status == 503 and r.headers["Retry-After"], (r.status, r.read())
     conn.close()
     done = a.event(type="exit", exit={"reason": "exited", "code": 1, "signal": 0, "rank": 0, "text": "boom"}, **ids)
     wait_until(lambda: a.post([done])[0] == 503, 10, "503 for the event")

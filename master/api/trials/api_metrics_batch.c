@@ -20,6 +20,7 @@ struct batch {
     size_t text[METRIC_BATCH_MAX][2];             /* metrics and batches in texts */
     struct buf texts;
     struct buf refused;
+    struct det_err passing; /* why none is answered; code 0: they are */
 };
 
 static void refuse_report(struct batch *b, size_t place, int code, const struct det_err *err)
@@ -32,13 +33,21 @@ static void refuse_report(struct batch *b, size_t place, int code, const struct 
     buf_add_ch(&b->refused, '}');
 }
 
-static void answer_batch(struct batch *b)
+static void answer_refused(struct batch *b)
 {
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"refused\":[");
     buf_add(&out, buf_str(&b->refused), b->refused.len);
     buf_add_str(&out, "]}");
     http_reply_buf(b->req, 200, &out);
+}
+
+static void answer_batch(struct batch *b)
+{
+    if (b->passing.code < 0)
+        http_fail_err(b->req, &b->passing);
+    else
+        answer_refused(b);
     buf_finish(&b->texts);
     buf_finish(&b->refused);
     json_decref(b->body);
@@ -49,8 +58,12 @@ static void on_report(void *arg, size_t i, int rc, const struct det_err *err)
 {
     struct batch *b = arg;
     b->sh->counts.metric_reports += rc == 0;
-    if (rc < 0)
+    if (db_report_is_passing(rc)) { /* another master may take it */
+        b->passing = *err;
+        b->passing.code = rc;
+    } else if (rc < 0) {
         refuse_report(b, b->place[i], rc, err);
+    }
     if (--b->left > 0)
         return;
     FAILPOINT("reports.committed");
