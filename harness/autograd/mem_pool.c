@@ -68,7 +68,7 @@ size_t mem_pool_trim(struct mem_pool *p)
     size_t unused = p->unused;
     for (size_t it = 0; imap_next(p->lists, &it, &key, &value);)
         list_trim(p, value, 0);
-    return unused;
+    return unused + (p->backend->mem_trim ? p->backend->mem_trim(p->device) : 0);
 }
 
 static void end_pool(struct mem_pool *p)

@@ -18,7 +18,8 @@ struct mem_pool *mem_pool_create(const struct det_backend *backend, struct det_d
 void mem_pool_destroy(struct mem_pool *p);
 /* Not cleared. DET_ENOMEM, after all unused memory was given back to the system. */
 DET_MUST int mem_pool_alloc(struct mem_pool *p, size_t bytes, void **ret, struct det_err *err);
-/* Gives all unused memory back to the system; how many bytes that were. */
+/* Gives all unused memory back to the system, and what the backend can do without; how many bytes
+ * that were. */
 size_t mem_pool_trim(struct mem_pool *p);
 void mem_pool_free(struct mem_pool *p, void *data, size_t bytes);
 size_t mem_pool_bytes(const struct mem_pool *p);

@@ -33,7 +33,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 5
+#define DET_BACKEND_VERSION 6
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -371,6 +371,9 @@ struct det_backend {
     /* At least 64-byte aligned, not cleared; DET_ENOMEM. The engine keeps a pool above this. */
     int (*mem_alloc)(struct det_device *d, size_t bytes, void **ret, struct det_err *err);
     void (*mem_free)(struct det_device *d, void *p, size_t bytes);
+    /* Gives back what it keeps for itself and can do without, when memory has run out; how many
+     * bytes that were. NULL: it keeps nothing. */
+    size_t (*mem_trim)(struct det_device *d);
 
     int (*stream_create)(struct det_device *d, struct det_stream **ret, struct det_err *err);
     void (*stream_destroy)(struct det_stream *s);

@@ -72,6 +72,20 @@ static void test_scratch_memory_is_taken_from_the_pool(void **state)
     det_engine_destroy(e);
 }
 
+/* What copies to the device have there is given to a tensor that finds no other memory. */
+static void test_memory_of_copies_is_given_to_tensors(void **state)
+{
+    struct det_engine *e = open_engine("cuda");
+    struct det_tensor *x = det_host_tensor(DET_F32, 1, (int64_t[]){1 << 20}, NULL);
+    setenv("EMULATED_MEMORY", "20000000", 1);
+    det_to_device(e, x); /* 4 MB, and a ring of 8 MB */
+    det_full(e, DET_F32, 1, (int64_t[]){3 << 20}, 1);
+    assert_fine(e);
+    unsetenv("EMULATED_MEMORY");
+    det_tensor_unref(x);
+    det_engine_destroy(e);
+}
+
 /* A step. */
 static double sum_of_sevens(struct det_engine *e)
 {
@@ -457,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_an_engine_is_not_chosen_by_what_memory_is_free),
         cmocka_unit_test(test_a_batch_may_be_refilled_at_once),
         cmocka_unit_test(test_scratch_memory_is_taken_from_the_pool),
+        cmocka_unit_test(test_memory_of_copies_is_given_to_tensors),
         cmocka_unit_test(test_two_devices_in_one_thread),
         cmocka_unit_test(test_an_engine_moves_to_another_thread),
         cmocka_unit_test(test_algorithms_are_asked_for_once_a_shape),

@@ -269,6 +269,37 @@ static void test_a_copy_does_not_overtake_what_is_there(void **state)
     finish(&r);
 }
 
+/* Copies go the direct way while there is no memory, and have their ring again afterwards. */
+static void test_memory_beside_copies_is_given_back(void **state)
+{
+    enum { RING = 1 << 20 };
+    static float v[LARGE_FLOATS];
+    struct rig r;
+    struct det_err err;
+    void *batch, *more;
+    begin(&r, "late");
+    must(r.b->mem_alloc(r.device, LARGE, &batch, &err), &err);
+    assert_int_equal(r.b->mem_trim(r.device), 0);
+    must(r.b->mem_alloc(r.device, LARGE, &more, &err), &err);
+    send_large(&r, batch, v, 1);
+    setenv("EMULATED_MEMORY", "1", 1);
+    assert_int_equal(r.b->mem_trim(r.device), RING);
+    assert_large(&r, batch, v, 1);
+    send_large(&r, batch, v, 2);
+    assert_large(&r, batch, v, 2);
+    assert_int_equal(r.b->mem_trim(r.device), 0);
+    unsetenv("EMULATED_MEMORY");
+    send_large(&r, batch, v, 3); /* nobody has freed anything: it is not tried again */
+    assert_large(&r, batch, v, 3);
+    assert_int_equal(r.b->mem_trim(r.device), 0);
+    r.b->mem_free(r.device, more, LARGE);
+    send_large(&r, batch, v, 4);
+    assert_large(&r, batch, v, 4);
+    assert_int_equal(r.b->mem_trim(r.device), RING);
+    r.b->mem_free(r.device, batch, LARGE);
+    finish(&r);
+}
+
 static void *of_module(const char *symbol)
 {
     det_cleanup(freep) char *path =
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_a_place_is_not_filled_before_it_was_sent),
         cmocka_unit_test(test_copies_do_not_mix),
         cmocka_unit_test(test_copies_without_memory_beside_them),
+        cmocka_unit_test(test_memory_beside_copies_is_given_back),
         cmocka_unit_test(test_a_copy_does_not_overtake_what_is_there),
         cmocka_unit_test(test_the_next_batch_arrives_during_the_step),
     };

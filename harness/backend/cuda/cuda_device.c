@@ -197,6 +197,13 @@ static void mem_free(struct det_device *d, void *p, size_t bytes)
     (void)bytes;
     det_ignore(cuda_use(d, NULL), "cudaFree() fails then, and nobody is there to be told");
     cudaFree(p);
+    cuda_upload_freed(d);
+}
+
+static size_t mem_trim(struct det_device *d)
+{
+    det_ignore(cuda_use(d, NULL), "cudaFree() fails then, and nobody is there to be told");
+    return cuda_upload_trim(d);
 }
 
 static int scratch_of(struct det_device *d, struct cuda_scratch *k, size_t bytes, void **ret,
@@ -375,6 +382,7 @@ static const struct det_backend backend = {
     .device_close = device_close,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
+    .mem_trim = mem_trim,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,

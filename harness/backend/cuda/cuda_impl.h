@@ -21,16 +21,17 @@ struct cuda_scratch {
     size_t bytes;
 };
 
+struct cuda_upload;
+
 struct det_device {
     int index;
+    struct cuda_upload *uploads; /* of its streams */
     cublasHandle_t blas;
     cudnnHandle_t dnn;
     struct cuda_scratch work, partials;
     struct imap *plans; /* of convolutions, by the hash of their keys; NULL: none yet */
     struct cuda_lt *lt; /* cuda_lt.h; NULL: not asked yet */
 };
-
-struct cuda_upload;
 
 struct det_stream {
     struct det_device *device;

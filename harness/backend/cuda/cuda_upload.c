@@ -21,7 +21,9 @@ struct place {
 
 /* Places follow each other in the ring, which is `bytes` long; `begin` and `next` count on. */
 struct cuda_upload {
-    char *pinned, *staged; /* staged: on the device; NULL where there was no memory for it */
+    struct det_device *device;
+    struct cuda_upload *other; /* of the same device */
+    char *pinned, *staged;     /* staged: on the device; NULL where there was no memory for it */
     size_t bytes, next;
     size_t too_large; /* so much was asked for in vain; 0: nothing was */
     struct place place[PLACES];
@@ -42,6 +44,11 @@ void cuda_upload_destroy(struct cuda_upload *u)
 {
     if (!u)
         return;
+    for (struct cuda_upload **at = &u->device->uploads; *at; at = &(*at)->other)
+        if (*at == u) {
+            *at = u->other;
+            break;
+        }
     for (int i = 0; i < PLACES; i++)
         if (u->place[i].taken)
             cudaEventDestroy(u->place[i].taken);
@@ -54,9 +61,10 @@ void cuda_upload_destroy(struct cuda_upload *u)
 }
 DET_DEFINE_CLEANUP(struct cuda_upload *, cuda_upload_destroy)
 
-static int create(struct cuda_upload **ret, struct det_err *err)
+static int create(struct det_device *d, struct cuda_upload **ret, struct det_err *err)
 {
     det_cleanup(cuda_upload_destroyp) struct cuda_upload *u = det_zalloc(sizeof *u);
+    u->device = d;
     cudaError_t rc = cudaStreamCreateWithFlags(&u->copies, cudaStreamNonBlocking);
     if (rc == cudaSuccess)
         rc = cudaEventCreateWithFlags(&u->arrived, cudaEventDisableTiming);
@@ -64,6 +72,8 @@ static int create(struct cuda_upload **ret, struct det_err *err)
         rc = cudaEventCreateWithFlags(&u->place[i].taken, cudaEventDisableTiming);
     if (rc != cudaSuccess)
         return cuda_check(rc, "a stream for copies to the device", err);
+    u->other = d->uploads;
+    d->uploads = u;
     *ret = det_take(u);
     return 0;
 }
@@ -74,6 +84,27 @@ static cudaError_t give_first_back(struct cuda_upload *u)
     u->first = (u->first + 1) % PLACES;
     u->held--;
     return rc;
+}
+
+size_t cuda_upload_trim(struct det_device *d)
+{
+    size_t bytes = 0;
+    for (struct cuda_upload *u = d->uploads; u; u = u->other) {
+        while (u->staged && u->held > 0)
+            (void)give_first_back(u); /* what failed is told to the next who waits */
+        bytes += u->staged ? u->bytes : 0;
+        cudaFree(u->staged);
+        u->staged = NULL;
+    }
+    if (bytes > 0)
+        cuda_upload_freed(d);
+    return bytes;
+}
+
+void cuda_upload_freed(struct det_device *d)
+{
+    for (struct cuda_upload *u = d->uploads; u; u = u->other)
+        u->too_large = 0;
 }
 
 static bool make_ring(struct cuda_upload *u, size_t bytes, bool is_staged)
@@ -115,7 +146,8 @@ static int fit(struct cuda_upload *u, size_t bytes, struct det_err *err)
         wanted *= 2;
     while (u->too_large && wanted > LEAST && wanted >= u->too_large)
         wanted /= 2;
-    return wanted > u->bytes ? resize(u, wanted, err) : 0;
+    bool is_missed = !u->staged && !u->too_large; /* and there may be memory for it now */
+    return wanted > u->bytes || is_missed ? resize(u, wanted, err) : 0;
 }
 
 /* A place for n bytes, at most half of the ring; waits where all others are in use. */
@@ -186,7 +218,7 @@ static cudaError_t send_part(struct det_stream *s, char *dst, const char *src, s
 int cuda_upload(struct det_stream *s, void *dst, const void *src, size_t bytes, struct det_err *err)
 {
     cudaError_t sent = cudaSuccess;
-    int rc = s->upload ? 0 : create(&s->upload, err);
+    int rc = s->upload ? 0 : create(s->device, &s->upload, err);
     if (rc == 0)
         rc = fit(s->upload, bytes, err);
     if (rc < 0)
