@@ -211,6 +211,8 @@ static cudaError_t send_part(struct det_stream *s, char *dst, const char *src, s
         return rc;
     rc = is_small || !u->staged ? send(dst, u->pinned + p->begin % u->bytes, src, bytes, s->native)
                                 : send_beside(s, p, dst, src);
+    if (rc != cudaSuccess) /* the stream may not wait for what was sent beside it */
+        (void)cudaStreamSynchronize(u->copies);
     cudaError_t held = hold(u, p, s); /* also where only a part of it was sent */
     return rc != cudaSuccess ? rc : held;
 }
