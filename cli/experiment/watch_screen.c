@@ -146,6 +146,18 @@ static void add_trial(const struct watch_view *v, const json_t *trial, struct bu
     add_cut(out, buf_str(&line), v->columns);
 }
 
+/* Its best validation may have no checkpoint, and the best that has one be of another batch. */
+static void add_kept(const json_t *trial, struct buf *out)
+{
+    const json_t *kept = json_obj(trial, "bestCheckpoint"),
+                 *best = json_obj(trial, "bestValidation");
+    const char *uuid = json_str(kept, "uuid", NULL);
+    int64_t at = json_int(kept, "totalBatches", 0);
+    buf_addf(out, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    if (uuid && at != json_int(best, "totalBatches", 0))
+        buf_addf(out, " of batch %" PRId64, at);
+}
+
 static void add_best(const struct watch_view *v, struct buf *out)
 {
     det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
@@ -157,8 +169,7 @@ static void add_best(const struct watch_view *v, struct buf *out)
     buf_addf(&line, "best so far: trial %" PRId64 ", %s %s at batch %" PRId64,
              json_int(v->best, "id", 0), metric, show_metric(value),
              json_int(json_obj(v->best, "bestValidation"), "totalBatches", 0));
-    const char *uuid = json_str(json_obj(v->best, "bestCheckpoint"), "uuid", NULL);
-    buf_addf(&part, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    add_kept(v->best, &part);
     if (columns_of(buf_str(&line)) + columns_of(buf_str(&part)) > v->columns) {
         buf_add_str(&line, ",");
         add_cut(out, buf_str(&line), v->columns); /* one can copy it from a line of its own */
@@ -227,13 +238,14 @@ static void add_cut_coloured(struct buf *out, const char *line, int columns)
 
 static void add_title(const struct watch_view *v, struct plot_size size, struct buf *out)
 {
-    const char *metric = metric_of(v->experiment);
-    det_cleanup(freep) char *name = plain_text(metric);
+    det_cleanup(freep) char *name = det_strdup(metric_of(v->experiment));
+    for (char *p = name; *p; p++) /* its own colours would go on behind it */
+        *p = *p == '\033' ? '?' : *p;
     if (v->curves->n == 1) {
-        buf_addf(out, "validation %s\n", name ? name : metric);
+        buf_addf(out, "validation %s\n", name);
         return;
     }
-    buf_addf(out, "%s of ", name ? name : metric);
+    buf_addf(out, "%s of ", name);
     plot_names(v->curves->lines, v->curves->n, size, out);
     buf_add_ch(out, '\n');
 }
@@ -245,7 +257,7 @@ static void add_curves(const struct watch_view *v, int rows, struct buf *out)
                              .rows = rows < 15 ? rows - 3 : 12,
                              .plain = v->plain,
                              .coloured = v->coloured};
-    if (!v->curves || v->curves->n == 0 || rows < 4 || v->columns < 30)
+    if (!v->curves || v->curves->n == 0 || rows < 5 || v->columns < 30)
         return;
     add_title(v, size, &picture);
     plot_text(v->curves->lines, v->curves->n, size, &picture);
@@ -275,7 +287,7 @@ static void add_trials(const struct watch_view *v, int most, struct buf *out)
     json_array_foreach((json_t *)v->trials, i, t) waiting += is_waiting(t);
     json_array_foreach((json_t *)v->trials, i, t)
     {
-        if (shown == most || (waiting > 2 && is_waiting(t)))
+        if (shown >= most || (waiting > 2 && is_waiting(t)))
             continue;
         add_trial(v, t, out);
         shown++;

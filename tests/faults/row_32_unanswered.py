@@ -16,7 +16,7 @@ from cluster import BIN, Cluster, wait_until  # noqa: E402
 from faults import Row, is_root  # noqa: E402
 from net import Namespace  # noqa: E402
 
-TOLD_S, BOUND_S = 30, 120
+TOLD_S, BOUND_S, MORE_S = 30, 120, 30  # from the run's start; from when it is told; for the other host to take it
 UIDS = "1900000000-1999999999"  # det-agent's own choice for tasks
 CONFIG = {"name": "unanswered", "entrypoint": ["sleep", "900"], "max_restarts": 0, "hyperparameters": {}, "resources": {"slots_per_trial": 1},
           "searcher": {"name": "single", "metric": "x", "max_length": {"batches": 1}}}
@@ -43,7 +43,7 @@ def why(c, exp):
 
 
 def told(row, c, net):
-    """A trial that runs and whose task gets no answer; when that was, and since when it runs."""
+    """A trial that runs and whose task gets no answer."""
     exp = c.create(json.dumps(CONFIG), None)
     wait_until(lambda: why(c, exp).startswith(PLAIN), 60, "the trial to run")
     since = time.monotonic()
@@ -55,11 +55,11 @@ def told(row, c, net):
     row.check("The task on agent agent-0 gets no answer from the master: " in c.logs(trial), "the trial's log says nothing")
     with open(c.path("agent-0.log")) as f:
         row.check("the task gets no answer from the master: " in f.read(), "the agent's log says nothing")
-    return exp, trial, since
+    return exp, trial
 
 
 def mended(row, c, net):
-    exp, trial, _ = told(row, c, net)
+    exp, trial = told(row, c, net)
     before = c.processes(exp)
     allow(net)
     wait_until(lambda: why(c, exp) == PLAIN + "agent-0", 60, "nothing to be told")
@@ -72,11 +72,12 @@ def mended(row, c, net):
 
 def not_mended(row, c, net):
     refuse(net)
-    exp, trial, since = told(row, c, net)
+    exp, trial = told(row, c, net)
+    since = time.monotonic()
     start_agent(c, "agent-1")
     wait_until(lambda: why(c, exp) == PLAIN + "agent-1", 2 * BOUND_S, "the other host to have it")
     took = time.monotonic() - since
-    row.check(BOUND_S - 10 <= took <= BOUND_S + TOLD_S, f"the other host has it after {took:.0f} s")
+    row.check(BOUND_S - MORE_S <= took <= BOUND_S + MORE_S, f"the other host has it after {took:.0f} s")
     row.check(c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 0, "a restart was used up")
     row.check("its processes on agent agent-0 get no answer from the master: " in c.logs(trial), "the end of the first run does not say why")
     c.api("POST", f"/experiments/{exp}/kill")

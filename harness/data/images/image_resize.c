@@ -12,8 +12,13 @@
 #define BITS  22
 #define HALF  (1 << (BITS - 1))
 #define BLOCK 32
-/* Integers only, so every clone gives the same bits. */
+/* Integers only, so every clone gives the same bits. ThreadSanitizer is not there yet when the
+ * loader chooses one. */
+#ifdef __SANITIZE_THREAD__
+#define CLONES
+#else
 #define CLONES __attribute__((target_clones("avx2", "default")))
+#endif
 
 /* Output i is the sum of weight[i * taps + k] * input[first[i] + k], k < count[i]. */
 struct filter {

@@ -92,7 +92,7 @@ static void a_checkpoint_is_never_cut(void **state)
     static const char uuid[] = "0a1b2c3d-0000-4000-8000-000000000001";
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
-    JSON_OWN kept = json_make("{s:s}", "uuid", uuid);
+    JSON_OWN kept = json_make("{s:s, s:i}", "uuid", uuid, "totalBatches", 40);
     json_set(json_array_get(t, 0), "bestCheckpoint", json_incref(kept));
     for (int columns = 60; columns <= 120; columns += 60) {
         struct watch_view view = {.experiment = e,
@@ -105,6 +105,11 @@ static void a_checkpoint_is_never_cut(void **state)
         assert_non_null(strstr(buf_str(&out), columns == 60 ? "batch 40,\ncheckpoint 0a1b2c3d"
                                                             : "batch 40, checkpoint 0a1b2c3d"));
         assert_non_null(strstr(buf_str(&out), "-000000000001\n"));
+        json_set(kept, "totalBatches", json_integer(30)); /* not of the best validation */
+        buf_clear(&out);
+        watch_screen(&view, &out);
+        assert_non_null(strstr(buf_str(&out), "-000000000001 of batch 30\n"));
+        json_set(kept, "totalBatches", json_integer(40));
     }
 }
 
@@ -171,6 +176,11 @@ static void curves_are_told_apart(void **state)
     watch_screen(&view, &out);
     const char *cut = "\nf1 of \033[36mtrial 7, validation\033[0m; \033[33mtrial 8\033[0m\n";
     assert_non_null(strstr(buf_str(&out), cut));
+    json_set(json_path(e, "config.searcher"), "metric", json_string("\033[8mf1"));
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_null(strstr(buf_str(&out), "\033[8m")); /* what a name would hide */
+    json_set(json_path(e, "config.searcher"), "metric", json_string("f1"));
     view.coloured = false;
     view.plain = true;
     buf_clear(&out);

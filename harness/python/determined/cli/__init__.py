@@ -122,6 +122,8 @@ def _download(a: argparse.Namespace) -> int:
 
 
 def _download_of_trial(a: argparse.Namespace) -> int:
+    if a.latest + a.best + (a.uuid is not None) > 1:
+        raise ValueError("give one of --best, --latest and --uuid")
     found = client.get_trial(a.id).select_checkpoint(latest=a.latest, best=a.best or not (a.latest or a.uuid), uuid=a.uuid)
     print(found.download(a.output_dir))
     return 0
