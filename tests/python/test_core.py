@@ -189,9 +189,44 @@ class Signs(unittest.TestCase):
                 while seen() == before:  # a wait is shown again and again
                     time.sleep(0.01)
             self.assertGreater(seen()[2], first_ms)
+            self.shown_by_a_loop_that_asks(alive, seen)
+            self.shown_while_files_are_stored(alive, seen)
             alive.end()
             alive.trained(6)
             self.assertEqual(seen()[:2], (0, 5))
+
+
+    def shown_by_a_loop_that_asks(self, alive, seen):
+        asks = core.PreemptContext(Heard(), "a", core.DummyDistributedContext(), core.PreemptMode.WorkersAskMaster)
+        asks.waiting = alive.waiting
+        asks._started = True
+        before, most = seen(), time.monotonic() + 60
+        while seen() == before and time.monotonic() < most:  # its clock has milliseconds
+            asks.should_preempt()
+        self.assertNotEqual(seen(), before)
+
+    def shown_while_files_are_stored(self, alive, seen):
+        """However long a large checkpoint takes to copy and to read."""
+        session = Heard()
+        session.waiting = alive.waiting
+        store = mock.Mock()
+        waited = []
+
+        def slowly(*_):
+            before, most = seen(), time.monotonic() + 60
+            while seen() == before and time.monotonic() < most:
+                time.sleep(0.01)
+            waited.append(seen() != before)
+
+        store.add.side_effect = store.verify.side_effect = slowly
+        with tempfile.TemporaryDirectory() as root, mock.patch("determined.core._checkpoint.hash_paths", lambda *_: {}):
+            os.mkdir(root + "/from")
+            store.path_of.return_value = store.begun.return_value = root
+            checkpoints = core.CheckpointContext(core.DummyDistributedContext(), store, session, "t", "a", "c")
+            checkpoints.upload(root + "/from", {"steps_completed": 1})
+            with checkpoints.restore_path("u"):
+                pass
+        self.assertEqual(waited, [True, True])
 
 
 class Numbers(unittest.TestCase):

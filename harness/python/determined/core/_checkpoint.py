@@ -9,7 +9,7 @@ import logging
 import os
 import pathlib
 import uuid as uuid_module
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
@@ -134,6 +134,10 @@ class CheckpointContext:
         self._allocation_id = allocation_id
         self._writer = {TASK: task_id, CLUSTER: cluster_id}
 
+    def _busy(self) -> ContextManager[None]:
+        """Around what takes long with large files, and waits for no other rank: it shows that this one lives."""
+        return self._session.waiting() if self._session is not None else contextlib.nullcontext()
+
     # ---- storing ----
 
     def upload(
@@ -155,7 +159,7 @@ class CheckpointContext:
         _need_steps(metadata)
         uuid = str(uuid_module.uuid4())
         chosen = with_parents(p for p in list_directory(directory) if selector is None or selector(p))
-        with self._removed_on_failure(uuid):
+        with self._removed_on_failure(uuid), self._busy():
             self._storage.begin(uuid)
             self._storage.add(directory, uuid, chosen)
             self._seal(uuid, dict(metadata or {}), hash_paths(self._storage.begun(uuid), chosen))
@@ -197,7 +201,8 @@ class CheckpointContext:
 
     def _hash_all(self, uuid: str, first: int, step: int) -> Dict[str, str]:
         begun = self._storage.begun(uuid)
-        return hash_paths(begun, sorted(list_directory(begun))[first::step])
+        with self._busy():
+            return hash_paths(begun, sorted(list_directory(begun))[first::step])
 
     def _hash_together(self, uuid: str) -> Dict[str, str]:
         """Once all that the ranks wrote is on the disk, each of them reads its part of the files."""
@@ -208,10 +213,12 @@ class CheckpointContext:
 
     def _sync_begun(self, uuid: str) -> None:
         self._storage.need_begun(uuid)
-        sync_tree(self._storage.begun(uuid))
+        with self._busy():
+            sync_tree(self._storage.begun(uuid))
 
     def _seal(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str]) -> None:
-        self._storage.publish(uuid, as_json(metadata), hashes, self._writer)
+        with self._busy():
+            self._storage.publish(uuid, as_json(metadata), hashes, self._writer)
 
     @contextlib.contextmanager
     def _removed_on_failure(self, uuid: str) -> Iterator[None]:
@@ -299,10 +306,11 @@ class CheckpointContext:
     def _upload_share(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, str]:
         if directory is None or not mine:
             return {}
-        self._storage.add(directory, uuid, mine)
-        begun = self._storage.begun(uuid)
-        sync_tree(begun)
-        return hash_paths(begun, mine)
+        with self._busy():
+            self._storage.add(directory, uuid, mine)
+            begun = self._storage.begun(uuid)
+            sync_tree(begun)
+            return hash_paths(begun, mine)
 
     def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
         assert self._session is not None
@@ -336,11 +344,13 @@ class CheckpointContext:
     def _once_a_machine(self, mode: DownloadMode, work: Callable[[], None]) -> None:
         """The lowest rank of a machine works for all of it; where it fails the others say so too."""
         if mode == DownloadMode.NoSharedDownload:
-            return work()
+            with self._busy():
+                return work()
         failure: Optional[Exception] = None
         if self._distributed.local_rank == 0:
             try:
-                work()
+                with self._busy():
+                    work()
             except Exception as e:
                 failure = e
         absent, said = self._distributed.allgather_local((isinstance(failure, FileNotFoundError), failure and str(failure)))[0]

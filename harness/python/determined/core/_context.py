@@ -107,7 +107,7 @@ def _managed(
     configured = trial._config.get("checkpoint_storage")
     alive = Alive(distributed.rank == 0 and (trial._config.get("stall_timeout") or 0) > 0)
     preempt_context = PreemptContext(Session(*master), info.allocation_id, distributed, preempt_mode)  # whose thread shows nothing
-    session.waiting = alive.waiting
+    session.waiting = preempt_context.waiting = alive.waiting
     directory = tensorboard_path(configured)
     place = f"{info.cluster_id}/tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
     known = os.environ.get("DET_STORE_ID")

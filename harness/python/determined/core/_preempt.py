@@ -1,10 +1,11 @@
 """Being asked to make room."""
 
+import contextlib
 import enum
 import logging
 import threading
 import time
-from typing import Optional
+from typing import Callable, ContextManager, Optional
 
 from determined.core._distributed import DistributedContext
 from determined.core._session import Session
@@ -75,6 +76,7 @@ class PreemptContext:
         self._watcher: Optional[_Watcher] = None
         self._started = False
         self._acknowledged = False
+        self.waiting: Callable[[], ContextManager[None]] = contextlib.nullcontext  # shows that who asks lives
 
     def start(self) -> "PreemptContext":
         if self._started:
@@ -98,6 +100,8 @@ class PreemptContext:
     def should_preempt(self, auto_ack: bool = True) -> bool:
         if not self._started:
             raise RuntimeError("should_preempt() needs start() first")
+        with self.waiting():
+            pass
         chief = self._distributed.rank == 0
         if self._mode == PreemptMode.ChiefOnly and not chief:
             raise RuntimeError("should_preempt() was called from non-chief worker; PreemptMode.ChiefOnly forbids it")
