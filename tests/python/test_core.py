@@ -204,6 +204,8 @@ class Signs(unittest.TestCase):
         while seen() == before and time.monotonic() < most:  # its clock has milliseconds
             asks.should_preempt()
         self.assertNotEqual(seen(), before)
+        nobody = core.DummyPreemptContext(core.DummyDistributedContext()).start()  # where nothing is watched
+        self.assertFalse(nobody.should_preempt())
 
     def shown_while_files_are_stored(self, alive, seen):
         """However long a large checkpoint takes to copy and to read."""

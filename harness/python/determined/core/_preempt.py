@@ -62,6 +62,8 @@ class _Watcher(threading.Thread):
 class PreemptContext:
     """should_preempt() says when to save a checkpoint and leave."""
 
+    waiting: Optional[Callable[[], ContextManager[None]]] = None
+
     def __init__(
         self,
         session: Session,
@@ -76,7 +78,6 @@ class PreemptContext:
         self._watcher: Optional[_Watcher] = None
         self._started = False
         self._acknowledged = False
-        self.waiting: Callable[[], ContextManager[None]] = contextlib.nullcontext  # shows that who asks lives
 
     def start(self) -> "PreemptContext":
         if self._started:
@@ -100,7 +101,7 @@ class PreemptContext:
     def should_preempt(self, auto_ack: bool = True) -> bool:
         if not self._started:
             raise RuntimeError("should_preempt() needs start() first")
-        with self.waiting():
+        with self._shows_life():
             pass
         chief = self._distributed.rank == 0
         if self._mode == PreemptMode.ChiefOnly and not chief:
@@ -111,6 +112,10 @@ class PreemptContext:
         if wanted and auto_ack and chief and not self._acknowledged:
             self.acknowledge_preemption_signal()
         return wanted
+
+    def _shows_life(self) -> ContextManager[None]:
+        """Around each question of the loop."""
+        return contextlib.nullcontext() if self.waiting is None else self.waiting()
 
     def acknowledge_preemption_signal(self) -> None:
         """Tells the master that the end of this process is meant."""
