@@ -1,10 +1,14 @@
 // The gloo transport: a shim that turns gloo's classes into the table of comm_impl.h and every
 // exception into a code and a text. Nothing thrown leaves this file.
 extern "C" {
+#include "clk.h"
 #include "det/err.h"
 }
 #include "comm_impl.h"
 
+#include <sys/random.h>
+
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -13,6 +17,7 @@ extern "C" {
 
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/common/error.h>
@@ -26,16 +31,19 @@ namespace
 
 using ms = std::chrono::milliseconds;
 
-// gloo's key-value store over ours.
+// gloo's key-value store over ours; prefix: what one attempt's keys begin with.
 class Store : public gloo::rendezvous::Store
 {
   public:
-    Store(struct comm_store *s, int timeout_ms) : store_(s), timeout_ms_(timeout_ms) {}
+    Store(struct comm_store *s, const std::string &prefix, int timeout_ms)
+        : store_(s), prefix_(prefix), timeout_ms_(timeout_ms)
+    {
+    }
 
     void set(const std::string &key, const std::vector<char> &data) override
     {
         struct det_err err;
-        if (comm_store_put(store_, key.c_str(), data.data(), data.size(), &err) < 0)
+        if (comm_store_put(store_, (prefix_ + key).c_str(), data.data(), data.size(), &err) < 0)
             throw gloo::IoException(err.text);
     }
 
@@ -55,7 +63,7 @@ class Store : public gloo::rendezvous::Store
         struct det_err err;
         void *p = nullptr;
         size_t n = 0;
-        if (comm_store_take(store_, key.c_str(), timeout_ms, &p, &n, &err) < 0)
+        if (comm_store_take(store_, (prefix_ + key).c_str(), timeout_ms, &p, &n, &err) < 0)
             throw gloo::IoException(err.text);
         const char *c = static_cast<const char *>(p);
         std::vector<char> v(c, c + n);
@@ -64,6 +72,7 @@ class Store : public gloo::rendezvous::Store
     }
 
     struct comm_store *store_;
+    std::string prefix_;
     int timeout_ms_;
 };
 
@@ -164,22 +173,92 @@ const struct comm_transport transport = {
     "gloo", allreduce_sum<float>, allreduce_sum<double>, broadcast, allgatherv, barrier, destroy,
 };
 
+// gloo takes whoever connects first for the rank that it waits for. Anybody on the host may, so the
+// ranks say over each connection what only they know, from the store, which knows its own; where
+// one of them hears something else, or nothing, all begin again with other ports.
+enum { ATTEMPTS = 6, FIRST_CHECK_MS = 2000, WORD_BYTES = 16 };
+using Word = std::array<char, WORD_BYTES>;
+
+struct Join {
+    int rank, size;
+    const char *address;
+    struct comm_store *store;
+    int64_t until_ms;
+
+    int left_ms() const
+    {
+        int64_t left = until_ms - clk_mono_ms();
+        return left > 1 ? static_cast<int>(left) : 1;
+    }
+};
+
+void check_peers(const Join &j, Gloo &g, Store &store, int check_ms)
+{
+    Word mine;
+    if (getrandom(mine.data(), mine.size(), 0) != static_cast<ssize_t>(mine.size()))
+        throw gloo::IoException("no random bytes");
+    store.set("word/" + std::to_string(j.rank), std::vector<char>(mine.begin(), mine.end()));
+    std::vector<Word> said(j.size, mine), heard(j.size);
+    gloo::AlltoallOptions o(g.context);
+    o.setInput(said[0].data(), said.size() * WORD_BYTES);
+    o.setOutput(heard[0].data(), heard.size() * WORD_BYTES);
+    o.setTimeout(ms(check_ms));
+    gloo::alltoall(o);
+    for (int r = 0; r < j.size; r++) {
+        std::vector<char> known = store.get("word/" + std::to_string(r));
+        if (known.size() != WORD_BYTES || memcmp(known.data(), heard[r].data(), WORD_BYTES) != 0)
+            throw gloo::IoException("a stranger took the place of rank " + std::to_string(r));
+    }
+}
+
+std::unique_ptr<Gloo> connect_once(const Join &j, int attempt)
+{
+    std::unique_ptr<Gloo> g(new Gloo);
+    gloo::transport::tcp::attr attr;
+    attr.hostname = j.address;
+    g->device = gloo::transport::tcp::CreateDevice(attr);
+    g->context = std::make_shared<gloo::rendezvous::Context>(j.rank, j.size);
+    g->context->setTimeout(ms(j.left_ms()));
+    Store s(j.store, "gloo/" + std::to_string(attempt) + "/", j.left_ms());
+    g->context->connectFullMesh(s, g->device);
+    check_peers(j, *g, s, FIRST_CHECK_MS << attempt);
+    return g;
+}
+
+// Whether all have come together: who has not says so to the others.
+bool all_joined(const Join &j, int attempt, bool here)
+{
+    Store s(j.store, "joined/" + std::to_string(attempt) + "/", j.left_ms());
+    bool all = true;
+    s.set(std::to_string(j.rank), std::vector<char>(1, here ? '1' : '0'));
+    for (int r = 0; r < j.size; r++)
+        all = s.get(std::to_string(r)) == std::vector<char>(1, '1') && all;
+    return all;
+}
+
 } // namespace
 
 extern "C" int comm_gloo_open(int rank, int size, const char *address, struct comm_store *store,
                               int join_timeout_ms, const struct comm_transport **ret,
                               void **ret_self, struct det_err *err)
 {
-    return guarded(err, [&] {
-        std::unique_ptr<Gloo> g(new Gloo);
-        gloo::transport::tcp::attr attr;
-        attr.hostname = address;
-        g->device = gloo::transport::tcp::CreateDevice(attr);
-        g->context = std::make_shared<gloo::rendezvous::Context>(rank, size);
-        g->context->setTimeout(ms(join_timeout_ms));
-        Store s(store, join_timeout_ms);
-        g->context->connectFullMesh(s, g->device);
-        *ret = &transport;
-        *ret_self = g.release();
-    });
+    const Join j = {rank, size, address, store, clk_mono_ms() + join_timeout_ms};
+    for (int attempt = 0;; attempt++) {
+        std::unique_ptr<Gloo> g;
+        bool all = false;
+        int rc = guarded(err, [&] { g = connect_once(j, attempt); });
+        if (rc < 0 && clk_mono_ms() >= j.until_ms)
+            return rc;
+        struct det_err other;
+        int agreed = guarded(&other, [&] { all = all_joined(j, attempt, rc == 0); });
+        if (agreed < 0)
+            return rc < 0 ? rc : det_fail(err, agreed, "%s", other.text);
+        if (all) {
+            *ret = &transport;
+            *ret_self = g.release();
+            return 0;
+        }
+        if (attempt + 1 == ATTEMPTS)
+            return rc < 0 ? rc : det_fail(err, DET_EPEER, "gloo: the ranks do not come together");
+    }
 }

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -410,6 +412,80 @@ static bool say(int port, bool patient, const void *p, size_t n)
     }
 }
 
+/* Whether the process has this socket. */
+static bool has_socket(pid_t pid, unsigned long inode)
+{
+    char dir[64], path[128], to[64], want[64];
+    snprintf(want, sizeof want, "socket:[%lu]", inode);
+    snprintf(dir, sizeof dir, "/proc/%d/fd", (int)pid);
+    DIR *fds = opendir(dir);
+    bool found = false;
+    for (struct dirent *d; fds && !found && (d = readdir(fds));) {
+        snprintf(path, sizeof path, "%s/%.20s", dir, d->d_name);
+        ssize_t n = readlink(path, to, sizeof to - 1);
+        to[n > 0 ? n : 0] = 0;
+        found = strcmp(to, want) == 0;
+    }
+    if (fds)
+        closedir(fds);
+    return found;
+}
+
+/* The first port but one that the process listens on; 0: there is none yet. */
+static int listens_on(pid_t pid, int but)
+{
+    char line[512];
+    int port = 0;
+    FILE *f = fopen("/proc/net/tcp", "re");
+    while (f && !port && fgets(line, sizeof line, f)) {
+        unsigned at, state;
+        unsigned long inode;
+        if (sscanf(line, "%*d: %*x:%x %*x:%*x %x %*s %*s %*s %*s %*s %lu", &at, &state, &inode) ==
+                3 &&
+            state == 0x0a && (int)at != but && has_socket(pid, inode))
+            port = (int)at;
+    }
+    if (f)
+        fclose(f);
+    return port;
+}
+
+/* Who connects to where rank 0 waits for rank 1, before that does, is not taken for it. */
+static int with_stranger(int rank, int size, int port, void *arg)
+{
+    const int *pipes = arg; /* rank 0's process id; then the word that rank 1 may begin */
+    pid_t pid = getpid();
+    char ch = 0;
+    if (rank == 0 && write(pipes[1], &pid, sizeof pid) != sizeof pid)
+        return 1;
+    if (rank == 1 && read(pipes[2], &ch, 1) != 1)
+        return 1;
+    if (rank < 2)
+        return all_ops(rank, 2, port, NULL);
+    if (read(pipes[0], &pid, sizeof pid) != sizeof pid)
+        return 1;
+    int at;
+    while ((at = listens_on(pid, port)) == 0)
+        poll(NULL, 0, 2);
+    bool said = say(at, false, &(uint64_t){0}, sizeof(uint64_t));
+    if (!said || write(pipes[3], &ch, 1) != 1)
+        return 1;
+    while (kill(pid, 0) == 0 &&
+           listens_on(pid, 0) != 0) /* it holds its connection until they are done */
+        poll(NULL, 0, 20);
+    return 0;
+}
+
+static void stranger_in_a_ranks_place(void **state)
+{
+    int pipes[4];
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(pipes + 2, O_CLOEXEC), 0);
+    ranks_pass(3, with_stranger, pipes, 100000);
+    for (int i = 0; i < 4; i++)
+        close(pipes[i]);
+}
+
 /* The third process knows no protocol: frames of impossible lengths, half frames, requests
  * without a HELLO, noise. The two ranks must not notice. Rank 1 joins after the first of it: rank 0
  * listens until both are done. */
@@ -523,6 +599,7 @@ int main(void)
         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(one_after_the_other_beside_a_worker),
         cmocka_unit_test(a_forked_copy_ends_nothing),
+        cmocka_unit_test(stranger_in_a_ranks_place),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(no_descriptor_to_end_by),
