@@ -32,6 +32,7 @@ NOT_RUN = {
     ("docs/install.md", "det master rotate-authority"): "tests/integration/test_master_tls.py and test_agent_certificates.py rotate",
     ("docs/install.md", "det master audit"): "tests/integration/test_audit.py reads it",
     **{("docs/working.md", c.text): "builds and tests this tree once more" for c in commands("docs/working.md") if c.is_block},
+    ("docs/gpu.md", "tests/cuda/ptxas.py NVCC NAME.ptxas..."): "needs a CUDA toolkit, where it is one of the tests",
     **{("docs/gpu.md", t): "needs a CUDA toolkit, and the second a GPU"
        for t in ("tests/gpu/pack FOLDER", "tests/gpu/run --packed FOLDER")},
     ("docs/porting.md", "det experiment create const.yaml . --follow"): "needs photographs; docs/trial-api.md's runs",
