@@ -23,7 +23,7 @@ static json_t *validate(const char *id, int64_t length)
 
 static void begin(json_t *ops, int64_t exp_id)
 {
-    char id[40];
+    char id[64]; // of two numbers at their longest
     int64_t n = 1 + exp_id % 5;
     for (int64_t i = 0; i < n; i++) {
         snprintf(id, sizeof id, "%08llx-0000-4000-8000-%012llx", (unsigned long long)exp_id,

@@ -46,7 +46,7 @@ static void add_agents(struct snapshot *s)
     size_t n = 1 + snapshot_random(s, 9);
     for (size_t i = 0; i < n; i++) {
         struct core_slot_in in[8];
-        char id[16];
+        char id[32];
         int k = sizes[snapshot_random(s, DET_ARRAY_LEN(sizes))];
         snprintf(id, sizeof id, "agent%zu", i);
         for (int j = 0; j < k; j++)
