@@ -317,13 +317,13 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
 #define KEEP_CHECKPOINT(trial)                                                                     \
     "WITH fence AS (SELECT id, experiment_id, run_id FROM trials WHERE " trial " FOR UPDATE), "    \
     "kept AS (INSERT INTO checkpoints (uuid, task_id, allocation_id, experiment_id, trial_id, "    \
-    " run_id, state, steps, metadata, resources, bytes, report_time) "                             \
+    " run_id, state, steps, metadata, resources, bytes, report_time, hashes) "                             \
     " SELECT $1, $2, $3, f.experiment_id, f.id, f.run_id, 'COMPLETED', $6::integer, "              \
     " $7::jsonb, $8::jsonb, "                                                                      \
     " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($8::jsonb) v), "              \
-    " $9::timestamptz "                                                                           \
+    " $9::timestamptz, $10::jsonb "                                                                           \
     " FROM fence f ON CONFLICT (uuid) DO UPDATE SET metadata = excluded.metadata, "                \
-    " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "            \
+    " resources = excluded.resources, bytes = excluded.bytes, hashes = excluded.hashes, state = excluded.state, "            \
     " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "                      \
     " AND checkpoints.state IN ('ACTIVE', 'COMPLETED') RETURNING 1) "                              \
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN 0 "                                         \
@@ -337,7 +337,7 @@ void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, d
     db_str_arg(db_str_arg(db_str_arg(a, r->uuid), r->task_id), r->allocation_id);
     db_i64_arg(db_i64_arg(a, r->trial_id), r->run_id);
     db_str_arg(db_str_arg(db_i64_arg(a, r->steps), r->metadata), r->resources);
-    db_time_arg(a, r->time_us);
+    db_str_arg(db_time_arg(a, r->time_us), r->hashes);
     db_call_write(db, r->trial_id ? KEEP_CHECKPOINT(OF_RUN) : KEEP_CHECKPOINT(OF_UNMANAGED_TASK), a,
                   judge_checkpoint, cb, arg);
 }

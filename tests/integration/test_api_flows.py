@@ -26,6 +26,9 @@ max_restarts: 1
 MANY_FOLDERS = 10_000
 
 
+HASH = "xxh128:" + "0a" * 16
+
+
 def file(path, text="", kind=48):
     return {"path": path, "type": kind, "content": base64.b64encode(text.encode()).decode(), "mtime": "1690000000",
             "mode": 33188, "uid": 0, "gid": 0}
@@ -109,8 +112,11 @@ def train(a, trial, run, first, last, loss):
 def checkpoint(a, task, alloc, steps):
     key = str(uuid.uuid4())
     a.call("post_checkpoint", {"uuid": key, "taskId": task, "allocationId": alloc, "state": "STATE_COMPLETED",
-                               "resources": {"state_dict.pth": "1000", "code/": "0"},
+                               "resources": {"state_dict.pth": "1000", "code/": "0"}, "hashes": {"state_dict.pth": HASH},
                                "metadata": {"steps_completed": steps, "framework": "c"}})
+    for bad in ("0" * 32, "xxh128:", HASH[:-1], HASH.replace("0", "O"), "md5:" + "0" * 32, 7, None):
+        a.refused(400, 'hashes: that of "x": expected "xxh128:"', "post_checkpoint", {
+            "uuid": key, "metadata": {"steps_completed": steps}, "hashes": {"x": bad}})
     return key
 
 
@@ -286,7 +292,7 @@ def checkpoints(user, exp, trial):
     assert user.call("get_trial_checkpoints", id=trial, sortByMetric="loss")["pagination"]["total"] == 2
     user.refused(400, "not both", "get_trial_checkpoints", id=trial, sortByMetric="loss", sortByAttr="SORT_BY_UUID")
     key = best["uuid"]
-    user.call("get_checkpoint", checkpointUuid=key)
+    assert user.call("get_checkpoint", checkpointUuid=key)["checkpoint"]["hashes"] == {"state_dict.pth": HASH}
     user.refused(400, "not a UUID", "get_checkpoint", checkpointUuid="zz")
     user.refused(404, "", "get_checkpoint", checkpointUuid=str(uuid.uuid4()))
     changed = user.call("post_checkpoint_metadata", {"checkpoint": {"uuid": key, "metadata": {"steps_completed": 200, "mine": 1}}}, checkpoint__uuid=key)

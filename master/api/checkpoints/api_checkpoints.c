@@ -47,7 +47,7 @@ void api_get_checkpoint(struct shell *sh, struct http_req *req)
 
 struct report_body {
     const char *task_id, *allocation_id, *uuid;
-    json_t *resources, *metadata;
+    json_t *resources, *metadata, *hashes;
     int state;
     int64_t time_us, run_id;
 };
@@ -61,6 +61,7 @@ static const struct wire_field report_fields[] = {
     {"state", WIRE_ENUM, R(state), 0, wire_checkpoint_state},
     {"reportTime", WIRE_TIME, R(time_us), 0, NULL},
     {"trialRunId", WIRE_I32, R(run_id), 0, NULL}, /* ours: of a trial that runs elsewhere */
+    {"hashes", WIRE_OBJECT, R(hashes), 0, NULL},  /* ours */
 };
 
 struct report_call {
@@ -104,6 +105,30 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
         http_reply(c->req, 200, "{}"); /* runs elsewhere */
 }
 
+/* "xxh128:" or "sha256:", and as many digits as it has. */
+static bool is_hash(const char *text)
+{
+    size_t digits = strncmp(text, "xxh128:", 7) == 0   ? 32
+                    : strncmp(text, "sha256:", 7) == 0 ? 64
+                                                       : 0;
+    return digits && strlen(text) == 7 + digits && strspn(text + 7, "0123456789abcdef") == digits;
+}
+
+static int check_hashes(const json_t *hashes, struct det_err *err)
+{
+    const char *path;
+    json_t *v;
+    json_object_foreach((json_t *)hashes, path, v)
+    {
+        if (!json_is_string(v) || !is_hash(json_string_value(v)))
+            return det_fail(err, DET_EINVAL,
+                            "hashes: that of \"%.200s\": expected \"xxh128:\" and 32 digits of "
+                            "lower-case hex, or \"sha256:\" and 64",
+                            path);
+    }
+    return 0;
+}
+
 static int report_check(const struct http_req *req, const struct report_body *b, int64_t *steps,
                         struct det_err *err)
 {
@@ -118,10 +143,13 @@ static int report_check(const struct http_req *req, const struct report_body *b,
         ((*b->task_id && strcmp(b->task_id, req->who.task_id)) ||
          (*b->allocation_id && strcmp(b->allocation_id, req->who.alloc_id))))
         return det_fail(err, DET_EPERM, "this task's token may not report for another task");
+    int rc = check_hashes(b->hashes, err);
+    if (rc < 0)
+        return rc;
     const json_t *s = json_object_get(b->metadata, "steps_completed");
     if (!s)
         return det_fail(err, DET_EINVAL, "metadata.steps_completed is required");
-    int rc = wire_i64(s, "metadata.steps_completed", steps, err);
+    rc = wire_i64(s, "metadata.steps_completed", steps, err);
     if (rc == 0 && (*steps < 0 || *steps > INT32_MAX))
         return det_fail(err, DET_EINVAL, "metadata.steps_completed: out of range");
     return rc;
@@ -141,6 +169,7 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
     if (!sizes)
         return DET_EINVAL;
     det_cleanup(freep) char *resources = json_text(sizes), *metadata = json_text(b.metadata);
+    det_cleanup(freep) char *hashes = b.hashes ? json_text(b.hashes) : NULL;
     memcpy(c->uuid, b.uuid, sizeof c->uuid);
     struct db_checkpoint_report r = {.uuid = c->uuid,
                                      .task_id = is_task ? who->task_id : b.task_id,
@@ -150,6 +179,7 @@ static int report(struct report_call *c, const json_t *body, struct det_err *err
                                      .steps = c->steps,
                                      .metadata = metadata,
                                      .resources = resources,
+                                     .hashes = hashes,
                                      .time_us = b.time_us ? b.time_us : clk_wall_us()};
     db_report_checkpoint(c->sh->db, &r, on_reported, c);
     return 0;
