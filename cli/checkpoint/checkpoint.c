@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void print_files(const json_t *resources)
+static void print_files(const json_t *resources, const json_t *hashes)
 {
-    static const char *const heads[] = {"FILE", ">SIZE"};
+    static const char *const heads[] = {"FILE", ">SIZE", "HASH"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     const char *path;
     json_t *size;
@@ -16,6 +16,7 @@ static void print_files(const json_t *resources)
     {
         table_cell(t, "%s", path);
         table_cell(t, "%s", show_bytes((double)json_int(resources, path, 0)));
+        table_cell(t, "%s", json_str(hashes, path, ""));
     }
     table_print(t, "no files");
 }
@@ -69,7 +70,7 @@ static int describe_checkpoint(struct cli *c, struct det_err *err)
     printf("  place            %s\n", dir ? dir : "");
     print_versions(json_arr(cp, "modelVersions"));
     puts("");
-    print_files(json_obj(cp, "resources"));
+    print_files(json_obj(cp, "resources"), json_obj(cp, "hashes"));
     return 0;
 }
 

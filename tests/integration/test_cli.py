@@ -156,7 +156,10 @@ def test_commands():
         uuid = cps[0]["uuid"]
         says(c.det("e", "lc", "1", "--best", "1"), 0, c.path("checkpoints", ""))
         c.api("POST", f"/checkpoints/{uuid}/metadata", {"checkpoint": {"uuid": uuid, "metadata": {**cps[0]["metadata"], "by": {"whom": "me"}}}})
-        says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth", "learning_rate=", "by.whom=me")
+        says(c.det("checkpoint", "describe", uuid), 0, "state_dict.pth", "learning_rate=", "by.whom=me", "HASH", "xxh128:")
+        hashes = json.loads(c.det("checkpoint", "describe", uuid, "--json").stdout)["hashes"]
+        stored = json.load(open(c.path("checkpoints", uuid, "metadata.json")))["xxh128"]
+        assert hashes == {path: "xxh128:" + digits for path, digits in stored.items()} and "state_dict.pth" in hashes, hashes
         for out in (c.path("download"), tempfile.mkdtemp(dir="/dev/shm")):  # another file system
             c.det("checkpoint", "download", uuid, "-o", out)
             assert open(out + "/state_dict.pth", "rb").read(2) == b"PK"

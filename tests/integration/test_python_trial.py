@@ -64,6 +64,7 @@ def test_whole():
         assert training and validation, (training, validation)
         assert "hello from the trial 0 1" in c.logs(trial)
         cp, what = weights(c, trial)
+        assert "state_dict.pth" in c.api("GET", f"/checkpoints/{cp['uuid']}")["checkpoint"]["hashes"]
         assert what.startswith("['models_state_dict', 'optimizers_state_dict', 'lr_schedulers_state_dict', 'callbacks', 'rng_state']"), what
         files = set(cp["resources"])
         assert {"state_dict.pth", "trial_state.pkl", "load_data.json", "metadata.json", "code/model_def.py"} <= files, files
@@ -232,9 +233,13 @@ def test_core():
         trial = c.trials(exp)[0]["id"]
         assert [steps for steps, _ in c.metrics(trial)] == [8] and len(c.metrics(trial, "validation")) == 1
         shown = [line.split()[1] for line in c.det("t", "describe", str(trial)).stdout.splitlines() if line.split()[:1] == ["8"]]
-        assert sorted(shown) == ["mine", "training", "validation"], shown
+        assert sorted(shown) == ["checkpoint", "mine", "training", "validation"], shown
         by_metric = c.api("GET", f"/trials/{trial}/workloads?sortKey=x")["workloads"]
-        assert sorted(w.get("training", w.get("validation"))["group"] for w in by_metric) == sorted(shown), by_metric
+        assert sorted("checkpoint" if "checkpoint" in w else w.get("training", w.get("validation"))["group"] for w in by_metric) == sorted(shown), by_metric
+        [stored] = c.api("GET", f"/trials/{trial}/checkpoints")["checkpoints"]
+        hashes = c.api("GET", f"/checkpoints/{stored['uuid']}")["checkpoint"]["hashes"]
+        known = json.load(open(c.path("checkpoints", stored["uuid"], "metadata.json")))["xxh128"]
+        assert hashes == {"weights": "xxh128:" + known["weights"]}, hashes
         names = sorted(os.path.basename(p) for p in tensorboard_files(c, trial))
         assert names[0] == "0-notes.txt" and len(names) == 2 and "tfevents" in names[1], names
         found = tfevents.scalars(os.path.dirname(tensorboard_files(c, trial)[0]))

@@ -11,6 +11,7 @@
 #include "loop_report.h"
 #include "loop_save.h"
 #include "span.h"
+#include "storage.h"
 
 #include <string.h>
 
@@ -51,7 +52,8 @@ static json_t *metadata_of(struct loop *l, struct det_err *err)
 static int report_saved(struct loop *l, struct loop_save *done, struct det_err *err)
 {
     const struct loop_saved *s = loop_save_result(done);
-    int rc = loop_report_checkpoint(l, s->uuid, s->steps, s->metadata, s->files, err);
+    struct loop_files files = {s->files, STORAGE_HASHES, s->hashes};
+    int rc = loop_report_checkpoint(l, s->uuid, s->steps, s->metadata, &files, err);
     loop_save_destroy(done);
     return rc;
 }

@@ -101,6 +101,7 @@ static int write_metadata(struct loop_save *s, struct det_err *err)
     if (s->l->c->hparams && !json_object_get(whole, "hparams"))
         json_set(whole, "hparams", json_deep_copy(s->l->c->hparams));
     json_set(whole, STORAGE_HASHES, hashes);
+    s->saved.hashes = json_incref(hashes);
     return write_json(s->dir, "metadata.json", whole, err);
 }
 
@@ -272,6 +273,7 @@ void loop_save_destroy(struct loop_save *s)
         s->l->t->free_snapshot(s->snapshot);
     json_decref(s->saved.metadata);
     json_decref(s->saved.files);
+    json_decref(s->saved.hashes);
     json_decref(s->hashes);
     free(s->dir);
     free(s);

@@ -13,7 +13,7 @@ struct loop_save;
 struct loop_saved {
     char uuid[64];
     int64_t steps;
-    json_t *metadata, *files; /* what the report says; files: once it is sealed */
+    json_t *metadata, *files, *hashes; /* what the report says; the latter two: once it is sealed */
 };
 
 /* Makes the store's directory and takes the trial's snapshot; a trial without snapshots saves its

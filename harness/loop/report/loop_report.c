@@ -117,8 +117,21 @@ static json_t *resources_of(const json_t *sizes)
     return o;
 }
 
+/* {path: "xxh128:..."}, as the API has them. */
+static json_t *hashes_of(const struct loop_files *f)
+{
+    json_t *o = json_object(), *v;
+    const char *path;
+    json_object_foreach((json_t *)f->hashes, path, v)
+    {
+        det_cleanup(freep) char *text = det_asprintf("%s:%s", f->hash_kind, json_string_value(v));
+        json_set(o, path, json_string(text));
+    }
+    return o;
+}
+
 int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps, const json_t *metadata,
-                           const json_t *resources, struct det_err *err)
+                           const struct loop_files *files, struct det_err *err)
 {
     const struct loop_observer *o = &l->c->observer;
     char now[CLK_RFC3339_MAX];
@@ -127,10 +140,11 @@ int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps, cons
     if (!l->reporter)
         return 0;
     clk_format(clk_wall_us(), now);
-    json_t *body = json_make("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:{}}", "uuid", uuid, "taskId",
-                             l->c->task_id, "allocationId", l->c->allocation_id, "reportTime", now,
-                             "resources", resources_of(resources), "metadata",
-                             json_deep_copy(metadata), "state", "STATE_COMPLETED", "training");
+    json_t *body =
+        json_make("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:{}}", "uuid", uuid, "taskId",
+                  l->c->task_id, "allocationId", l->c->allocation_id, "reportTime", now,
+                  "resources", resources_of(files->sizes), "hashes", hashes_of(files), "metadata",
+                  json_deep_copy(metadata), "state", "STATE_COMPLETED", "training");
     return reporter_post(l->reporter, "/api/v1/checkpoints", body, err);
 }
 

@@ -16,9 +16,15 @@ DET_MUST int loop_report_metrics(struct loop *l, const char *group,
 DET_MUST int loop_report_progress(struct loop *l, struct det_err *err);
 /* Waits until the master has it. */
 DET_MUST int loop_report_completed(struct loop *l, double metric, struct det_err *err);
-/* After `steps` batches; metadata and resources are borrowed. */
+/* What a checkpoint consists of, borrowed: bytes and hashes by path, and which hashes. */
+struct loop_files {
+    const json_t *sizes;
+    const char *hash_kind;
+    const json_t *hashes;
+};
+/* After `steps` batches; metadata is borrowed. */
 DET_MUST int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t steps,
-                                    const json_t *metadata, const json_t *resources,
+                                    const json_t *metadata, const struct loop_files *files,
                                     struct det_err *err);
 DET_MUST int loop_report_preempted(struct loop *l, struct det_err *err); /* acknowledges */
 /* Any rank, at its end; waits. */

@@ -15,6 +15,7 @@ from determined.core._distributed import DistributedContext
 from determined.core._session import Session, as_json
 from determined.core._storage import (
     CLUSTER,
+    HASHES,
     METADATA,
     TASK,
     DirectoryStorage,
@@ -162,8 +163,9 @@ class CheckpointContext:
         with self._removed_on_failure(uuid), self._busy():
             self._storage.begin(uuid)
             self._storage.add(directory, uuid, chosen)
-            self._seal(uuid, dict(metadata or {}), hash_paths(self._storage.begun(uuid), chosen))
-        self._report(uuid, list_directory(self._storage.path_of(uuid)), metadata)
+            hashes = hash_paths(self._storage.begun(uuid), chosen)
+            self._seal(uuid, dict(metadata or {}), hashes)
+        self._report(uuid, list_directory(self._storage.path_of(uuid)), hashes, metadata)
         return uuid
 
     @contextlib.contextmanager
@@ -197,7 +199,7 @@ class CheckpointContext:
             _need_steps(merged)
             hashes = self._hash_together(uuid) if shard else self._hash_all(uuid, 0, 1)
             together(self._of_chief(lambda: self._seal(uuid, merged, hashes)))
-        together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), merged)))
+        together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), hashes, merged)))
 
     def _hash_all(self, uuid: str, first: int, step: int) -> Dict[str, str]:
         begun = self._storage.begun(uuid)
@@ -300,7 +302,7 @@ class CheckpointContext:
             shares = self._together(lambda: self._upload_share(source, uuid, mine))
             hashes = {path: digest for share in shares for path, digest in share.items()}
             self._together(self._of_chief(lambda: self._seal(uuid, merged, hashes)))
-        self._together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), merged)))
+        self._together(self._of_chief(lambda: self._report(uuid, list_directory(self._storage.path_of(uuid)), hashes, merged)))
         return uuid
 
     def _upload_share(self, directory: Optional[str], uuid: str, mine: List[str]) -> Dict[str, str]:
@@ -312,7 +314,7 @@ class CheckpointContext:
             sync_tree(begun)
             return hash_paths(begun, mine)
 
-    def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
+    def _report(self, uuid: str, resources: Dict[str, int], hashes: Dict[str, str], metadata: Optional[Dict[str, Any]]) -> None:
         assert self._session is not None
         body: Dict[str, Any] = {
             "uuid": uuid,
@@ -320,6 +322,7 @@ class CheckpointContext:
             "allocationId": self._allocation_id,
             "metadata": metadata,
             "resources": {path: str(size) for path, size in resources.items()},
+            "hashes": {path: f"{HASHES}:{digest}" for path, digest in hashes.items()},
             "state": "STATE_COMPLETED",
             "training": {},
             "reportTime": datetime.datetime.now(datetime.timezone.utc).isoformat(),
@@ -396,7 +399,7 @@ class DummyCheckpointContext(CheckpointContext):
         self._task_id = self._allocation_id = ""
         self._writer: Dict[str, str] = {}
 
-    def _report(self, uuid: str, resources: Dict[str, int], metadata: Optional[Dict[str, Any]]) -> None:
+    def _report(self, uuid: str, resources: Dict[str, int], hashes: Dict[str, str], metadata: Optional[Dict[str, Any]]) -> None:
         logger.info(f"saved checkpoint {uuid}")
 
     def get_metadata(self, storage_id: str) -> Dict[str, Any]:
