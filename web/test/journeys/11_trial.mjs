@@ -1,6 +1,6 @@
 // A trial's page: its timeline is the API's, its profile is drawn and saved, a file of a checkpoint has a size.
 import { readFileSync } from "node:fs";
-import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+import { api, check, create, exampleConfig, fitsIn, pictures, until, url } from "./harness.mjs";
 
 const lines = async (path) => (await (await fetch(`${url}/api/v1${path}`, { headers: { Authorization: `Bearer ${process.env.DET_TEST_TOKEN}` } })).text()).split("\n").filter(Boolean).map((l) => JSON.parse(l).result);
 
@@ -16,6 +16,15 @@ async function restsWhenEnded(page, trial) {
         await page.evaluate((id) => fetch(`/api/v1/trials/${id}`), trial);
     }
     check(asked <= 1, `asked ${asked} times why a trial that has ended is as it is`);
+}
+
+/* The page shows what the API says, and says of one that was reported without that there is none. */
+async function hashesAreThere(page, trial) {
+    const { checkpoints: [{ uuid }] } = await api("GET", `/trials/${trial}/checkpoints?states=STATE_COMPLETED`), { checkpoint } = await api("GET", `/checkpoints/${uuid}`);
+    const rows = await page.locator("table.files tbody tr").evaluateAll((all) => all.map((r) => [...r.cells].map((c) => c.innerText)));
+    for (const [name, size, digits] of rows) check(size !== "" && digits === (checkpoint.hashes[name] ?? "").replace(/^xxh128:/, ""), `${name}: ${size} ${digits}`);
+    check(rows.length > 2 && rows.filter(([, , d]) => d).length === rows.length - 1, `${rows}`);
+    return Object.fromEntries(rows.map(([name, , digits]) => [name, digits]));
 }
 
 export default async function ({ page, another }) {
@@ -49,6 +58,12 @@ export default async function ({ page, another }) {
     await page.goto(`${url}/det/trials/${other}`);
     await profile.getByText("Nothing was profiled").waitFor();
     await page.getByText(/^\d+ files$/).click();
-    await page.getByText("metadata.json").waitFor();
+    await page.getByRole("cell", { name: "metadata.json", exact: true }).waitFor();
+    const hashes = await hashesAreThere(page, other);
+    check(hashes["metadata.json"] === "", `metadata.json holds the hashes: ${hashes["metadata.json"]}`);
+    await pictures(page, "checkpoint-files");
+    await page.setViewportSize({ width: 320, height: 800 });
+    await fitsIn(page, "the files of a checkpoint");
+    await page.setViewportSize({ width: 1400, height: 1000 });
     await restsWhenEnded(await another(), other);
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { plain, spans, visible } from "../../src/ui/ansi";
 import { bytes, count, number, percent, value } from "../../src/ui/format";
 import { asText, line, merge, trim, type Line, justBefore } from "../../src/ui/loglines";
+import { filesOf, sumsOf } from "../../src/pages/trial/checkpoint_files";
 import { wholeLog } from "../../src/pages/trial/logs";
 import { ago, between, duration, full } from "../../src/ui/time";
 
@@ -12,6 +13,15 @@ test("numbers in four digits", () => {
         [NaN, "NaN"], [-Infinity, "-Infinity"], [null, ""], [999.96, "1000"], [0.001, "0.001"]];
     for (const [v, text] of rows) assert.equal(number(v), text, String(v));
     assert.deepEqual([value(0.12345), value("<b>"), value([1, { a: 2 }]), value(null), value(true)], ["0.1235", "<b>", '[1,{"a":2}]', "", "true"]);
+});
+
+test("the files of a checkpoint, as a tool that sums reads them", () => {
+    const hash = "xxh128:" + "0a".repeat(16), resources = { "b<i>": "2", "code/": "0", a: "1", "with\nline": "3" };
+    const files = filesOf({ resources, hashes: { "b<i>": hash, gone: hash, "with\nline": hash } });
+    assert.deepEqual(files.map((f) => [f.name, f.size, f.kind]), [["a", 1, ""], ["b<i>", 2, "xxh128"], ["with\nline", 3, "xxh128"]]);
+    assert.equal(sumsOf(files), `${"0a".repeat(16)}  b<i>\n`);
+    assert.equal(sumsOf(filesOf({ resources: { constructor: "1" }, hashes: {} })), "");
+    assert.deepEqual(filesOf({ resources }).map((f) => f.digits), ["", "", ""]);
 });
 
 test("sizes, shares and counts", () => {

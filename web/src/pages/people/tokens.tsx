@@ -5,13 +5,13 @@ import { useLive } from "../../state/live";
 import { isWhole, limitOf, partOf } from "../../state/part";
 import { attempt } from "../../ui/attempt";
 import { confirm } from "../../ui/confirm";
+import { Copy } from "../../ui/copy";
 import { Cut } from "../../ui/cut";
 import { FormDialog } from "../../ui/dialog";
 import { count } from "../../ui/format";
 import { Grid } from "../../ui/grid";
 import { Name, shown } from "../../ui/name";
 import { ago, full } from "../../ui/time";
-import { toast } from "../../ui/toasts";
 import { Problem } from "../problem";
 import { LIVE_MS } from "./people_data";
 
@@ -30,13 +30,8 @@ function NewToken({ close, made }: { close: () => void; made: (text: string) => 
 
 /* There is no second look at it. */
 function Made({ text, done }: { text: string; done: () => void }) {
-    const refused = () => toast("The browser does not let the page copy: mark the text.", true);
-    const copy = async () => {
-        const board = navigator.clipboard as Clipboard | undefined; // none without TLS
-        await (board ? board.writeText(text).then(() => toast("Copied."), refused) : refused());
-    };
     return <section class="why" aria-label="The new token"><p>It is shown this once; whoever has it acts as you.</p><p><code>{text}</code></p>
-        <div class="row"><button type="button" onClick={() => void copy()}>Copy</button><button type="button" onClick={done}>I have kept it</button></div></section>;
+        <div class="row"><Copy text={text} /><button type="button" onClick={done}>I have kept it</button></div></section>;
 }
 
 async function revoke(t: Token, again: () => void): Promise<void> {
