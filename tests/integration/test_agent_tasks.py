@@ -328,7 +328,7 @@ def test_stall(m, a):
 
 def test_stacks(m, a):
     """Whoever asks sees where the ranks are, and they go on; what has no ranks says so."""
-    wait = "import determined, os, time\ndef waits():\n    while not os.path.exists('go'):\n        time.sleep(0.02)\nprint('begins', flush=True)\nwaits()\nos._exit(7)\n"
+    wait = "import determined, os, time, threading; threading.Thread(target=threading.Event().wait, daemon=True).start()\ndef waits():\n    while not os.path.exists('go'):\n        time.sleep(0.02)\nprint('begins', flush=True)\nwaits()\nos._exit(7)\n"
     box = m.start("1.look.1", ["python3", "wait.py"], {"wait.py": wait}, env={"DET_PROGRESS_FILE": "x"})
     m.wait_log("begins")
     for n in (1, 2):
@@ -338,6 +338,8 @@ def test_stacks(m, a):
     said = [x["log"] for x in m.logs if x["allocation_id"] == "1.look.1"]
     native, end = (next(i for i, x in enumerate(said) if text in x) for text in ("the stacks of process", "agent a1 end here"))
     assert native < end, said
+    first = next(i for i, x in enumerate(said) if "(most recent call first)" in x)
+    assert 'wait.py", line 4 in waits' in said[first + 1], said  # the main thread's own lines come before those of others
     m.order(order="stacks", alloc="1.look.1", container="another")
     open(a.path("work", "tasks", "1.look.1", "work", "go"), "w").close()
     assert m.wait_exit("1.look.1")["code"] == 7

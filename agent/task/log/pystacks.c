@@ -10,11 +10,15 @@
 #define KEPT_BYTES_MAX (1 << 20)
 #define PLACES_MAX     64
 
+struct thread {
+    size_t first;   /* of its lines, the head */
+    size_t lines_n; /* without what parts it from the next one */
+    char *place;    /* where the user's own code is; NULL: nowhere */
+};
 struct pystacks {
     VEC(struct logline) lines; /* their text is ours */
-    VEC(char *) places;        /* of the user's own code, one a thread */
-    size_t bytes;
-    bool is_placed; /* the thread whose frames are coming has its place */
+    VEC(struct thread) threads;
+    size_t bytes, places_n;
 };
 
 struct pystacks *pystacks_create(void)
@@ -26,10 +30,10 @@ static void clear_stacks(struct pystacks *p)
 {
     for (size_t i = 0; i < p->lines.n; i++)
         free((void *)p->lines.v[i].text);
-    for (size_t i = 0; i < p->places.n; i++)
-        free(p->places.v[i]);
+    for (size_t i = 0; i < p->threads.n; i++)
+        free(p->threads.v[i].place);
     vec_free(&p->lines);
-    vec_free(&p->places);
+    vec_free(&p->threads);
     *p = (struct pystacks){0};
 }
 
@@ -45,14 +49,15 @@ static void find_place(struct pystacks *p, const char *dir, const char *text)
 {
     char path[1024], function[128];
     int line;
-    if (p->is_placed || p->places.n == PLACES_MAX ||
+    struct thread *t = &p->threads.v[p->threads.n - 1];
+    if (t->place || p->places_n == PLACES_MAX ||
         sscanf(text, " File \"%1023[^\"]\", line %d in %127[^\n]", path, &line, function) != 3)
         return;
     const char *file = traceback_users_file(path, dir);
     if (!file)
         return;
-    p->is_placed = true;
-    vec_push(&p->places, det_asprintf("%s, line %d, in %s", file, line, function));
+    p->places_n++;
+    t->place = det_asprintf("%s, line %d, in %s", file, line, function);
 }
 
 bool pystacks_line(struct pystacks *p, const char *dir, const struct logline *l)
@@ -62,9 +67,10 @@ bool pystacks_line(struct pystacks *p, const char *dir, const struct logline *l)
     if ((!is_head && !is_inside) || p->bytes + l->len > KEPT_BYTES_MAX)
         return false;
     if (is_head)
-        p->is_placed = false;
+        vec_push(&p->threads, (struct thread){.first = p->lines.n});
     else
         find_place(p, dir, l->text);
+    p->threads.v[p->threads.n - 1].lines_n += *l->text != '\n';
     struct logline kept = *l;
     kept.text = det_strndup(l->text, l->len);
     vec_push(&p->lines, kept);
@@ -77,12 +83,31 @@ size_t pystacks_kept(const struct pystacks *p)
     return p->lines.n;
 }
 
+/* The last one is the main thread's. */
+static void tell_thread(struct pystacks *p, size_t i, pystacks_line_fn *line, void *arg)
+{
+    const struct thread *t = &p->threads.v[i];
+    for (size_t k = 0; k < t->lines_n; k++)
+        line(arg, &p->lines.v[t->first + k]);
+}
+
+static void tell_others(struct pystacks *p, bool with_place, pystacks_line_fn *line, void *arg)
+{
+    for (size_t i = p->threads.n - 1; i-- > 0;)
+        if ((p->threads.v[i].place != NULL) == with_place)
+            tell_thread(p, i, line, arg);
+}
+
 void pystacks_end(struct pystacks *p, void (*at)(void *arg, const char *where),
                   pystacks_line_fn *line, void *arg)
 {
-    for (size_t i = p->places.n; i-- > 0;)
-        at(arg, p->places.v[i]);
-    for (size_t i = 0; i < p->lines.n; i++)
-        line(arg, &p->lines.v[i]);
+    for (size_t i = p->threads.n; i-- > 0;)
+        if (p->threads.v[i].place)
+            at(arg, p->threads.v[i].place);
+    if (p->threads.n > 0) {
+        tell_thread(p, p->threads.n - 1, line, arg);
+        tell_others(p, true, line, arg);
+        tell_others(p, false, line, arg);
+    }
     clear_stacks(p);
 }

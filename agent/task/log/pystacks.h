@@ -19,7 +19,8 @@ size_t pystacks_kept(const struct pystacks *p); /* lines */
 
 typedef void pystacks_line_fn(void *arg, const struct logline *l);
 /* at is told of each thread that is in the user's own code, the main one first: "model_def.py, line
- * 3, in train_batch"; then line of every line, in order. Nothing is kept afterwards. */
+ * 3, in train_batch"; then line of every line, thread by thread: the main one, those that are in
+ * the user's own code, the others. Nothing is kept afterwards. */
 void pystacks_end(struct pystacks *p, void (*at)(void *arg, const char *where),
                   pystacks_line_fn *line, void *arg);
 

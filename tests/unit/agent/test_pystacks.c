@@ -65,8 +65,13 @@ static void the_users_own_comes_first_the_main_thread_before_others(void **state
     struct pystacks *p = pystacks_create();
     add_all(p, LIBRARY "\n" LOADER "\n" MAIN);
     assert_false(add(p, "loss 0.3\n")); /* printed meanwhile */
-    assert_told(p, "at model_def.py, line 31, in train_batch\nat data.py, line 7, in load\n" LIBRARY
-                   "\n" LOADER "\n" MAIN);
+    assert_told(
+        p, "at model_def.py, line 31, in train_batch\nat data.py, line 7, in load\n" MAIN LOADER
+               LIBRARY);
+    add_all(p, LOADER "\n" LIBRARY "\n" MAIN);
+    assert_told(
+        p, "at model_def.py, line 31, in train_batch\nat data.py, line 7, in load\n" MAIN LOADER
+               LIBRARY);
     add_all(p, LIBRARY);
     assert_told(p, LIBRARY);
     assert_told(p, "");
