@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define TRACE_MS  10000 /* for all ranks of this host together */
 #define RANKS_MAX 4
@@ -106,6 +108,43 @@ static void on_silent(void *arg, struct rank *r)
     when_done(arg);
 }
 
+/* Reading the symbols of all that a Python process has loaded (torch alone has 27 libraries here)
+ * takes seconds: only those are read that stand in a stack, until each frame has a name. A gdb
+ * without Python ends this at its second line, and goes on with what follows it on its command
+ * line. */
+static const char gdb_script[] =
+    "python\n"
+    "import re\n"
+    "def unnamed():\n"
+    "    for thread in gdb.selected_inferior().threads():\n"
+    "        thread.switch()\n"
+    "        frame, depth = gdb.newest_frame(), 0\n"
+    "        while frame is not None and depth < 40:\n"
+    "            if frame.name() is None:\n"
+    "                yield gdb.solib_name(frame.pc())\n"
+    "            frame, depth = frame.older(), depth + 1\n"
+    "def load():\n"
+    "    known, new = {None}, set(unnamed())\n"
+    "    while new - known:\n"
+    "        for library in new - known:\n"
+    "            gdb.execute('sharedlibrary ' + re.escape(library), to_string=True)\n"
+    "        known, new = known | new, set(unnamed())\n"
+    "load()\n"
+    "end\n"
+    "thread apply all bt 40\n"
+    "quit\n";
+
+/* -1: it reads all. */
+static int open_script(void)
+{
+    det_cleanup(det_closep) int fd = memfd_create("gdb", MFD_CLOEXEC);
+    if (fd < 0 || fsx_write_all(fd, gdb_script, strlen(gdb_script), NULL) < 0)
+        return -1;
+    int ret = fd;
+    fd = -1;
+    return ret;
+}
+
 /* The debugger runs as the ranks' user: it can do nothing to others, whatever it is made to read.
  * It is no member of the task's cgroup: a look at a trial near its limit of memory must not end it.
  */
@@ -114,9 +153,22 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     char pid[16];
     snprintf(pid, sizeof pid, "%d", taskbox_inner_pid(rank_pid(r)));
     JSON_OWN env = tracer_env(t);
-    char *const gdb[] = {
-        "gdb", "-nx", "-batch", "-iex", "set auto-load off", "-ex", "thread apply all bt 40",
-        "-p",  pid,   NULL};
+    char *const gdb[] = {"gdb",
+                         "-nx",
+                         "-batch",
+                         "-iex",
+                         "set auto-load off",
+                         "-iex",
+                         "set auto-solib-add off",
+                         "-p",
+                         pid,
+                         "-x",
+                         "/dev/fd/3",
+                         "-ex",
+                         "sharedlibrary",
+                         "-ex",
+                         "thread apply all bt 40",
+                         NULL};
     char *const eu[] = {"eu-stack", "-n", "40", "-p", pid, NULL};
     det_cleanup(freep) char *file = find_on_path(json_str(env, "PATH", NULL), "gdb");
     bool is_gdb = file != NULL;
@@ -125,6 +177,7 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
     if (!file)
         return det_fail(err, DET_ENOENT,
                         "neither gdb nor eu-stack is on this host (apt-get install gdb)");
+    det_cleanup(det_closep) int script = open_script();
     char **vector = taskenv_vector(env);
     struct rank_options o = {.spec = &t->spec,
                              .file = file,
@@ -132,7 +185,7 @@ static int start_tracer(struct task *t, const struct rank *r, struct det_err *er
                              .env = vector,
                              .number = rank_number(r),
                              .local = rank_local(r),
-                             .pass_fd = -1,
+                             .pass_fd = script,
                              .cgroup = NULL,
                              .box = &t->box,
                              .loop = t->loop,
