@@ -98,6 +98,7 @@ struct task {
 
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
     struct traceback traceback;
+    char *unseen;     /* why a program cannot have a file that it names, as it was told; or NULL */
     int64_t begun_ms; /* of this process, monotonic */
     uint64_t retry_ms;
     int64_t oom_before; /* oom_host_kills() at the start */
@@ -114,7 +115,10 @@ void task_happens(struct task *t, enum tasklife_event_kind kind);
 /* An event with an exit, its text from fmt. */
 void task_fails(struct task *t, enum tasklife_event_kind kind, struct link_exit exit,
                 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void task_begin(struct task *t);            /* from TASK_PREPARING on */
+void task_begin(struct task *t); /* from TASK_PREPARING on */
+/* Whether the text names a file that the task cannot have (unseen.h); the reason is added to *out.
+ */
+bool task_explains(const struct task *t, const char *text, struct buf *out);
 void task_connect(struct task *t);          /* makes http and ship, if they are not there */
 void task_on_child(struct task *t);         /* SIGCHLD */
 bool task_has_exited(const struct task *t); /* ranks, steps and tracer; none may have begun */

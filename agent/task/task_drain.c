@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include "log.h"
+#include "unseen.h"
 
 #include <unistd.h>
 
@@ -18,6 +19,24 @@ static void pause_ranks(struct task *t, bool pause)
         rank_pause(t->ranks.v[i], pause);
 }
 
+bool task_explains(const struct task *t, const char *text, struct buf *out)
+{
+    const struct taskspec *s = &t->spec;
+    const struct unseen u = {taskbox_is_open(&t->box) && taskspec_is_kept_apart(s), s->user_name,
+                             (unsigned)s->uid};
+    return unseen_explain(&u, text, out);
+}
+
+/* Behind the first line that it explains. */
+static void explain_unseen(struct task *t, const struct logline *l)
+{
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    if (t->unseen || !task_explains(t, l->text, &why))
+        return;
+    t->unseen = buf_steal(&why);
+    logspool_say(t->spool, LOGLINE_WARNING, "Of the line above: %s.", t->unseen);
+}
+
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
 {
     struct task *t = arg;
@@ -25,6 +44,7 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
         return;
     traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank_number(r), l);
     logspool_add(t->spool, stdtype, rank_number(r), l);
+    explain_unseen(t, l);
     if (t->life.phase == TASK_HOOKING)
         task_happens(t, TASKLIFE_SAID);
     if (t->life.phase < TASK_KILLING && logspool_is_full(t->spool))

@@ -107,10 +107,21 @@ static void name_exception(const struct traceback *seen, struct link_exit *e)
     e->at = seen->at;
 }
 
+/* Where that is why: of Python's last exception, else of the last thing that is known. */
+static bool is_for_unseen(const struct task *t, const struct link_exit *e)
+{
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
+    bool is_failure = e->reason == LINK_EXITED && e->code != 0 && !e->signal;
+    return is_failure && t->unseen && (!e->exception || task_explains(t, e->exception, &why));
+}
+
 static void tell_exit(struct task *t)
 {
     struct link_exit e = t->life.exit;
+    det_cleanup(freep) char *text = NULL;
     name_exception(&t->traceback, &e);
+    if (is_for_unseen(t, &e))
+        e.text = text = det_asprintf("%s; %s", e.text, t->unseen);
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);
     save_exit(t, &e);

@@ -11,13 +11,15 @@
 /* What is found on the way; the lines are borrowed. */
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
-    char place[PLACE_MAX];                 /* of the exception, in the user's own code */
-    bool inside;                           /* a traceback */
-    bool has_cause;                        /* the next one was raised from the one before */
-    bool stalled;                          /* the place is where a rank stood still */
-    int64_t rank;                          /* whose */
+    const char *last, *because; /* the line before; what det-task said of it; NULL: nothing */
+    char place[PLACE_MAX];      /* of the exception, in the user's own code */
+    bool inside;                /* a traceback */
+    bool has_cause;             /* the next one was raised from the one before */
+    bool stalled;               /* the place is where a rank stood still */
+    int64_t rank;               /* whose */
 };
 
+static const char of_above[] = "Of the line above: ";
 static const char cause[] = "The above exception was the direct cause of the following exception:";
 
 static const char *text_of(const json_t *line)
@@ -89,9 +91,8 @@ static bool is_place(const char *text, char ret[static PLACE_MAX])
     return true;
 }
 
-static void on_line(struct found *f, const json_t *line)
+static void read_line(struct found *f, const json_t *line, const char *text)
 {
-    const char *text = text_of(line);
     int64_t rank = json_int(line, "rankId", -1);
     bool is_error = strstr(json_str(line, "level", ""), "ERROR") != NULL;
     if (strncmp(text, "Traceback (most recent call last)", 33) == 0) {
@@ -113,6 +114,17 @@ static void on_line(struct found *f, const json_t *line)
     }
 }
 
+/* What explains the reason stands right behind it. */
+static void on_line(struct found *f, const json_t *line)
+{
+    const char *text = text_of(line);
+    if (strncmp(text, of_above, sizeof of_above - 1) != 0)
+        read_line(f, line, text);
+    else if (f->last && (f->last == f->exception || f->last == f->error))
+        f->because = text + sizeof of_above - 1;
+    f->last = text;
+}
+
 char *reason_of(const json_t *lines)
 {
     struct found f = {.rank = -1};
@@ -125,5 +137,11 @@ char *reason_of(const json_t *lines)
     int n = (int)strcspn(said, "\n");
     bool is_stall = f.stalled && said == f.ended && strstr(said, " stalled: ");
     bool placed = f.place[0] && (f.exception || is_stall);
-    return placed ? det_asprintf("%.*s (%s)", n, said, f.place) : det_asprintf("%.*s", n, said);
+    struct buf out = BUF_INIT;
+    buf_addf(&out, "%.*s", n, said);
+    if (placed)
+        buf_addf(&out, " (%s)", f.place);
+    if (f.because && said != f.ended)
+        buf_addf(&out, ": %.*s", (int)strcspn(f.because, ".\n"), f.because);
+    return buf_steal(&out);
 }

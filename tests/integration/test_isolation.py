@@ -115,6 +115,11 @@ def test_namespaces():
         assert all(alive(p) for p in victims)
         spaces = {os.readlink(f"/proc/{p}/ns/{kind}") for p in victims for kind in ("pid", "mnt", "ipc")}
         assert not spaces & {os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "mnt", "ipc")}
+        _, log = command(c, "cat /tmp/nowhere/train.csv", "STATE_ERROR")
+        assert "Of the line above: a task has a /tmp of its own" in log and "code 1; a task has a /tmp of its own" in log, log
+        c.wait(denied := program(c, "open('/root/train.csv')", max_restarts=0), "STATE_ERROR", 60)
+        reason = c.det("experiment", "describe", str(denied)).stdout
+        assert "PermissionError" in reason and "run as the account det1 (uid 1900000001), which must be able to read" in reason, reason
         task = next(int(p) for p in os.listdir("/proc") if p.isdigit() and command_line(p).startswith(b"det-task\0" + c.path("agent-0").encode()))
         os.kill(task, signal.SIGKILL)
         wait_until(lambda: not any(alive(p) for p in victims), 10, "the end of the task's processes with their det-task")

@@ -76,6 +76,18 @@ static void a_stalled_rank_has_the_users_line(void **state)
                   "rank 0 exited with code 1"); /* it was only asked */
 }
 
+#define OWN_TMP L("-1", "WARNING", "Of the line above: a task has a /tmp of its own.")
+
+static void why_a_task_cannot_have_a_file(void **state)
+{
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") "," L(
+                      "0", "UNKNOWN", "FileNotFoundError: '/tmp/x'") "," OWN_TMP "," MASTER "]",
+                  "FileNotFoundError: '/tmp/x': a task has a /tmp of its own");
+    assert_reason("[" L("-1", "INFO", "cat: /tmp/x: No such file") "," OWN_TMP "," L(
+                      "0", "ERROR", "model_def.c: no function") "," MASTER "]",
+                  "model_def.c: no function");
+}
+
 static void another_program_has_its_error(void **state)
 {
     assert_reason("[" L("0", "ERROR", "model_def.c: no function train_batch") "," MASTER "]",
@@ -91,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_exception_has_the_users_line),
                                        cmocka_unit_test(the_cause_has_the_users_line),
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
+                                       cmocka_unit_test(why_a_task_cannot_have_a_file),
                                        cmocka_unit_test(another_program_has_its_error)};
     return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
 }
