@@ -2,6 +2,7 @@
 
 #include "buf.h"
 #include "vec.h"
+#include "wide.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,15 +47,6 @@ void table_cell(struct table *t, const char *fmt, ...)
     vec_push(&t->cells, buf_steal(&b));
 }
 
-/* Columns on the screen: bytes that are no UTF-8 continuation. */
-static size_t width_of(const char *s)
-{
-    size_t n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 static const char *head_text(const struct table *t, size_t col)
 {
     return t->heads[col] + (t->heads[col][0] == '>');
@@ -62,16 +54,16 @@ static const char *head_text(const struct table *t, size_t col)
 
 static size_t column_width(const struct table *t, size_t col)
 {
-    size_t w = width_of(head_text(t, col));
+    size_t w = wide_columns(head_text(t, col));
     for (size_t i = col; i < t->cells.n; i += t->columns)
-        if (width_of(t->cells.v[i]) > w)
-            w = width_of(t->cells.v[i]);
+        if (wide_columns(t->cells.v[i]) > w)
+            w = wide_columns(t->cells.v[i]);
     return w;
 }
 
 static void print_cell(const struct table *t, size_t col, const char *text, size_t width)
 {
-    int pad = (int)(width - width_of(text));
+    int pad = (int)(width - wide_columns(text));
     if (t->heads[col][0] == '>')
         printf("%*s%s", pad, "", text);
     else if (col + 1 < t->columns)

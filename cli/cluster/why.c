@@ -1,5 +1,6 @@
 /* det why: what something waits for, what is in its way, and what would help. */
 #include "cli.h"
+#include "experiment.h"
 #include "show.h"
 #include "table.h"
 
@@ -131,6 +132,25 @@ static void print_why(const json_t *j)
     print_suggestions(json_arr(j, "suggestions"));
 }
 
+/* The exception of what failed, and the user's line: the master knows how its processes ended. */
+static void print_failure(struct cli *c, const json_t *why)
+{
+    struct det_err err;
+    JSON_OWN e = NULL;
+    JSON_OWN t = NULL;
+    int64_t exp = json_int(why, "experimentId", 0), trial = json_int(why, "trialId", 0);
+    char *reason det_cleanup(freep) = NULL;
+    if (strcmp(json_str(why, "reason", ""), "ENDED") != 0)
+        return;
+    if (trial > 0 && cli_get(c, &t, &err, "/trials/%" PRId64, trial) == 0 &&
+        strcmp(json_str(json_obj(t, "trial"), "state", ""), "STATE_ERROR") == 0)
+        reason = trial_reason(c, trial);
+    else if (trial == 0 && experiment_get(c, exp, &e, &err) == 0)
+        reason = experiment_reason(c, e);
+    if (reason)
+        printf("%s%s\n", trial > 0 ? "Its log says: " : "The log of ", reason);
+}
+
 static int explain_waiting(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
@@ -139,8 +159,10 @@ static int explain_waiting(struct cli *c, struct det_err *err)
         return CLI_USAGE;
     if (cli_get(c, &answer, err, "%s", path) < 0)
         return CLI_FAILED;
-    if (!cli_print_json(c, answer))
-        print_why(answer);
+    if (cli_print_json(c, answer))
+        return 0;
+    print_why(answer);
+    print_failure(c, answer);
     return 0;
 }
 

@@ -129,7 +129,12 @@ static int follow_on_screen(struct cli *c, int64_t id, struct det_err *err)
     enum { LINES = 20 };
     JSON_OWN e = NULL;
     JSON_OWN failed = NULL;
-    if (watch_of_experiment(c, id, err) != 0 || experiment_get(c, id, &e, err) < 0)
+    bool left;
+    if (watch_of_experiment(c, id, &left, err) != 0)
+        return CLI_FAILED;
+    if (left)
+        return 0;
+    if (experiment_get(c, id, &e, err) < 0)
         return CLI_FAILED;
     if (cli_get(c, &failed, err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR", id) <
         0)

@@ -7,6 +7,7 @@
 #include "table.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct det_err *err)
@@ -30,9 +31,20 @@ static char *why_held(struct cli *c, const json_t *experiment)
     return plain ? plain : det_strdup(json_str(answer, "text", ""));
 }
 
-char *experiment_reason(struct cli *c, const json_t *experiment)
+char *trial_reason(struct cli *c, int64_t trial)
 {
     enum { LINES = 300 };
+    JSON_OWN lines = logs_last(c, trial, LINES);
+    char *why = lines ? reason_of(lines) : NULL;
+    char *plain = why ? plain_text(why) : NULL; /* anybody wrote the log */
+    if (!plain)
+        return why;
+    free(why);
+    return plain;
+}
+
+char *experiment_reason(struct cli *c, const json_t *experiment)
+{
     struct det_err err;
     JSON_OWN answer = NULL;
     if (strcmp(json_str(experiment, "state", ""), "STATE_PAUSED") == 0)
@@ -42,10 +54,8 @@ char *experiment_reason(struct cli *c, const json_t *experiment)
                 json_int(experiment, "id", 0)) < 0)
         return NULL;
     int64_t trial = json_int(json_array_get(json_arr(answer, "trials"), 0), "id", 0);
-    JSON_OWN lines = trial ? logs_last(c, trial, LINES) : NULL;
-    char *why det_cleanup(freep) = lines ? reason_of(lines) : NULL;
-    char *plain det_cleanup(freep) = why ? plain_text(why) : NULL; /* anybody wrote the log */
-    return why ? det_asprintf("trial %" PRId64 ": %s", trial, plain ? plain : why) : NULL;
+    char *why det_cleanup(freep) = trial ? trial_reason(c, trial) : NULL;
+    return why ? det_asprintf("trial %" PRId64 ": %s", trial, why) : NULL;
 }
 
 static void experiment_row(struct table *t, const json_t *e)

@@ -35,6 +35,7 @@ static const struct column known[] = {
     {"started", "STARTED", "startTime"},
     {"ended", "ENDED", "endTime"},
     {"task", "TASK", "taskId"},
+    {"stopped", "STOPPED BY THE SEARCHER", "stopped"},
 };
 
 static const struct column *find_column(const char *name)
@@ -192,13 +193,58 @@ static void columns_finish(struct columns *k)
     free(k->text);
 }
 
+/* In a rung's answer: ID -> "after rung 1 of 2", of those that the searcher stopped there. */
+static void note_stopped(json_t *found, const json_t *bracket)
+{
+    const json_t *rungs = json_arr(bracket, "rungs");
+    size_t i, k;
+    json_t *rung, *t;
+    json_array_foreach((json_t *)rungs, i, rung)
+        json_array_foreach((json_t *)json_arr(rung, "trials"), k, t)
+    {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(t, "trialId", 0));
+        if (strcmp(json_str(t, "state", ""), "STOPPED") == 0)
+            json_set(found, id,
+                     json_sprintf("after rung %zu of %zu", i + 1, json_array_size(rungs)));
+    }
+}
+
+void trials_note_stopped(json_t *trials, const json_t *rungs)
+{
+    JSON_OWN found = json_object();
+    size_t i;
+    json_t *bracket, *t;
+    json_array_foreach((json_t *)json_arr(rungs, "brackets"), i, bracket)
+        note_stopped(found, bracket);
+    json_array_foreach(trials, i, t)
+    {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
+        json_t *where = json_object_get(found, id);
+        if (where && strcmp(json_str(t, "state", ""), "STATE_COMPLETED") == 0)
+            json_object_set(t, "stopped", where);
+    }
+}
+
 const char *trials_mark(const json_t *trial, bool is_best)
 {
     const json_t *v = json_obj(trial, "bestValidation"), *kept = json_obj(trial, "bestCheckpoint");
     bool same = json_int(v, "totalBatches", -1) == json_int(kept, "totalBatches", -2);
     if (is_best)
         return same ? "* best" : "* best, without a checkpoint";
+    if (json_str(trial, "stopped", NULL))
+        return "stopped by the searcher";
     return v && kept && !same ? "its best without a checkpoint" : "";
+}
+
+static bool has_marks(const json_t *trials, const struct trials_judge *by)
+{
+    size_t i;
+    json_t *t;
+    bool stopped = false;
+    json_array_foreach((json_t *)trials, i, t) stopped |= json_str(t, "stopped", NULL) != NULL;
+    return by->best_id != 0 || stopped;
 }
 
 /* What a row says of its trial stands behind it; programs read CSV, where nothing does. */
@@ -209,7 +255,7 @@ void trials_print(const json_t *trials, const char *list, const struct trials_ju
     const char *heads[DET_ARRAY_LEN(k.name) + 1];
     for (size_t i = 0; i < k.n; i++)
         heads[i] = k.head[i];
-    const bool marked = !table_is_csv() && by->best_id != 0;
+    const bool marked = !table_is_csv() && has_marks(trials, by);
     heads[k.n] = "";
     struct table *t = table_create(heads, k.n + marked);
     JSON_OWN common = show_common_hparams(trials);
@@ -275,9 +321,25 @@ static struct trials_judge judge_of(const json_t *experiment)
                                  .larger_is_better = !json_flag(s, "smaller_is_better", true)};
 }
 
-void experiment_print_trials(json_t *trials, const json_t *experiment)
+/* Only of searches that compare trials in rungs. The table is as good without. */
+static void ask_stopped(struct cli *c, const json_t *experiment, json_t *trials)
+{
+    static const char *const equal[] = {"single", "random", "grid", "custom"};
+    const char *searcher = json_str(experiment, "searcherType", "single");
+    struct det_err err;
+    JSON_OWN rungs = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(equal); i++)
+        if (strcmp(searcher, equal[i]) == 0)
+            return;
+    if (cli_get(c, &rungs, &err, "/experiments/%" PRId64 "/rungs?limit=1000000",
+                json_int(experiment, "id", 0)) == 0)
+        trials_note_stopped(trials, rungs);
+}
+
+void experiment_print_trials(struct cli *c, json_t *trials, const json_t *experiment)
 {
     struct trials_judge by = judge_of(experiment);
+    ask_stopped(c, experiment, trials);
     by.best_id = trials_best(trials, &by);
     trials_sort(trials, "best", &by);
     trials_print(trials, NULL, &by);
@@ -336,6 +398,8 @@ int experiment_trials(struct cli *c, struct det_err *err)
         return CLI_FAILED;
     json_t *trials = json_object_get(answer, "trials");
     struct trials_judge by = judge_of(e);
+    if (!c->json) /* programs get the API's own answer */
+        ask_stopped(c, e, trials);
     if (check_names(trials, &by, err) < 0)
         return CLI_USAGE;
     by.best_id = trials_best(trials, &by);
@@ -351,7 +415,7 @@ const struct opt experiment_trials_opts[] = {
      "best (default), trial, or any other column, hyperparameter or metric; -KEY the other way"},
     {"columns", 0, OPT_STR, &o.columns, "A,B",
      "of trial, state, hparams, batches, best, latest, best-at, checkpoint, restarts, duration, "
-     "started, ended, task, a hyperparameter or a metric (default " USUAL ")"},
+     "started, ended, task, stopped, a hyperparameter or a metric (default " USUAL ")"},
     {"limit", 0, OPT_COUNT, &o.limit, "N", "only the first N"},
     {"offset", 0, OPT_INT, &o.offset, "N", "without the first N"},
     {0},

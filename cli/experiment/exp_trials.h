@@ -22,9 +22,12 @@ const json_t *trials_value(const json_t *trial, const char *column, const struct
 /* columns: names with commas; NULL: the usual ones. */
 void trials_print(const json_t *trials, const char *columns, const struct trials_judge *by);
 /* Of the best one: "* best", and whether the weights of that validation were kept, since a
- * checkpoint_policy may say no. Of another: whether its checkpoint is of another batch than its
- * best validation. */
+ * checkpoint_policy may say no. Of another: that the searcher stopped it, or whether its checkpoint
+ * is of another batch than its best validation. */
 const char *trials_mark(const json_t *trial, bool is_best);
+/* Gives the trials that the searcher stopped a "stopped": "after rung 1 of 2". rungs: the answer
+ * about an experiment's rungs, with all trials. */
+void trials_note_stopped(json_t *trials, const json_t *rungs);
 
 /* The summary of each metric that these trials (an array) reported. */
 void trials_print_metrics(const json_t *trials);
@@ -32,6 +35,6 @@ void trials_print_metrics(const json_t *trials);
 extern const struct opt experiment_trials_opts[];
 DET_MUST int experiment_trials(struct cli *c, struct det_err *err);
 /* As `det experiment describe` has them. */
-void experiment_print_trials(json_t *trials, const json_t *experiment);
+void experiment_print_trials(struct cli *c, json_t *trials, const json_t *experiment);
 
 #endif

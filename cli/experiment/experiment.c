@@ -65,7 +65,7 @@ static int show_experiment(struct cli *c, json_t *e, json_t *trials)
     if (why)
         printf("  reason       %s\n", why);
     putchar('\n');
-    experiment_print_trials(trials, e);
+    experiment_print_trials(c, trials, e);
     if (o.metrics) {
         putchar('\n');
         trials_print_metrics(trials);
@@ -340,7 +340,7 @@ static const struct verb verbs[] = {
     {"describe", "d", "ID[,ID...]", "experiments and their trials", describe_opts,
      describe_experiment},
     {"watch", NULL, "ID", "progress, metrics and curves of its trials on a screen, as they come",
-     NULL, experiment_watch},
+     watch_opts, experiment_watch},
     {"wait", "w", "ID", "wait until it ended; exit 0 only if it completed", experiment_wait_opts,
      experiment_wait},
     {"logs", NULL, "ID", "the log of its first trial", logs_opts, logs_print_experiment},

@@ -38,6 +38,8 @@ bool has_ended(const json_t *it); /* an experiment or a trial, as the master tel
  * is done, 0 to 1. */
 double trial_target(const json_t *trial, const json_t *experiment);
 double trial_fraction(const json_t *trial, const json_t *experiment);
+/* Why a trial failed, in the words of its log; NULL: that is not known. Caller frees. */
+char *trial_reason(struct cli *c, int64_t trial);
 /* Why an experiment ended in ERROR, in the words of its first failed trial's log, or why it is
  * held; NULL: that is not known, or it is neither. Caller frees. */
 char *experiment_reason(struct cli *c, const json_t *experiment);

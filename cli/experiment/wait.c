@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "experiment.h"
 #include "show.h"
+#include "wide.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,14 +45,17 @@ static void print_bar(const json_t *trial, const json_t *experiment, const json_
     const json_t *latest = json_path(trial, "latestValidation.metrics.avgMetrics");
     char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), common);
     int full = (int)(trial_fraction(trial, experiment) * BAR + 0.5);
-    char line[512];
-    int used = snprintf(line, sizeof line, "trial %4" PRId64 " ", json_int(trial, "id", 0));
+    det_cleanup(buf_finish) struct buf line = BUF_INIT;
+    buf_addf(&line, "trial %4" PRId64 " ", json_int(trial, "id", 0));
     for (int i = 0; i < BAR; i++)
-        line[used++] = i < full ? '#' : '.';
-    snprintf(line + used, sizeof line - (size_t)used, " %-10s %s %-9s %s",
-             show_state(json_str(trial, "state", "")), metric,
+        buf_add_ch(&line, i < full ? '#' : '.');
+    buf_addf(&line, " %-10s %s %-9s %s", show_state(json_str(trial, "state", "")), metric,
              show_metric(latest ? json_object_get(latest, metric) : NULL), hp);
-    fprintf(stderr, "\r\033[K%.*s\n", width, line);
+    for (size_t i = 0; i < line.len; i++)
+        if ((unsigned char)line.p[i] < 0x20)
+            line.p[i] = ' '; /* a name must not move the cursor */
+    int shown = (int)wide_cut(buf_str(&line), width);
+    fprintf(stderr, "\r\033[K%.*s\n", shown, buf_str(&line));
 }
 
 /* Draws all bars, over the ones drawn before; returns how many lines there are now. */

@@ -1,28 +1,34 @@
 /*
  * det experiment watch, det trial watch. Four times a second the master is asked for the experiment
  * and the few trials on the screen; the rest only when one of these changed. So a thousand trials
- * cost no more than ten.
+ * cost no more than ten. q leaves.
  */
 #include "watch.h"
 
 #include "clk.h"
 #include "experiment.h"
+#include "show.h"
+#include "watch_keys.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, REST_MS = 50, WHY_MS = 2000 };
 
+static struct {
+    const char *metric;
+} o;
+
 struct watch {
     struct cli *c;
     int64_t exp_id, trial_id; /* trial 0: the experiment's running ones */
-    bool screen;
+    bool screen, keys, left;  /* keys: they are heard; left: somebody typed q */
     json_t *experiment, *trials, *best, *first, *said;
     struct curves curves;
+    bool has_curves; /* they were asked for, and may be none */
     char *why;
     int64_t began_ms, why_ms;
 };
@@ -36,6 +42,22 @@ static void watch_end(struct watch *w)
     json_decref(w->said);
     curves_finish(&w->curves);
     free(w->why);
+}
+
+/* By id, so that none changes its place and its colour while it is looked at. */
+static json_t *ordered_by_id(const json_t *trials)
+{
+    json_t *ordered = json_array();
+    size_t i, k;
+    json_t *t;
+    json_array_foreach((json_t *)trials, i, t)
+    {
+        for (k = json_array_size(ordered); k > 0; k--)
+            if (json_int(json_array_get(ordered, k - 1), "id", 0) < json_int(t, "id", 0))
+                break;
+        json_array_insert(ordered, k, t);
+    }
+    return ordered;
 }
 
 static int ask_trials(struct watch *w, json_t **ret, struct det_err *err)
@@ -53,7 +75,7 @@ static int ask_trials(struct watch *w, json_t **ret, struct det_err *err)
                  "BATCHES_PROCESSED&orderBy=ORDER_BY_DESC",
                  w->exp_id, SHOWN);
     if (rc == 0)
-        *ret = json_incref(json_object_get(answer, "trials"));
+        *ret = ordered_by_id(json_arr(answer, "trials"));
     return rc;
 }
 
@@ -78,13 +100,15 @@ static int ask_curves(struct watch *w, struct det_err *err)
     int64_t ids[SHOWN];
     size_t n = json_array_size(w->trials);
     const char *metric = json_str(json_path(w->experiment, "config.searcher"), "metric", "");
+    metric = o.metric ? o.metric : metric;
     n = n < SHOWN ? n : SHOWN;
     for (size_t i = 0; i < n; i++)
         ids[i] = json_int(json_array_get(w->trials, i), "id", 0);
     if (n == 0 || !*metric)
         return 0;
     curves_finish(&w->curves);
-    return curves_get(w->c, ids, n, metric, "validation", POINTS, &w->curves, err);
+    w->has_curves = true;
+    return curves_get(w->c, ids, n, metric, o.metric ? "" : "validation", POINTS, &w->curves, err);
 }
 
 /* Something waits: why. Seldom, since a scheduler is asked what it would do. */
@@ -161,9 +185,11 @@ static void draw_view(struct watch *w)
                            .trials = w->trials,
                            .best = w->best,
                            .why = w->why,
-                           .curves = &w->curves,
+                           .curves = w->has_curves ? &w->curves : NULL,
                            .seconds = (double)(clk_mono_ms() - w->began_ms) / 1000,
                            .first = w->first,
+                           .metric = o.metric,
+                           .keys = w->keys,
                            .columns = known ? size.ws_col - 1 : 79,
                            .rows = known ? size.ws_row : 24,
                            .plain = curves_are_plain(),
@@ -193,7 +219,7 @@ static void tell_trials(struct watch *w)
         char id[24];
         struct buf line = BUF_INIT;
         snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
-        watch_line(t, w->experiment, &line);
+        watch_line(t, w->experiment, o.metric, &line);
         if (strcmp(json_str(w->said, id, ""), buf_str(&line)) != 0) {
             puts(buf_str(&line));
             json_set(w->said, id, json_string(buf_str(&line)));
@@ -214,11 +240,10 @@ bool watch_has_screen(void)
 }
 
 /* Until a period after the last look began, so that slow answers make reports no later. */
-static void wait_out_period(int64_t begun_ms)
+static void wait_out_period(struct watch *w, int64_t begun_ms)
 {
     int64_t left = begun_ms + PERIOD_MS - clk_mono_ms();
-    const struct timespec pause = {.tv_nsec = (left > REST_MS ? left : REST_MS) * 1000000L};
-    nanosleep(&pause, NULL);
+    w->left = watch_keys_wait(left > REST_MS ? left : REST_MS);
 }
 
 static int watch_to_end(struct watch *w, struct det_err *err)
@@ -229,11 +254,13 @@ static int watch_to_end(struct watch *w, struct det_err *err)
     w->began_ms = clk_mono_ms();
     if (w->screen)
         fputs("\033[H\033[J", stdout);
-    for (int64_t begun_ms = w->began_ms;; wait_out_period(begun_ms)) {
+    for (int64_t begun_ms = w->began_ms; !w->left; wait_out_period(w, begun_ms)) {
         bool news;
         begun_ms = clk_mono_ms();
         if (fetch_trials(w, &news, err) < 0)
             return CLI_FAILED;
+        if (w->screen && !w->keys) /* now that nobody is asked for a password any more */
+            w->keys = watch_keys_begin();
         if (w->screen && news) /* at once: the rest takes more questions */
             draw_view(w);
         if (look_closer(w, news, err) < 0)
@@ -245,32 +272,47 @@ static int watch_to_end(struct watch *w, struct det_err *err)
         if (is_over(w))
             return 0;
     }
+    return 0;
+}
+
+/* What somebody left runs on: how to come back to it. */
+static void tell_end(const struct watch *w)
+{
+    const char *what = w->trial_id ? "trial" : "experiment";
+    int64_t id = w->trial_id ? w->trial_id : w->exp_id;
+    const json_t *it = w->trial_id ? json_array_get(w->trials, 0) : w->experiment;
+    if (w->left)
+        printf("%s %" PRId64 " goes on; det %s watch %" PRId64 " shows it again\n", what, id, what,
+               id);
+    else
+        printf("%s %" PRId64 " ended %s\n", what, id, show_state(json_str(it, "state", "")));
 }
 
 static int run_watch(struct watch *w, struct det_err *err)
 {
     int status = watch_to_end(w, err);
+    watch_keys_end();
     if (status == 0)
-        printf("%s %" PRId64 " ended %s\n", w->trial_id ? "trial" : "experiment",
-               w->trial_id ? w->trial_id : w->exp_id,
-               json_str(w->trial_id ? json_array_get(w->trials, 0) : w->experiment, "state", "") +
-                   strlen("STATE_"));
+        tell_end(w);
     watch_end(w);
     return status;
 }
 
-int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err)
+int watch_of_experiment(struct cli *c, int64_t id, bool *ret_left, struct det_err *err)
 {
     struct watch w = {.c = c, .exp_id = id};
-    return run_watch(&w, err);
+    int status = run_watch(&w, err);
+    *ret_left = w.left;
+    return status;
 }
 
 int experiment_watch(struct cli *c, struct det_err *err)
 {
     int64_t id;
+    bool left;
     if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
         return CLI_USAGE;
-    return watch_of_experiment(c, id, err);
+    return watch_of_experiment(c, id, &left, err);
 }
 
 int trial_watch(struct cli *c, struct det_err *err)
@@ -284,3 +326,9 @@ int trial_watch(struct cli *c, struct det_err *err)
     w.exp_id = json_int(json_obj(answer, "trial"), "experimentId", 0);
     return run_watch(&w, err);
 }
+
+const struct opt watch_opts[] = {
+    {"metric", 0, OPT_STR, &o.metric, "NAME",
+     "its curve and values, in training and in validation (default the searcher's)"},
+    {0},
+};

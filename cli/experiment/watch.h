@@ -12,18 +12,20 @@ struct watch_view {
     const struct curves *curves; /* of the searcher's metric */
     double seconds;              /* since the first look; -1: this is it */
     const json_t *first;         /* {"id": batches then} */
+    const char *metric;          /* asked for; NULL: the searcher's */
     int columns, rows;
-    bool plain, coloured;
+    bool plain, coloured, keys; /* keys: say which one leaves */
 };
 /* The whole screen, every line of it no wider than the terminal. */
 void watch_screen(const struct watch_view *v, struct buf *out);
-/* One line about a trial, for where there is no screen. */
-void watch_line(const json_t *trial, const json_t *experiment, struct buf *out);
+/* One line about a trial, for where there is no screen. metric: as in the view. */
+void watch_line(const json_t *trial, const json_t *experiment, const char *metric, struct buf *out);
 
 /* Is standard output a terminal that can show a screen? */
 bool watch_has_screen(void);
-/* Shows an experiment until it ends; CLI exit code. */
-DET_MUST int watch_of_experiment(struct cli *c, int64_t id, struct det_err *err);
+extern const struct opt watch_opts[];
+/* Shows an experiment until it ends, or until somebody leaves it; CLI exit code. */
+DET_MUST int watch_of_experiment(struct cli *c, int64_t id, bool *ret_left, struct det_err *err);
 DET_MUST int experiment_watch(struct cli *c, struct det_err *err);
 DET_MUST int trial_watch(struct cli *c, struct det_err *err);
 

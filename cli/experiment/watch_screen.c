@@ -4,6 +4,7 @@
 #include "mem.h"
 #include "plain.h"
 #include "show.h"
+#include "wide.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +25,8 @@ static const json_t *training_of(const json_t *trial, const char *name)
 }
 
 /* A name that says it itself needs no "validation" before it. */
-static void add_validation(const json_t *trial, const json_t *experiment, struct buf *out)
+static void add_validation(const json_t *trial, const char *metric, struct buf *out)
 {
-    const char *metric = metric_of(experiment);
     const json_t *v = json_path(trial, "latestValidation.metrics.avgMetrics");
     const json_t *value = v ? json_object_get(v, metric) : NULL;
     if (value)
@@ -34,30 +34,45 @@ static void add_validation(const json_t *trial, const json_t *experiment, struct
                  show_metric(value));
 }
 
-void watch_line(const json_t *trial, const json_t *experiment, struct buf *out)
+static void add_training(const json_t *trial, const char *name, struct buf *out)
+{
+    if (training_of(trial, name))
+        buf_addf(out, "  %s %s", name, show_metric(training_of(trial, name)));
+}
+
+/* The names of a trial's metrics in training, without the one that was asked for; *ret_n of them.
+ */
+static const char **other_names(const json_t *trial, const char *asked, size_t *ret_n)
+{
+    const char **names = json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), ret_n);
+    size_t n = 0;
+    for (size_t i = 0; i < *ret_n; i++)
+        if (!asked || strcmp(names[i], asked) != 0)
+            names[n++] = names[i];
+    *ret_n = n;
+    return names;
+}
+
+void watch_line(const json_t *trial, const json_t *experiment, const char *metric, struct buf *out)
 {
     buf_addf(out, "trial %" PRId64 " %s, batch %" PRId64, json_int(trial, "id", 0),
              show_state(json_str(trial, "state", "")), json_int(trial, "totalBatchesProcessed", 0));
     size_t n;
-    const char **names det_cleanup(freep) =
-        json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), &n);
+    const char **names det_cleanup(freep) = other_names(trial, metric, &n);
+    if (metric)
+        add_training(trial, metric, out);
     for (size_t i = 0; i < n && i < NAMES; i++)
-        if (training_of(trial, names[i]))
-            buf_addf(out, "  %s %s", names[i], show_metric(training_of(trial, names[i])));
-    add_validation(trial, experiment, out);
+        add_training(trial, names[i], out);
+    add_validation(trial, metric ? metric : metric_of(experiment), out);
 }
 
 /* Ends a line of the screen, cut to its width: in columns, not in bytes. */
 static void add_cut(struct buf *out, const char *line, int columns)
 {
-    int n = 0;
-    for (; *line && *line != '\n'; line++) {
-        bool begins = ((unsigned char)*line & 0xc0) != 0x80;
-        if (begins && n++ == columns)
-            break;
+    const char *end = line + wide_cut(line, columns);
+    for (; line < end; line++)
         if ((unsigned char)*line >= 0x20)
             buf_add_ch(out, *line);
-    }
     buf_add_ch(out, '\n');
 }
 
@@ -95,10 +110,7 @@ static void add_speed(const struct watch_view *v, const json_t *trial, struct bu
 
 static int columns_of(const char *text)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
+    return (int)wide_columns(text);
 }
 
 /* Half a number is none: what does not fit whole is left out. part is emptied. */
@@ -128,19 +140,20 @@ static void add_trial(const struct watch_view *v, const json_t *trial, struct bu
 {
     det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
     size_t n;
-    const char **names det_cleanup(freep) =
-        json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), &n);
+    const char **names det_cleanup(freep) = other_names(trial, v->metric, &n);
     buf_addf(&line, "trial %-5" PRId64 " ", json_int(trial, "id", 0));
     add_bar(v, trial, &line);
     buf_addf(&line, "%-9s batch %" PRId64, show_state(json_str(trial, "state", "")),
              json_int(trial, "totalBatchesProcessed", 0));
-    add_validation(trial, v->experiment, &part);
+    add_validation(trial, v->metric ? v->metric : metric_of(v->experiment), &part);
+    add_if_fits(&line, &part, v->columns);
+    if (v->metric)
+        add_training(trial, v->metric, &part);
     add_if_fits(&line, &part, v->columns);
     add_speed(v, trial, &part);
     add_if_fits(&line, &part, v->columns);
     for (size_t i = 0; i < n && i < NAMES; i++) {
-        if (training_of(trial, names[i]))
-            buf_addf(&part, "  %s %s", names[i], show_metric(training_of(trial, names[i])));
+        add_training(trial, names[i], &part);
         add_if_fits(&line, &part, v->columns);
     }
     add_cut(out, buf_str(&line), v->columns);
@@ -186,21 +199,27 @@ static void add_slots(const json_t *experiment, struct buf *out)
     if (json_flag(experiment, "unmanaged", false))
         buf_add_str(out, ", which run elsewhere");
     else
-        buf_addf(out, ", %" PRId64 " slot%s each, pool %s", n, n == 1 ? "" : "s",
-                 json_str(experiment, "resourcePool", ""));
+        buf_addf(out, ", %" PRId64 " slot%s each", n, n == 1 ? "" : "s");
 }
+
+static const char leaves[] = "  (q leaves)";
 
 static void add_head(const struct watch_view *v, struct buf *out)
 {
-    struct buf line = BUF_INIT;
+    det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
     buf_addf(&line, "experiment %" PRId64 "  %s  %s %s  %" PRId64 " trials",
              json_int(v->experiment, "id", 0), json_str(v->experiment, "name", ""),
              show_state(json_str(v->experiment, "state", "")),
              show_progress(json_object_get(v->experiment, "progress")),
              json_int(v->experiment, "numTrials", 0));
     add_slots(v->experiment, &line);
+    if (!json_flag(v->experiment, "unmanaged", false))
+        buf_addf(&part, ", pool %s", json_str(v->experiment, "resourcePool", ""));
+    add_if_fits(&line, &part, v->columns - (v->keys ? (int)strlen(leaves) : 0));
+    if (v->keys)
+        buf_add_str(&part, leaves);
+    add_if_fits(&line, &part, v->columns);
     add_cut(out, buf_str(&line), v->columns);
-    buf_finish(&line);
 }
 
 /* Two lines at most; the first ends with a word. */
@@ -222,32 +241,54 @@ static void add_why(const struct watch_view *v, struct buf *out)
 /* Nobody else writes into these lines, so that their colours are ours, which take no column. */
 static void add_cut_coloured(struct buf *out, const char *line, int columns)
 {
-    int n = 0;
     while (*line && *line != '\n') {
-        size_t colour = plain_colour(line);
-        bool begins = ((unsigned char)*line & 0xc0) != 0x80;
-        if (colour == 0 && begins && n++ == columns) {
+        int width = 0;
+        size_t colour = plain_colour(line), n = colour ? colour : wide_char(line, &width);
+        if (width > columns) {
             buf_add_str(out, "\033[0m");
             break;
         }
-        buf_add(out, line, colour ? colour : 1);
-        line += colour ? colour : 1;
+        columns -= width;
+        buf_add(out, line, n);
+        line += n;
     }
     buf_add_ch(out, '\n');
 }
 
 static void add_title(const struct watch_view *v, struct plot_size size, struct buf *out)
 {
-    det_cleanup(freep) char *name = det_strdup(metric_of(v->experiment));
+    det_cleanup(freep) char *name = det_strdup(v->metric ? v->metric : metric_of(v->experiment));
     for (char *p = name; *p; p++) /* its own colours would go on behind it */
         *p = *p == '\033' ? '?' : *p;
     if (v->curves->n == 1) {
-        buf_addf(out, "validation %s\n", name);
+        const char *group = strchr(v->curves->lines[0].name, ',');
+        buf_addf(out, "%s %s\n", group ? group + 2 : "", name);
         return;
     }
     buf_addf(out, "%s of ", name);
     plot_names(v->curves->lines, v->curves->n, size, out);
     buf_add_ch(out, '\n');
+}
+
+/* A name that no report has: which there are. */
+static void add_no_curves(const struct watch_view *v, struct buf *out)
+{
+    det_cleanup(buf_finish) struct buf line = BUF_INIT;
+    const json_t *summary = json_obj(json_array_get(v->trials, 0), "summaryMetrics");
+    const char *group;
+    json_t *metrics;
+    bool first = true;
+    if (!v->metric || json_array_size(v->trials) == 0)
+        return;
+    buf_addf(&line, "no report has %s yet", v->metric);
+    json_object_foreach((json_t *)summary, group, metrics)
+    {
+        size_t n;
+        const char **names det_cleanup(freep) = json_sorted_keys(metrics, &n);
+        for (size_t i = 0; i < n; i++, first = false)
+            buf_addf(&line, "%s %s", first ? "; there are" : ",", names[i]);
+    }
+    add_cut(out, buf_str(&line), v->columns);
 }
 
 static void add_curves(const struct watch_view *v, int rows, struct buf *out)
@@ -257,6 +298,8 @@ static void add_curves(const struct watch_view *v, int rows, struct buf *out)
                              .rows = rows < 15 ? rows - 3 : 12,
                              .plain = v->plain,
                              .coloured = v->coloured};
+    if (v->curves && v->curves->n == 0 && rows > 0)
+        add_no_curves(v, out);
     if (!v->curves || v->curves->n == 0 || rows < 5 || v->columns < 30)
         return;
     add_title(v, size, &picture);

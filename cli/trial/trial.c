@@ -35,12 +35,34 @@ static void workload_row(struct table *t, const json_t *w)
     }
 }
 
-static void print_trial(const json_t *trial)
+static bool is_stopped(const json_t *why)
 {
+    return strcmp(json_str(json_obj(why, "search"), "state", ""), "STOPPED") == 0;
+}
+
+/* Why it failed, was ended, or waits. */
+static void print_reason(struct cli *c, const json_t *trial, const json_t *why)
+{
+    bool failed = strcmp(json_str(trial, "state", ""), "STATE_ERROR") == 0;
+    char *text det_cleanup(freep) = failed ? trial_reason(c, json_int(trial, "id", 0)) : NULL;
+    bool known = strcmp(json_str(why, "reason", "ENDED"), "ENDED") != 0;
+    if (text)
+        printf("  reason           %s\n", text);
+    else if (known || failed)
+        printf("  reason           %s\n", json_str(why, "text", ""));
+}
+
+static void print_trial(struct cli *c, const json_t *trial)
+{
+    struct det_err err;
+    JSON_OWN why = NULL;
     char *hp det_cleanup(freep) = show_hparams(json_object_get(trial, "hparams"), NULL);
+    cli_get(c, &why, &err, "/trials/%" PRId64 "/why", json_int(trial, "id", 0));
     printf("trial %" PRId64 " of experiment %" PRId64 "\n", json_int(trial, "id", 0),
            json_int(trial, "experimentId", 0));
-    printf("  state            %s\n", show_state(json_str(trial, "state", "")));
+    printf("  state            %s%s\n", show_state(json_str(trial, "state", "")),
+           is_stopped(why) ? ", stopped by the searcher" : "");
+    print_reason(c, trial, why);
     printf("  hyperparameters  %s\n", hp);
     printf("  batches          %" PRId64 "\n", json_int(trial, "totalBatchesProcessed", 0));
     printf("  restarts         %" PRId64 "\n", json_int(trial, "restarts", 0));
@@ -79,7 +101,7 @@ static int describe_trial(struct cli *c, struct det_err *err)
         cli_print_json(c, trial);
         return 0;
     }
-    print_trial(trial);
+    print_trial(c, trial);
     if (o.metrics) {
         JSON_OWN one = json_make("[O]", trial);
         trials_print_metrics(one);
@@ -184,7 +206,7 @@ static const struct verb verbs[] = {
     {"logs", NULL, "ID", "its log", logs_opts, print_logs},
     {"timeline", "tl", "ID", "what happened to it, and how long each thing took", NULL,
      show_timeline},
-    {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", NULL,
+    {"watch", NULL, "ID", "its progress, metrics and curve on a screen, as they come", watch_opts,
      trial_watch},
     {"download", NULL, "ID", "copy the files of its best, its latest or another checkpoint here",
      trial_download_opts, trial_download},

@@ -227,14 +227,16 @@ def test_commands():
         says(c.det("t", "stacks", str(trial), check=False), 1)
 
 
-def on_terminal(c, *words, seen=None, then=None):
-    """What det writes to a terminal of 100 by 30, until it ends; then() is called once `seen` is on it."""
+def on_terminal(c, *words, seen=None, then=None, typed=None):
+    """What det writes to a terminal of 100 by 30, until it ends; then() is called, or `typed` is, once `seen` is on it."""
     screen, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
            "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
-    p = subprocess.Popen([BIN + "/det", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
-    os.close(theirs)
+    p = subprocess.Popen(["/usr/bin/setsid", "--ctty", "--wait", BIN + "/det", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    modes = termios.tcgetattr(theirs)
+    if not typed:
+        os.close(theirs)
     said = b""
     try:
         while select.select([screen], [], [], 120)[0]:
@@ -244,6 +246,11 @@ def on_terminal(c, *words, seen=None, then=None):
                 break
             if then and seen.encode() in said:
                 then, _ = None, then()
+            if typed and seen.encode() in said:
+                os.write(screen, typed)
+                p.wait(120)
+                assert termios.tcgetattr(theirs) == modes, "the terminal is not as it was"
+                typed, _ = None, os.close(theirs)
     except OSError:  # EIO: nobody has it open any more
         pass
     finally:
@@ -286,8 +293,16 @@ def test_watch():
         assert "experiment 3 ended ERROR" in screen and "Nobody" in screen.split("ended ERROR")[1], screen[-3000:]
         assert "trial 3: " in screen.splitlines()[-1] and "Nobody" in screen.splitlines()[-1], screen[-3000:]
         says(c.det("e", "describe", "3"), 0, "reason       trial 3: ", "Nobody")
+        says(c.det("t", "describe", "3"), 0, "  state            ERROR\n  reason           ", "Nobody")
+        says(c.det("why", "trial:3"), 0, "ended: ERROR", "\nIts log says: ", "Nobody")
+        says(c.det("why", "exp:3"), 0, "ended: ERROR", "\nThe log of trial 3: ", "Nobody")
         holds.hold(105)
         assert paced.create(c, CONST, 0, holds, **small) == 4
+        for key in (b"xq", b"\x03"):
+            screen = on_terminal(c, "e", "watch", "4", "--metric", "loss", seen="training loss", typed=key)
+            assert ("experiment 4 goes on; det experiment watch 4 shows it again" in screen) == (key == b"xq") and "(q leaves)" in screen, screen[-3000:]
+        assert "no report has" not in screen and "ended" not in screen, screen[-3000:]
+        assert "there are loss" in on_terminal(c, "t", "watch", "4", "--metric", "lost", seen="no report has lost yet", typed=b"q")
         lines = watched(c, "e", "watch", "4", seen="trial 4 ", then=lambda: holds.release(105))
         assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
         says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")

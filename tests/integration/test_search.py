@@ -54,6 +54,15 @@ def tells_why(c, exp, trials):
         assert f"Trial {t['id']} ended: {rung}" in last and "its accuracy of" in last, (last, why)
         assert why["text"] in c.det("why", str(t["id"])).stdout
     assert "WENT ON" in c.det("e", "rungs", str(exp)).stdout
+    stopped = {str(t["trialId"]) for b in rungs["brackets"] for r in b["rungs"] for t in r["trials"] if t["state"] == "STOPPED"}
+    for words in (("lt", str(exp)), ("describe", str(exp))):
+        rows = c.det("e", *words).stdout.splitlines()
+        marked = {r.split()[0] for r in rows if r.endswith("stopped by the searcher")}
+        best = {r.split()[0] for r in rows if "* best" in r}
+        assert marked and marked == stopped - best, (stopped, rows)
+    assert "stopped" not in c.det("e", "lt", str(exp), "--json").stdout  # the API's own
+    told = c.det("t", "describe", min(stopped)).stdout
+    assert "COMPLETED, stopped by the searcher\n  reason           the searcher ended it: in " in told, told
     listed = c.det("e", "rungs", str(exp), "--trials", "--csv").stdout.splitlines()
     assert len(listed) == 1 + sum(r["validated"] for b in rungs["brackets"] for r in b["rungs"]), listed
 

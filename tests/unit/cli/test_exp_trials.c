@@ -109,6 +109,27 @@ static void others_say_whose_their_checkpoint_is(void **state)
     assert_string_equal(trials_mark(none, false), "");
 }
 
+/* The API calls them COMPLETED, as those that trained to the end. */
+static void those_that_the_searcher_stopped_say_so(void **state)
+{
+    static const char all[] = "[{\"id\": 1, \"state\": \"STATE_COMPLETED\"},"
+                              " {\"id\": 2, \"state\": \"STATE_COMPLETED\"},"
+                              " {\"id\": 3, \"state\": \"STATE_CANCELED\"}]";
+    static const char answer[] =
+        "{\"brackets\": [{\"rungs\": [{\"trials\": [{\"trialId\": 1, \"state\": \"WENT_ON\"},"
+        " {\"trialId\": 2, \"state\": \"STOPPED\"}, {\"trialId\": 3, \"state\": \"STOPPED\"}]},"
+        " {\"trials\": [{\"trialId\": 1, \"state\": \"TOP\"}]}]}]}";
+    JSON_OWN trials = json_parse(all, strlen(all), NULL);
+    JSON_OWN rungs = json_parse(answer, strlen(answer), NULL);
+    const char *const marks[] = {"", "stopped by the searcher", ""};
+    trials_note_stopped(trials, rungs);
+    for (size_t i = 0; i < DET_ARRAY_LEN(marks); i++)
+        assert_string_equal(trials_mark(json_array_get(trials, i), false), marks[i]);
+    struct trials_judge by = {0};
+    const json_t *where = trials_value(json_array_get(trials, 1), "stopped", &by);
+    assert_string_equal(json_string_value(where), "after rung 1 of 2");
+}
+
 /* A page does not have another best than the whole. */
 static void the_best_is_that_of_all(void **state)
 {
@@ -138,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_is_first),
                                        cmocka_unit_test(columns_have_values),
+                                       cmocka_unit_test(those_that_the_searcher_stopped_say_so),
                                        cmocka_unit_test(others_say_whose_their_checkpoint_is),
                                        cmocka_unit_test(the_best_is_that_of_all),
                                        cmocka_unit_test(durations_have_an_order),

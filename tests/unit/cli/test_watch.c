@@ -86,6 +86,19 @@ static void it_fits_the_terminal(void **state)
     fits(24, 12, "experiment 3  n\xc3\xa4me");
 }
 
+/* Two columns each, of which half a one is not shown. */
+static void wide_names_fit_too(void **state)
+{
+    JSON_OWN e = experiment();
+    json_set(e, "name", json_string("\xe5\x90\x8d\xe5\x89\x8d")); /* two characters */
+    for (int columns = 16; columns <= 17; columns++) {
+        struct watch_view view = {.experiment = e, .columns = columns, .rows = 4};
+        det_cleanup(buf_finish) struct buf out = BUF_INIT;
+        watch_screen(&view, &out);
+        assert_string_equal(buf_str(&out), "experiment 3  \xe5\x90\x8d\n");
+    }
+}
+
 /* A whole line, so that one can copy it. */
 static void a_checkpoint_is_never_cut(void **state)
 {
@@ -194,10 +207,47 @@ static void without_a_screen_it_is_a_line(void **state)
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
     struct buf out = BUF_INIT;
-    watch_line(json_array_get(t, 0), e, &out);
+    watch_line(json_array_get(t, 0), e, NULL, &out);
     assert_string_equal(buf_str(&out),
                         "trial 7 RUNNING, batch 50  loss 0.1235  validation f1 0.75");
+    buf_clear(&out);
+    watch_line(json_array_get(t, 0), e, "loss", &out);
+    assert_string_equal(buf_str(&out), "trial 7 RUNNING, batch 50  loss 0.1235");
     buf_finish(&out);
+}
+
+/* One that was asked for stands where the searcher's does, and before the speed. */
+static void another_metric_is_shown(void **state)
+{
+    static const struct plot_point v[] = {{0, 0.1}, {10, 0.5}};
+    struct plot_line line = {"trial 7, training", v, 2};
+    struct curves curves = {&line, 1}, none = {0};
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    JSON_OWN first = parsed("{\"7\": 10.0}");
+    struct watch_view view = {.experiment = e,
+                              .trials = t,
+                              .curves = &curves,
+                              .seconds = 2,
+                              .first = first,
+                              .metric = "loss",
+                              .keys = true,
+                              .columns = 100,
+                              .rows = 24};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "batch 50  loss 0.1235  20 batches/s, 2 s left\n"));
+    assert_non_null(strstr(buf_str(&out), "\ntraining loss\n"));
+    assert_non_null(strstr(buf_str(&out), "pool default  (q leaves)\n"));
+    view.curves = &none;
+    view.metric = "lost";
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "\nno report has lost yet; there are loss\n"));
+    view.columns = 30;
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_null(strstr(buf_str(&out), "leaves"));
 }
 
 static void is_long(const char *length, const char *more, const char *hparams, double batches)
@@ -252,6 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(epochs_are_measured_by_what_the_trial_says),
         cmocka_unit_test(it_fits_the_terminal),
+        cmocka_unit_test(wide_names_fit_too),
+        cmocka_unit_test(another_metric_is_shown),
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
         cmocka_unit_test(a_checkpoint_is_never_cut),
         cmocka_unit_test(those_that_wait_are_counted),

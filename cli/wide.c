@@ -1,0 +1,77 @@
+#include "wide.h"
+
+#include "mem.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct range {
+    uint32_t first, last;
+};
+
+/* Blocks of Unicode, not single characters: what a terminal draws two columns wide. */
+static const struct range wides[] = {
+    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},
+    {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+    {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+/* Marks over the character before, joiners, variants. */
+static const struct range marks[] = {
+    {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
+    {0x64b, 0x65f},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f},
+    {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
+};
+
+static bool is_within(const struct range *r, size_t n, uint32_t code)
+{
+    for (size_t i = 0; i < n; i++)
+        if (code >= r[i].first && code <= r[i].last)
+            return true;
+    return false;
+}
+
+/* Bytes that follow the first of a character. */
+static int more_bytes(unsigned char first)
+{
+    return first < 0xc2 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : 0;
+}
+
+size_t wide_char(const char *s, int *ret_columns)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    int more = more_bytes(p[0]);
+    uint32_t code = more ? p[0] & (0x3fU >> more) : p[0];
+    *ret_columns = 1;
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 1;
+        code = code << 6 | (p[i] & 0x3fU);
+    }
+    if (is_within(marks, DET_ARRAY_LEN(marks), code))
+        *ret_columns = 0;
+    else if (is_within(wides, DET_ARRAY_LEN(wides), code))
+        *ret_columns = 2;
+    return (size_t)more + 1;
+}
+
+size_t wide_columns(const char *s)
+{
+    size_t n = 0;
+    for (int columns; *s; n += (size_t)columns)
+        s += wide_char(s, &columns);
+    return n;
+}
+
+size_t wide_cut(const char *s, int columns)
+{
+    const char *p = s;
+    while (*p && *p != '\n') {
+        int one;
+        size_t n = wide_char(p, &one);
+        if (one > columns)
+            break;
+        columns -= one;
+        p += n;
+    }
+    return (size_t)(p - s);
+}
