@@ -29,6 +29,8 @@ const struct absent absent_table[] = {
     {"tensorboard", "start", "config", 0, "it runs where you start it, with its own options"},
     {"tensorboard", "start", "config-file", 0, "it runs where you start it, with its own options"},
     {"tensorboard", "start", "workspace-name", 'w', "the files are the experiment's own"},
+    {"tensorboard", "start", "context", 'c', "it runs where you start it and sees your files"},
+    {"tensorboard", "start", "include", 'i', "it runs where you start it and sees your files"},
     {"tensorboard", "start", "no-browser", 0, "no browser is opened anyway"},
     {"tensorboard", "start", "detach", 'd', "nothing is started that could be waited for"},
     /* people and rights */

@@ -4,6 +4,7 @@
 #include "place.h"
 #include "show.h"
 #include "table.h"
+#include "wide.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -150,6 +151,17 @@ static void print_model(const json_t *m)
     printf("  versions     %" PRId64 "\n", json_int(m, "numVersions", 0));
 }
 
+/* Their beginning: notes are pages. CSV and --json have all of them. */
+static void put_notes(struct table *t, const char *notes)
+{
+    enum { COLUMNS = 40 };
+    int n = (int)wide_cut(notes, COLUMNS);
+    if (table_is_csv())
+        table_cell(t, "%s", notes);
+    else
+        table_cell(t, "%.*s%s", n, notes, notes[n] ? "..." : "");
+}
+
 static void put_version(struct table *t, const json_t *v)
 {
     const json_t *cp = json_obj(v, "checkpoint");
@@ -163,14 +175,16 @@ static void put_version(struct table *t, const json_t *v)
     table_cell(t, "%s", json_str(cp, "uuid", ""));
     table_cell(t, "%s", metrics);
     table_cell(t, "%s", metadata);
+    put_labels(t, json_arr(v, "labels"));
     table_cell(t, "%s", json_str(v, "comment", ""));
+    put_notes(t, json_str(v, "notes", ""));
 }
 
 /* versions: a list of model.v1.ModelVersion. */
 static void print_versions(const json_t *versions)
 {
-    static const char *const heads[] = {">VERSION",   "NAME",    ">TRIAL",   ">BATCHES",
-                                        "CHECKPOINT", "METRICS", "METADATA", "COMMENT"};
+    static const char *const heads[] = {">VERSION", "NAME",     ">TRIAL", ">BATCHES", "CHECKPOINT",
+                                        "METRICS",  "METADATA", "LABELS", "COMMENT",  "NOTES"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
     for (size_t i = 0; i < json_array_size(versions); i++)
         put_version(t, json_array_get(versions, i));
@@ -232,14 +246,50 @@ static int list_versions(struct cli *c, struct det_err *err)
 
 /* ---- writing ---- */
 
+static json_t *labels_of(const char *text)
+{
+    json_t *labels = json_array();
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        if (n)
+            json_array_append_new(labels, json_stringn(text, n));
+        text += n + (text[n] == ',');
+    }
+    return labels;
+}
+
+/* --labels and --metadata, where they were given. */
+static int put_described(json_t *body, struct det_err *err)
+{
+    if (o.labels)
+        json_set(body, "labels", labels_of(o.labels));
+    json_t *metadata = o.metadata ? json_parse(o.metadata, strlen(o.metadata), NULL) : NULL;
+    if (o.metadata && !json_is_object(metadata)) {
+        json_decref(metadata);
+        return det_fail(err, DET_EINVAL,
+                        "--metadata: expected an object of JSON, such as "
+                        "'{\"license\": \"MIT\"}', which takes the place of the former");
+    }
+    if (metadata)
+        json_set(body, "metadata", metadata);
+    return 0;
+}
+
+static void put_text(json_t *body, const char *key, const char *value)
+{
+    if (value)
+        json_set(body, key, json_string(value));
+}
+
 static int create_model(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     JSON_OWN body = json_make("{s:s}", "name", cli_arg(c, 0));
-    if (o.description)
-        json_set(body, "description", json_string(o.description));
-    if (o.workspace)
-        json_set(body, "workspaceName", json_string(o.workspace));
+    put_text(body, "description", o.description);
+    put_text(body, "workspaceName", o.workspace);
+    put_text(body, "notes", o.notes);
+    if (put_described(body, err) < 0)
+        return CLI_USAGE;
     if (cli_call(c, "POST", "/models", body, &answer, err) < 0)
         return CLI_FAILED;
     const json_t *m = json_obj(answer, "model");
@@ -254,6 +304,11 @@ static int register_version(struct cli *c, struct det_err *err)
     JSON_OWN body =
         json_make("{s:s,s:s}", "modelName", cli_arg(c, 0), "checkpointUuid", cli_arg(c, 1));
     char *path det_cleanup(freep) = model_path(c, "/versions");
+    put_text(body, "name", o.name);
+    put_text(body, "comment", o.comment);
+    put_text(body, "notes", o.notes);
+    if (put_described(body, err) < 0)
+        return CLI_USAGE;
     if (cli_call(c, "POST", path, body, &answer, err) < 0)
         return CLI_FAILED;
     const json_t *v = json_obj(answer, "modelVersion");
@@ -279,18 +334,6 @@ static int move_model(struct cli *c, struct det_err *err)
     return 0;
 }
 
-static json_t *labels_of(const char *text)
-{
-    json_t *labels = json_array();
-    while (*text) {
-        size_t n = strcspn(text, ",");
-        if (n)
-            json_array_append_new(labels, json_stringn(text, n));
-        text += n + (text[n] == ',');
-    }
-    return labels;
-}
-
 /* What --name and the others say, as the body of a change; NULL: *err says what is wrong. */
 static json_t *collect_changes(bool of_version, struct det_err *err)
 {
@@ -312,18 +355,8 @@ static json_t *collect_changes(bool of_version, struct det_err *err)
         if (texts[i].value)
             json_set(body, texts[i].key, json_string(texts[i].value));
     }
-    if (o.labels)
-        json_set(body, "labels", labels_of(o.labels));
-    json_t *metadata = o.metadata ? json_parse(o.metadata, strlen(o.metadata), NULL) : NULL;
-    if (o.metadata && !json_is_object(metadata)) {
-        json_decref(metadata);
-        det_fail(err, DET_EINVAL,
-                 "--metadata: expected an object of JSON, such as "
-                 "'{\"license\": \"MIT\"}', which takes the place of the former");
+    if (put_described(body, err) < 0)
         return NULL;
-    }
-    if (metadata)
-        json_set(body, "metadata", metadata);
     if (json_object_size(body) > 0)
         return json_incref(body);
     det_fail(err, DET_EINVAL,
@@ -401,6 +434,17 @@ static const struct opt list_opts[] = {
 static const struct opt create_opts[] = {
     {"workspace-name", 'w', OPT_STR, &o.workspace, "NAME", "in this workspace"},
     {"description", 0, OPT_STR, &o.description, "TEXT", "what it is"},
+    {"notes", 0, OPT_STR, &o.notes, "TEXT", "what is to be remembered"},
+    {"labels", 0, OPT_STR, &o.labels, "A,B", "its labels"},
+    {"metadata", 0, OPT_STR, &o.metadata, "JSON", "an object"},
+    {0},
+};
+static const struct opt register_opts[] = {
+    {"name", 0, OPT_STR, &o.name, "TEXT", "its name beside its number"},
+    {"comment", 0, OPT_STR, &o.comment, "TEXT", "what it is"},
+    {"notes", 0, OPT_STR, &o.notes, "TEXT", "what is to be remembered"},
+    {"labels", 0, OPT_STR, &o.labels, "A,B", "its labels"},
+    {"metadata", 0, OPT_STR, &o.metadata, "JSON", "an object"},
     {0},
 };
 static const struct opt describe_opts[] = {
@@ -430,7 +474,7 @@ static const struct verb verbs[] = {
     {"create", NULL, "NAME", "a new one", create_opts, create_model},
     {"describe", NULL, "NAME", "one model and a version of it", describe_opts, describe_model},
     {"list-versions", NULL, "NAME", "one model and its versions", NULL, list_versions},
-    {"register-version", NULL, "NAME UUID", "make a checkpoint its next version", NULL,
+    {"register-version", NULL, "NAME UUID", "make a checkpoint its next version", register_opts,
      register_version},
     {"edit", NULL, "NAME", "its labels, notes, metadata; or those of a version", edit_opts,
      edit_model},

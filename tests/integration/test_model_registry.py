@@ -289,7 +289,9 @@ def verbs(c, key):
         assert r.returncode == code, (words, r.returncode, r.stdout, r.stderr)
         return r.stdout if code == 0 else r.stderr
     said("workspace", "create", "Shop & more")
-    number = said("model", "create", "net v1", "--description", "what it is", "-w", "shop & MORE").split()
+    number = said("model", "create", "net v1", "--description", "what it is", "-w", "shop & MORE", "--labels", "first,old", "--notes", "n", "--metadata", "{}").split()
+    assert "  labels       first, old\n" in said("model", "describe", "net v1")
+    assert "expected an object" in said("model", "create", "net v2", "--metadata", "[]", code=2)
     assert number[:2] == ["Created", "model"], number
     made = json.loads(said("m", "describe", "NET V1", "--json"))
     assert str(made["id"]) == number[2] and (made["name"], made["description"], made["numVersions"]) == ("net v1", "what it is", 0), made
@@ -307,8 +309,11 @@ def verbs(c, key):
     for words, why in (((), "nothing to change"), (("--metadata", "[1]"), "object of JSON"), (("--comment", "x"), "--version N"),
                        (("--version", "1", "--description", "x"), "leave --version out"), (("--version", "one", "--notes", "x"), "its number")):
         assert why in said("model", "edit", "net v1", *words, code=2), words
-    assert json.loads(said("model", "register-version", "net v1", key, "--json"))["version"] == 2
+    words = {"name": "second", "comment": "it", "notes": "to be read\nlater", "labels": "small,fast", "metadata": '{"b": 2}'}
+    second = json.loads(said("model", "register-version", "net v1", key, "--json", *(w for k, v in words.items() for w in ("--" + k, v))))
+    assert (second["version"], second["labels"], second["metadata"], second["notes"]) == (2, ["small", "fast"], {"b": 2}, words["notes"]), second
     out = said("model", "list-versions", "net v1")
+    assert "second" in out and "small, fast" in out and "to be read..." in out and "later" not in out and "to be read later" in said("model", "list-versions", "net v1", "--csv"), out
     assert out.index("\n      2") < out.index("\n      1") and out.count(key) == 2, out
     assert [v["version"] for v in json.loads(said("model", "list-versions", "net v1", "--json"))["modelVersions"]] == [2, 1]
     out = said("model", "describe", "net v1", "--version", "1")
