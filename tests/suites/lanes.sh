@@ -1,0 +1,41 @@
+# Lanes: functions that run beside each other, each of which calls others one after the other. What ends the shell ends them all.
+#
+# lanes_begin          makes $lanes_work, a directory that goes with the lanes
+# lane COMMAND...      starts one, in a process group of its own
+# whole COMMAND...     in a lane: what the command prints comes at its end, in one piece
+# lanes_wait           returns when all have ended
+# lanes_end            ends those that run, and removes $lanes_work
+lanes=() lanes_work=
+
+lanes_begin() { lanes_work=$(mktemp -d -t det-tests-XXXXXX); }
+
+lane() {
+    set -m # a group of its own
+    "$@" </dev/null &
+    set +m
+    lanes+=($!)
+}
+
+whole() {
+    local out
+    out=$(mktemp -p "$lanes_work")
+    "$@" >"$out" 2>&1
+    flock "$lanes_work/lock" cat "$out"
+    rm -f "$out"
+}
+
+lanes_wait() {
+    wait "${lanes[@]}"
+    lanes=()
+}
+
+lanes_end() {
+    local pid tries=0
+    for pid in "${lanes[@]}"; do kill -- "-$pid" 2>/dev/null; done
+    for pid in "${lanes[@]}"; do
+        while kill -0 -- "-$pid" 2>/dev/null && [ $((tries += 1)) -le 100 ]; do sleep 0.1; done # a runner ends its tests first
+        kill -9 -- "-$pid" 2>/dev/null
+    done
+    lanes=()
+    [ -z "$lanes_work" ] || rm -rf "$lanes_work"
+}
