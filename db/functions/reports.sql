@@ -201,10 +201,7 @@ BEGIN
                CASE i WHEN 1 THEN first.times ELSE split_part(lines, ';', 2) END,
                CASE i WHEN 1 THEN first.vals ELSE vals::jsonb END
         FROM unnest(p_ends, p_docs, p_lines, p_values) WITH ORDINALITY x(ends, doc, lines, vals, i);
-    IF (SELECT count(*) FROM metric_steps k WHERE k.experiment_id = p_experiment AND k.grp = h.grp AND k.steps = ANY (p_steps)
-        AND NOT k.doubtful AND k.names @> p_names) < n THEN
-        PERFORM keep_steps(h.trial_id, h.grp, h.steps, last);
-    END IF;
+    PERFORM keep_named_steps(p_experiment, h.trial_id, h.grp, p_steps, p_names);
     UPDATE trials SET summary_metrics = summary_merge_chunk(summary_metrics, summary_key(h.grp), whole),
         closed_batches = greatest(closed_batches, last)
         WHERE id = h.trial_id RETURNING summary_metrics->summary_key(h.grp) INTO s;

@@ -376,13 +376,69 @@ static void of_many_names(void **state)
     clear(&b);
 }
 
+/* Reports of numbers a and, where name is given, of it: at `first`, `first` + `every`.. */
+static void report_steps(struct batch *b, int first, int every, const char *name)
+{
+    for (int i = 0; i < 32; i++) {
+        struct buf t = BUF_INIT;
+        buf_addf(&t, name ? "{\"b\":1,\"%s\":2,\"a\":3}" : "{\"b\":1,\"a\":3}", name);
+        add(b, "training", first + i * every, buf_str(&t));
+        buf_finish(&t);
+    }
+}
+
+/* The first trial of both, and the second, with what sends them. */
+static void send_both(struct batch *b, int64_t together, int64_t each)
+{
+    send_together(b, together);
+    send_each(b, each);
+    for (size_t i = 0; i < b->n; i++)
+        assert_int_equal(b->rc[i], 0);
+    clear(b);
+}
+
+#define KEPT_STEPS(exp)                                                                            \
+    "(SELECT jsonb_agg(jsonb_build_array(steps, names, trial_id - " exp                            \
+    ", doubtful) ORDER BY steps) "                                                                 \
+    "FROM metric_steps WHERE experiment_id = " exp ")"
+
+/* Two trials of an experiment report at some steps both, with other names, and again after a roll
+ * back: what is known of the steps is what it is when reports come one by one. */
+static void steps_of_two(void **state)
+{
+    struct batch b = {0};
+    run_sql("UPDATE trials SET experiment_id = 6 WHERE id = 7");
+    run_sql("UPDATE trials SET experiment_id = 8 WHERE id = 9");
+    report_steps(&b, 1, 1, NULL);
+    send_both(&b, 6, 8);
+    report_steps(&b, 1, 1, NULL); /* all known */
+    send_both(&b, 7, 9);
+    report_steps(&b, 100, 2, NULL);
+    send_both(&b, 6, 8);
+    report_steps(&b, 110, 3, NULL); /* some known, some between them */
+    send_both(&b, 7, 9);
+    report_steps(&b, 300, 1, "c\\\"{},"); /* another name */
+    send_both(&b, 6, 8);
+    report_steps(&b, 290, 1, "A");
+    send_both(&b, 7, 9);
+    run_sql("UPDATE metric_steps SET doubtful = true WHERE steps IN (296, 305, 400, 402)");
+    report_steps(&b, 390, 1, NULL);
+    send_both(&b, 6, 8);
+    run_sql("UPDATE metric_steps SET doubtful = true WHERE steps IN (391, 402)");
+    report_steps(&b, 390, 1, NULL);
+    send_both(&b, 7, 9);
+    assert_string_equal(ask("SELECT " KEPT_STEPS("6") " = " KEPT_STEPS("8")), "t");
+    assert_string_equal(ask("SELECT count(*) || ' ' || count(*) FILTER (WHERE doubtful) FROM "
+                            "metric_steps WHERE experiment_id = 6"),
+                        "161 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_one_by_one),
-        cmocka_unit_test(some_refused),
-        cmocka_unit_test(of_another_run),
-        cmocka_unit_test(of_many_names),
+        cmocka_unit_test(as_one_by_one),  cmocka_unit_test(some_refused),
+        cmocka_unit_test(of_another_run), cmocka_unit_test(of_many_names),
+        cmocka_unit_test(steps_of_two),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
