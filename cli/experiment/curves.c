@@ -15,6 +15,7 @@
 static struct {
     const char *metric, *group, *svg, *png;
     int64_t width, height;
+    bool log;
 } o = {.group = ""};
 
 static void add_line(struct curves *k, const json_t *trial, const json_t *m, const char *metric)
@@ -118,17 +119,39 @@ static struct plot_size size_of_screen(void)
     return s;
 }
 
+/* Of reports; the loop counts batches. */
+static struct plot_axes axes_of(const char *metric)
+{
+    return (struct plot_axes){.x = "batches", .y = metric, .log = o.log};
+}
+
+/* Every y becomes its logarithm; false: none has any. */
+static bool take_logs(struct curves *k)
+{
+    bool any = false;
+    for (size_t i = 0; i < k->n; i++) {
+        struct plot_point *v = (struct plot_point *)k->lines[i].v; /* our own */
+        for (size_t n = 0; n < k->lines[i].n; n++) {
+            v[n].y = v[n].y > 0 ? log10(v[n].y) : NAN;
+            any |= isfinite(v[n].y);
+        }
+    }
+    return any;
+}
+
 static int write_svg(const struct curves *k, const char *metric, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
-    plot_svg(k->lines, k->n, metric, &out);
+    const struct plot_axes axes = axes_of(metric);
+    plot_svg(k->lines, k->n, &axes, &out);
     return fsx_write_atomic(AT_FDCWD, o.svg, out.p, out.len, 0644, err);
 }
 
 static int write_png(const struct curves *k, const char *metric, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
-    int rc = plot_png(k->lines, k->n, metric, &out, err);
+    const struct plot_axes axes = axes_of(metric);
+    int rc = plot_png(k->lines, k->n, &axes, &out, err);
     return rc < 0 ? rc : fsx_write_atomic(AT_FDCWD, o.png, out.p, out.len, 0644, err);
 }
 
@@ -138,14 +161,18 @@ static int write_pictures(const struct curves *k, const char *metric, struct det
     return rc == 0 && o.png ? write_png(k, metric, err) : rc;
 }
 
-static int show_curves(const struct curves *k, const char *metric, struct det_err *err)
+static int show_curves(struct curves *k, const char *metric, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
-    const struct plot_size size = size_of_screen();
+    struct plot_size size = size_of_screen();
+    size.axes = axes_of(metric);
     if (k->n == 0)
         return det_fail(err, DET_ENOENT,
                         "no report of these trials has a metric '%s'; det trial "
                         "describe ID --metrics lists those there are",
+                        metric);
+    if (o.log && !take_logs(k))
+        return det_fail(err, DET_EINVAL, "no report of '%s' is above 0: --log has nothing to show",
                         metric);
     if (o.svg || o.png)
         return write_pictures(k, metric, err);
@@ -180,6 +207,7 @@ const struct opt trial_plot_opts[] = {
     {"metric", 0, OPT_STR, &o.metric, "NAME", "which (default the searcher's)"},
     {"group", 0, OPT_STR, &o.group, "GROUP",
      "of training, validation or a group of one's own only"},
+    {"log", 0, OPT_FLAG, &o.log, NULL, "a logarithmic scale; what is not above 0 is left out"},
     {"svg", 0, OPT_STR, &o.svg, "FILE", "write a picture instead"},
     {"png", 0, OPT_STR, &o.png, "FILE", "the same, in dots"},
     {"width", 0, OPT_COUNT, &o.width, "N", "columns (default the terminal's)"},

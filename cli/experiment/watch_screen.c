@@ -294,7 +294,8 @@ static void add_no_curves(const struct watch_view *v, struct buf *out)
 static void add_curves(const struct watch_view *v, int rows, struct buf *out)
 {
     det_cleanup(buf_finish) struct buf picture = BUF_INIT;
-    struct plot_size size = {.columns = v->columns - 13,
+    struct plot_size size = {.axes = {.x = "batches"},
+                             .columns = v->columns - 13,
                              .rows = rows < 15 ? rows - 3 : 12,
                              .plain = v->plain,
                              .coloured = v->coloured};

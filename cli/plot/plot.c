@@ -130,12 +130,26 @@ static void add_row(struct buf *out, const struct dots *d, struct plot_size size
     buf_add_ch(out, '\n');
 }
 
-/* Where the first x and the last stand. */
-static void add_foot(struct buf *out, const struct plot_range *r, int columns)
+/* Where the first x and the last stand, and between them, where there is room, of what they are. */
+static void add_foot(struct buf *out, const struct plot_range *r, const struct plot_size *size)
 {
-    char first[32];
-    snprintf(first, sizeof first, "%g", r->x0);
-    buf_addf(out, "%11s %s%*g\n", "", first, columns - (int)strlen(first), r->x1);
+    char first[32], last[32];
+    const char *name = size->axes.x ? size->axes.x : "";
+    int used =
+        snprintf(first, sizeof first, "%g", r->x0) + snprintf(last, sizeof last, "%g", r->x1);
+    int room = size->columns - used, words = (int)strlen(name);
+    if (words == 0 || words + 2 > room) {
+        buf_addf(out, "%11s %s%*g\n", "", first, size->columns - (int)strlen(first), r->x1);
+        return;
+    }
+    int before = (room - words) / 2;
+    buf_addf(out, "%11s %s%*s%s%*s%s\n", "", first, before, "", name, room - words - before, "",
+             last);
+}
+
+static double value_of(double y, const struct plot_axes *axes)
+{
+    return axes->log ? pow(10, y) : y;
 }
 
 void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, struct buf *out)
@@ -155,9 +169,9 @@ void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, s
     }
     for (int row = 0; row < size.rows; row++) {
         if (row == 0)
-            buf_addf(out, "%10.4g |", r.y1);
+            buf_addf(out, "%10.4g |", value_of(r.y1, &size.axes));
         else if (row == size.rows - 1)
-            buf_addf(out, "%10.4g |", r.y0);
+            buf_addf(out, "%10.4g |", value_of(r.y0, &size.axes));
         else
             buf_addf(out, "%10s |", "");
         if (size.plain)
@@ -165,6 +179,6 @@ void plot_text(const struct plot_line *lines, size_t n, struct plot_size size, s
         else
             add_row(out, &d, size, row);
     }
-    add_foot(out, &r, size.columns);
+    add_foot(out, &r, &size);
     free(d.set);
 }

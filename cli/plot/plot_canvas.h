@@ -17,6 +17,6 @@ struct canvas {
 };
 /* Axes, curves and their names. */
 void canvas_plot(const struct canvas *c, const struct plot_line *lines, size_t n,
-                 const char *title);
+                 const struct plot_axes *axes);
 
 #endif

@@ -132,11 +132,11 @@ static int encode_png(const struct picture *p, struct buf *out, struct det_err *
     return 0;
 }
 
-int plot_png(const struct plot_line *lines, size_t n, const char *title, struct buf *out,
+int plot_png(const struct plot_line *lines, size_t n, const struct plot_axes *axes, struct buf *out,
              struct det_err *err)
 {
     struct picture *p det_cleanup(freep) = det_zalloc(sizeof *p);
     memset(p->rgb, UINT8_MAX, sizeof p->rgb);
-    canvas_plot(&(struct canvas){draw_path, draw_text, p}, lines, n, title);
+    canvas_plot(&(struct canvas){draw_path, draw_text, p}, lines, n, axes);
     return encode_png(p, out, err);
 }

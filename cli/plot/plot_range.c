@@ -55,3 +55,28 @@ double plot_tick(struct plot_ticks t, int i)
 {
     return t.step > 0 ? (round(t.first / t.step) + i) * t.step : t.first;
 }
+
+/* Less than half a power of ten: as on a plain axis, but at their logarithms. */
+static int near_log_ticks(double lo, double hi, double v[LOG_TICKS_MAX])
+{
+    struct plot_ticks t = plot_ticks_of(pow(10, lo), pow(10, hi));
+    for (int i = 0; i < t.n; i++)
+        v[i] = log10(plot_tick(t, i));
+    return t.n;
+}
+
+int plot_log_ticks(double lo, double hi, double v[LOG_TICKS_MAX])
+{
+    static const double within[] = {1, 2, 5}; /* a power of ten */
+    int n = 0, parts = hi - lo < 3 ? 3 : 1;
+    double step = fmax(1, ceil((hi - lo) / TICKS_MAX));
+    if (hi - lo < 0.5)
+        return near_log_ticks(lo, hi, v);
+    for (double e = floor(lo / step) * step; e <= hi; e += step)
+        for (int k = 0; k < parts; k++) {
+            double at = e + log10(within[k]);
+            if (at >= lo - NEAR && at <= hi + NEAR && n < LOG_TICKS_MAX)
+                v[n++] = at;
+        }
+    return n;
+}

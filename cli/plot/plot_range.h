@@ -21,4 +21,9 @@ struct plot_ticks {
 struct plot_ticks plot_ticks_of(double lo, double hi);
 double plot_tick(struct plot_ticks t, int i);
 
+/* The same of decimal logarithms, as which v has them: of round numbers between 10^lo and 10^hi,
+ * powers of ten where these are many. How many there are. */
+enum { LOG_TICKS_MAX = 16 };
+int plot_log_ticks(double lo, double hi, double v[LOG_TICKS_MAX]);
+
 #endif

@@ -33,13 +33,14 @@ static void svg_path(void *self, const struct plot_point *v, size_t n, unsigned 
     buf_addf(self, "\" stroke=\"#%06x\" stroke-width=\"%g\"/>\n", colour, width);
 }
 
-void plot_svg(const struct plot_line *lines, size_t n, const char *title, struct buf *out)
+void plot_svg(const struct plot_line *lines, size_t n, const struct plot_axes *axes,
+              struct buf *out)
 {
     buf_addf(out,
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n"
              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
              CANVAS_W, CANVAS_H);
-    canvas_plot(&(struct canvas){svg_path, svg_text, out}, lines, n, title);
+    canvas_plot(&(struct canvas){svg_path, svg_text, out}, lines, n, axes);
     buf_add_str(out, "</svg>\n");
 }

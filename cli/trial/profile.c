@@ -15,6 +15,9 @@ enum { BAR = 24, REPORTS_MAX = 10000 };
 struct view {
     int64_t trial, experiment;
     bool live, by_reports; /* by_reports: there are no measurements */
+    bool on;               /* profiling is, so that there will be some while it lives */
+    int64_t first_batch;   /* with which they begin */
+    double age;            /* of the trial, in seconds */
     struct profile p;
     struct profile_span span;
     struct profile_stalls stalls;
@@ -71,25 +74,38 @@ static int ask_reports(struct cli *c, struct view *v, struct det_err *err)
     return rc;
 }
 
+/* When the first measurements come: a rank sends them after so long. Caller frees. */
+static char *say_when(const struct view *v)
+{
+    enum { FIRST_S = 10 };
+    if (v->first_batch > 0)
+        return det_asprintf("the first measurements come %d s after batch %" PRId64, FIRST_S,
+                            v->first_batch);
+    if (v->age < FIRST_S)
+        return det_asprintf("the first measurements come in about %.0f s", FIRST_S - v->age);
+    return det_asprintf("the first measurements come %d s after its first batch", FIRST_S);
+}
+
 static int explain_none(struct cli *c, struct view *v, struct det_err *err)
 {
     JSON_OWN e = NULL;
     int rc = experiment_get(c, v->experiment, &e, err);
     if (rc == 0)
         rc = ask_reports(c, v, err);
+    const json_t *profiling = rc == 0 ? json_path(e, "config.profiling") : NULL;
+    v->on = json_flag(profiling, "enabled", false);
+    v->first_batch = json_int(profiling, "begin_on_batch", 0);
     if (rc < 0 || v->by_reports)
         return rc;
-    bool on = json_flag(json_path(e, "config.profiling"), "enabled", false);
-    if (on && v->live)
-        return det_fail(err, DET_ENOENT,
-                        "trial %" PRId64 " has no measurements yet: the first come ten seconds "
-                        "after the batch with which they begin",
-                        v->trial);
+    char *when det_cleanup(freep) = say_when(v);
+    if (v->on && v->live)
+        return det_fail(err, DET_ENOENT, "trial %" PRId64 " has no measurements yet: %s", v->trial,
+                        when);
     return det_fail(err, DET_ENOENT, "trial %" PRId64 " has no measurements: %s", v->trial,
-                    on ? "it ended before the batch with which they begin, or is a command that "
-                         "reports none"
-                       : "profiling is off; `profiling: {enabled: true}` in the configuration "
-                         "(--config profiling.enabled=true) turns it on");
+                    v->on ? "it ended before the batch with which they begin, or is a command that "
+                            "reports none"
+                          : "profiling is off; `profiling: {enabled: true}` in the configuration "
+                            "(--config profiling.enabled=true) turns it on");
 }
 
 /* ---- showing ---- */
@@ -260,14 +276,20 @@ static json_t *view_json(const struct view *v)
 static void print_reports(const struct view *v)
 {
     const struct profile_sum speed = profile_sum(&v->p.series.v[0]);
-    printf("trial %" PRId64 " of experiment %" PRId64 ": not profiled; by its reports, batches "
+    const bool soon = v->on && v->live;
+    char *when det_cleanup(freep) = say_when(v);
+    const char *none = v->on ? "no measurements" : "not profiled";
+    printf("trial %" PRId64 " of experiment %" PRId64 ": %s; by its reports, batches "
            "%" PRId64 " to %" PRId64 " in %s s\n",
-           v->trial, v->experiment, v->span.first, v->span.last, show_number(v->span.seconds));
+           v->trial, v->experiment, soon ? when : none, v->span.first, v->span.last,
+           show_number(v->span.seconds));
     printf("  throughput  %s batches/s in the median, from %s to %s (at batch %" PRId64 ")\n\n",
            show_number(speed.median), show_number(speed.least), show_number(speed.most),
            speed.most_batch);
-    printf("`profiling: {enabled: true}` in the configuration (--config profiling.enabled=true) "
-           "tells where its time goes.\n");
+    if (!v->on)
+        printf(
+            "`profiling: {enabled: true}` in the configuration (--config profiling.enabled=true) "
+            "tells where its time goes.\n");
 }
 
 static void show_view(struct cli *c, const struct view *v)
@@ -298,6 +320,8 @@ int trial_profile(struct cli *c, struct det_err *err)
     const json_t *trial = json_obj(answer, "trial");
     v.experiment = json_int(trial, "experimentId", 0);
     v.live = rc == 0 && !has_ended(trial);
+    if (!show_seconds(json_str(trial, "startTime", NULL), NULL, &v.age))
+        v.age = 0;
     if (rc == 0)
         rc = ask_series(c, &v, err);
     if (rc == 0 && v.p.series.n == 0)

@@ -67,6 +67,13 @@ static bool read_report(const json_t *workload, struct report *ret)
     return ret->batches >= 0 && clk_parse(json_str(t, "endTime", ""), &ret->at_us, NULL) == 0;
 }
 
+/* Those that came in one bundle have one time, and say nothing of the speed between them. */
+static bool is_with(const struct report *last, const struct report *r)
+{
+    enum { BUNDLE_US = 1000 };
+    return r->batches <= last->batches || r->at_us < last->at_us + BUNDLE_US;
+}
+
 bool profile_add_reports(struct profile *p, const json_t *workloads, struct profile_span *ret)
 {
     struct report first = {0}, last = {0}, r;
@@ -75,7 +82,7 @@ bool profile_add_reports(struct profile *p, const json_t *workloads, struct prof
     json_t *w;
     json_array_foreach((json_t *)workloads, i, w)
     {
-        if (!read_report(w, &r) || (n > 0 && (r.batches <= last.batches || r.at_us <= last.at_us)))
+        if (!read_report(w, &r) || (n > 0 && is_with(&last, &r)))
             continue;
         double seconds = (double)(r.at_us - last.at_us) / 1e6;
         if (n > 0)

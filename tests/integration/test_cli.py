@@ -188,6 +188,7 @@ def test_commands():
         says(c.det("t", "logs", "1", "--timestamp-after", "yesterday", check=False), 1, "yesterday")
         says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
         says(c.det("t", "plot", "1", "--metric", "loss", "--height", "4"), 0, "loss of trial 1, training", "|", "*")
+        says(c.det("t", "plot", "1", "--metric", "loss", "--log"), 0, " batches ")
         says(c.det("t", "plot", "1", "--svg", c.path("curve.svg"), "--png", c.path("curve.png")), 0)
         assert open(c.path("curve.svg")).read().endswith("</svg>\n") and open(c.path("curve.png"), "rb").read(8) == b"\x89PNG\r\n\x1a\n"
         says(c.det("t", "plot", "1", "--metric", "no such", check=False), 1, "'no such'", "--metrics")
@@ -222,6 +223,9 @@ def test_commands():
              0, "Created experiment 4")
         trial = wait_until(lambda: [t["id"] for t in c.trials(4) if c.metrics(t["id"])], 60, "a trial that trains")[0]
         says(c.det("t", "stacks", str(trial)), 0, "the stacks of process")
+        early = c.det("t", "profile", str(trial), check=False)
+        assert "not profiled" not in early.stdout + early.stderr, early
+        assert "the first measurements come " in early.stdout + early.stderr or "measured so far" in early.stdout, early
         wait_until(lambda: "measured so far, batches 0 to 9\n" in c.det("t", "profile", str(trial), check=False).stdout, 60, "its measurements")
         c.det("e", "kill", "4")
         says(c.det("t", "stacks", str(trial), check=False), 1)

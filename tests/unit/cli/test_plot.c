@@ -17,7 +17,7 @@ static void assert_plots(const struct plot_point *v, size_t n, bool plain, const
 {
     struct plot_line line = {"a", v, n};
     struct buf out = BUF_INIT;
-    plot_text(&line, 1, (struct plot_size){4, 2, plain, false}, &out);
+    plot_text(&line, 1, (struct plot_size){4, 2, plain, false, {0}}, &out);
     assert_string_equal(buf_str(&out), want);
     buf_finish(&out);
 }
@@ -87,12 +87,65 @@ static void ticks_are_round(void **state)
     assert_true(plot_tick(plot_ticks_of(-0.3, 0.3), 3) == 0);
 }
 
+static const struct plot_axes named = {.x = "batches", .y = "loss"};
+
+static void assert_log_ticks(double lo, double hi, size_t n, const double *want)
+{
+    double v[LOG_TICKS_MAX];
+    assert_int_equal(plot_log_ticks(log10(lo), log10(hi), v), n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs(pow(10, v[i]) - want[i]) < want[i] * 1e-9);
+}
+
+static void logarithms_have_round_ticks_too(void **state)
+{
+    assert_log_ticks(0.001, 1000, 7, (const double[]){0.001, 0.01, 0.1, 1, 10, 100, 1000});
+    assert_log_ticks(0.04, 3, 6, (const double[]){0.05, 0.1, 0.2, 0.5, 1, 2});
+    assert_log_ticks(0.8, 1, 5, (const double[]){0.8, 0.85, 0.9, 0.95, 1});
+    assert_log_ticks(1e-30, 1, 8,
+                     (const double[]){1e-28, 1e-24, 1e-20, 1e-16, 1e-12, 1e-8, 1e-4, 1});
+    assert_log_ticks(7, 7, 1, (const double[]){7});
+}
+
+/* What the numbers are of; those of logarithms stand for what they are the logarithms of. */
+static void axes_have_names(void **state)
+{
+    static const struct plot_point v[] = {{0, -2}, {100, 1}};
+    const struct plot_line line = {"trial 1", v, 2};
+    struct plot_size size = {.columns = 16, .rows = 2, .plain = true, .axes = named};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    size.axes.log = true;
+    plot_text(&line, 1, size, &out);
+    assert_non_null(strstr(buf_str(&out), "        10 |"));
+    assert_non_null(strstr(buf_str(&out), "      0.01 |"));
+    assert_non_null(strstr(buf_str(&out), "\n            0  batches   100\n"));
+    buf_clear(&out);
+    plot_svg(&line, 1, &size.axes, &out);
+    assert_non_null(strstr(buf_str(&out), ">batches</text>"));
+    assert_non_null(strstr(buf_str(&out), ">loss</text>"));
+    assert_non_null(strstr(buf_str(&out), ">0.1</text>"));
+    assert_null(strstr(buf_str(&out), ">-2</text>"));
+}
+
+/* One point is no line: it is seen all the same. */
+static void a_point_alone_is_a_dot(void **state)
+{
+    static const struct plot_point v[] = {{0, 1}, {1, NAN}, {2, 3}, {3, 4}};
+    const struct plot_line line = {"trial 1", v, 4};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    int found = 0;
+    plot_svg(&line, 1, &named, &out);
+    for (const char *p = buf_str(&out); (p = strstr(p, "stroke-width=\"5\"")) != NULL; p++)
+        found++;
+    assert_int_equal(found, 1);
+}
+
 static void a_picture_quotes_names(void **state)
 {
     static const struct plot_point v[] = {{0, -1e308}, {1, 1e308}, {2, INFINITY}};
     struct plot_line line = {"<b>&\033", v, 3};
     struct buf out = BUF_INIT;
-    plot_svg(&line, 1, "loss", &out);
+    plot_svg(&line, 1, &named, &out);
     assert_non_null(strstr(buf_str(&out), "&#60;b&#62;&#38;</text>"));
     assert_null(strstr(buf_str(&out), "nan"));
     assert_null(strstr(buf_str(&out), "inf"));
@@ -133,18 +186,19 @@ static void a_png_has_the_curves_and_their_names(void **state)
     struct det_err err;
     struct buf out = BUF_INIT;
     png_image image;
-    assert_int_equal(plot_png(lines, 2, "loss", &out, &err), 0);
+    assert_int_equal(plot_png(lines, 2, &named, &out, &err), 0);
     uint8_t *rgb = read_png(&out, &image);
     assert_int_equal(image.width, 1440);
     assert_int_equal(image.height, 840);
     assert_in_range(dots(rgb, &image, 0x1f77b4, middle), 100, 5000); /* through its middle */
     assert_int_equal(dots(rgb, &image, 0xd62728, middle), 0);        /* nothing across a gap */
-    assert_in_range(dots(rgb, &image, 0xd62728, left_top), 1, 20);   /* but its points */
+    assert_in_range(dots(rgb, &image, 0xd62728, left_top), 1, 200);  /* but its points */
     assert_in_range(dots(rgb, &image, 0, names), 200, 5000);         /* letters */
     assert_in_range(dots(rgb, &image, 0xffffff, whole), 1000000, 1440 * 840);
     free(rgb);
     buf_clear(&out);
-    assert_int_equal(plot_png(NULL, 0, "", &out, &err), 0); /* nothing to show: white */
+    assert_int_equal(plot_png(NULL, 0, &(struct plot_axes){0}, &out, &err),
+                     0); /* nothing to show: white */
     rgb = read_png(&out, &image);
     assert_int_equal(dots(rgb, &image, 0xffffff, whole), 1440 * 840);
     free(rgb);
@@ -157,6 +211,9 @@ int main(void)
                                        cmocka_unit_test(plain_ones_are_ascii),
                                        cmocka_unit_test(several_lines_are_told_apart),
                                        cmocka_unit_test(ticks_are_round),
+                                       cmocka_unit_test(logarithms_have_round_ticks_too),
+                                       cmocka_unit_test(axes_have_names),
+                                       cmocka_unit_test(a_point_alone_is_a_dot),
                                        cmocka_unit_test(a_picture_quotes_names),
                                        cmocka_unit_test(a_png_has_the_curves_and_their_names)};
     return cmocka_run_group_tests_name("plot", tests, NULL, NULL);

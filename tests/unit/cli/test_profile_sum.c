@@ -115,7 +115,7 @@ static void reports(void **state)
         parse("[{\"training\":{\"totalBatches\":10,\"endTime\":\"2026-01-01T00:00:01Z\"}}, 7, {},"
               "{\"training\":{\"totalBatches\":20,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
               "{\"training\":{\"totalBatches\":15,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
-              "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03Z\"}},"
+              "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03.0005Z\"}},"
               "{\"training\":{\"totalBatches\":\"x\",\"endTime\":\"2026-01-01T00:00:05Z\"}},"
               "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
     assert_true(profile_add_reports(&p, many, &span));
