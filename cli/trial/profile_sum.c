@@ -71,18 +71,21 @@ static bool read_report(const json_t *workload, struct report *ret)
 static bool is_with(const struct report *last, const struct report *r)
 {
     enum { BUNDLE_US = 1000 };
-    return r->batches <= last->batches || r->at_us < last->at_us + BUNDLE_US;
+    return r->at_us < last->at_us + BUNDLE_US;
 }
 
 bool profile_add_reports(struct profile *p, const json_t *workloads, struct profile_span *ret)
 {
-    struct report first = {0}, last = {0}, r;
+    struct report first = {0}, last = {0}, end = {0}, r;
     struct profile_series s = {.kind = PROFILE_MISC};
     size_t i, n = 0;
     json_t *w;
     json_array_foreach((json_t *)workloads, i, w)
     {
-        if (!read_report(w, &r) || (n > 0 && is_with(&last, &r)))
+        if (!read_report(w, &r) || (n > 0 && (r.batches <= end.batches || r.at_us < end.at_us)))
+            continue;
+        end = r;
+        if (n > 0 && is_with(&last, &r))
             continue;
         double seconds = (double)(r.at_us - last.at_us) / 1e6;
         if (n > 0)
@@ -97,8 +100,8 @@ bool profile_add_reports(struct profile *p, const json_t *workloads, struct prof
     s.agent = det_strdup("");
     s.gpu = det_strdup("");
     vec_push(&p->series, s);
-    *ret = (struct profile_span){first.batches, last.batches,
-                                 (double)(last.at_us - first.at_us) / 1e6};
+    *ret =
+        (struct profile_span){first.batches, end.batches, (double)(end.at_us - first.at_us) / 1e6};
     return true;
 }
 

@@ -117,12 +117,13 @@ static void reports(void **state)
               "{\"training\":{\"totalBatches\":15,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
               "{\"training\":{\"totalBatches\":30,\"endTime\":\"2026-01-01T00:00:03.0005Z\"}},"
               "{\"training\":{\"totalBatches\":\"x\",\"endTime\":\"2026-01-01T00:00:05Z\"}},"
-              "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
+              "{\"training\":{\"totalBatches\":40,\"endTime\":\"2026-01-01T00:00:04Z\"}},"
+              "{\"training\":{\"totalBatches\":50,\"endTime\":\"2026-01-01T00:00:04Z\"}}]");
     assert_true(profile_add_reports(&p, many, &span));
     const struct profile_sum s = profile_sum(profile_find(&p, "batches_per_second"));
     assert_int_equal(s.n, 2);
     assert_true(s.least == 5 && s.most == 20 && s.most_batch == 40);
-    assert_true(span.first == 10 && span.last == 40 && span.seconds == 3);
+    assert_true(span.first == 10 && span.last == 50 && span.seconds == 3);
     profile_finish(&p);
 }
 
