@@ -1,5 +1,6 @@
 #include "reports.h"
 
+#include "bundle.h"
 #include "clk.h"
 #include "log.h"
 #include "spool.h"
@@ -19,6 +20,9 @@ struct reports {
     int64_t retry_ms, retry_until_ms; /* renewed by every answer */
     int64_t until_ms;                 /* of all */
     struct client_uv_call *call;
+    struct bundle bundle; /* what is under way; n 0: a single one */
+    bool goes_singly;     /* the master knows no bundles */
+    size_t singly_n;      /* records of a bundle that it would not take as one */
     uv_timer_t timer;
     struct reports_tally n;
     void (*done)(void *arg, const struct reports_tally *n);
@@ -56,6 +60,7 @@ static void finish_spools(struct reports *r)
         open_next(r);
     }
     r->done(r->arg, &r->n);
+    bundle_finish(&r->bundle);
     uv_close((uv_handle_t *)&r->timer, on_closed);
 }
 
@@ -82,25 +87,133 @@ static void count_result(struct reports *r, int rc, const struct det_err *err)
     log_warning("a report that a rank left is refused: %s", err->text);
 }
 
-static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
+/* What was under way is settled: the next one. */
+static void go_on(struct reports *r)
 {
-    struct reports *r = arg;
-    r->call = NULL;
-    bool again = rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
-    if (again && patience_ms(r) > RETRY_MS) {
-        uv_timer_start(&r->timer, on_timer, RETRY_MS, 0);
-        return;
-    }
-    if (again) {
-        finish_spools(r);
-        return;
-    }
-    count_result(r, rc, err);
     r->retry_until_ms = clk_mono_ms() + r->retry_ms;
     if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
         finish_spools(r);
     else
         send_next(r);
+}
+
+static bool is_passing(int rc)
+{
+    return rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
+}
+
+/* The same again, if there is time for it. */
+static void try_again(struct reports *r)
+{
+    if (patience_ms(r) > RETRY_MS)
+        uv_timer_start(&r->timer, on_timer, RETRY_MS, 0);
+    else
+        finish_spools(r);
+}
+
+static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
+{
+    struct reports *r = arg;
+    r->call = NULL;
+    if (is_passing(rc)) {
+        try_again(r);
+        return;
+    }
+    count_result(r, rc, err);
+    go_on(r);
+}
+
+static void start_call(struct reports *r, const struct client_req *call, const char *seq,
+                       void (*done)(void *arg, int rc, const struct client_resp *resp,
+                                    const struct det_err *err))
+{
+    det_cleanup(freep) char *header = det_asprintf("%s: %s", SPOOL_HEADER, seq);
+    const char *const headers[] = {*seq ? header : NULL, NULL};
+    int64_t left_ms = patience_ms(r);
+    struct client_req req = *call;
+    req.headers = headers;
+    req.timeout_ms = left_ms < 100 ? 100 : left_ms;
+    r->call = client_uv_start(r->http, &req, done, r);
+}
+
+/* ---- several at once (bundle.h) ---- */
+
+/* The last progress between them has its own route; whatever is said to it, nothing is lost. */
+static void on_progress(void *arg, int rc, const struct client_resp *resp,
+                        const struct det_err *err)
+{
+    struct reports *r = arg;
+    r->call = NULL;
+    go_on(r);
+}
+
+/* Which of them the master did not keep; true: some of these it may take yet. */
+static bool count_refused(struct reports *r, const json_t *list)
+{
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++) {
+        int status = (int)json_int(json_array_get(list, i), "status", 500);
+        if (status == 408 || status == 429 || status >= 500)
+            return true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct det_err err = {0};
+        const json_t *x = json_array_get(list, i);
+        det_fail(&err, DET_EINVAL, "%s: the master answered %d: %.400s", r->bundle.path,
+                 (int)json_int(x, "status", 0), json_str(x, "message", ""));
+        count_result(r, DET_EINVAL, &err);
+    }
+    r->n.sent += r->bundle.n > n ? r->bundle.n - n : 0;
+    return false;
+}
+
+/* One that the master would not take as a whole goes in pieces, which have answers of their own. */
+static void part_bundle(struct reports *r, int status)
+{
+    r->goes_singly |= status == 404 || status == 405;
+    r->singly_n = r->bundle.taken;
+    send_next(r);
+}
+
+static void on_bundle(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
+{
+    struct reports *r = arg;
+    const struct bundle *b = &r->bundle;
+    r->call = NULL;
+    JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, NULL) : NULL;
+    if (is_passing(rc) || (rc == 0 && count_refused(r, json_arr(j, "refused"))))
+        try_again(r);
+    else if (rc < 0)
+        part_bundle(r, resp ? resp->status : 0);
+    else if (b->progress)
+        start_call(
+            r,
+            &(struct client_req){.method = "POST", .path = b->progress_path, .body = b->progress},
+            b->seq, on_progress);
+    else
+        go_on(r);
+}
+
+static bool is_single(struct reports *r)
+{
+    if (r->singly_n == 0)
+        return r->goes_singly;
+    r->singly_n--;
+    return true;
+}
+
+/* Whether the first record of the spool is on its way with those that wait behind it. */
+static bool send_bundle(struct reports *r, const struct spool_record *first)
+{
+    bundle_finish(&r->bundle);
+    r->bundle = (struct bundle){0};
+    if (is_single(r) || !bundle_gather(&r->bundle, r->spool, first, NULL))
+        return false;
+    const struct bundle *b = &r->bundle;
+    start_call(r,
+               &(struct client_req){.method = "POST", .path = b->path, .body = buf_str(&b->body)},
+               b->seq, on_bundle);
+    return true;
 }
 
 bool reports_are_left(const struct taskspec *s)
@@ -126,15 +239,16 @@ static void send_next(struct reports *r)
         }
         open_next(r);
     }
-    det_cleanup(freep) char *seq = det_asprintf("%s: %s", SPOOL_HEADER, rec.seq);
-    const char *const headers[] = {rec.seq[0] ? seq : NULL, NULL};
-    int64_t left_ms = patience_ms(r);
-    struct client_req req = {.method = rec.method,
-                             .path = rec.path,
-                             .headers = headers,
-                             .body = rec.body[0] ? rec.body : NULL,
-                             .timeout_ms = left_ms < 100 ? 100 : left_ms};
-    r->call = client_uv_start(r->http, &req, on_answer, r);
+    if (send_bundle(r, &rec))
+        return;
+    if (r->bundle.taken && spool_next(r->spool, &rec, NULL) < 0) { /* gathering has read on */
+        finish_spools(r);
+        return;
+    }
+    start_call(r,
+               &(struct client_req){
+                   .method = rec.method, .path = rec.path, .body = rec.body[0] ? rec.body : NULL},
+               rec.seq, on_answer);
 }
 
 struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const struct taskspec *spec,

@@ -41,7 +41,7 @@ static void on_done(void *arg, const struct reports_tally *n)
 }
 
 /* One rank's spool with n reports, and a master. */
-static void begin(struct left *l, int n, const char *const *answers)
+static void begin_calls(struct left *l, int n, const char *call, const char *const *answers)
 {
     char url[64];
     struct spool *s = NULL;
@@ -52,8 +52,8 @@ static void begin(struct left *l, int n, const char *const *answers)
     assert_int_equal(mkdir(run, 0755), 0);
     assert_int_equal(spool_open(path, &s, NULL), 0);
     for (int i = 0; i < n; i++)
-        assert_int_equal(
-            spool_append(s, &(struct spool_record){"1.1", "POST", "/api/v1/x", "{}"}, NULL), 0);
+        assert_int_equal(spool_append(s, &(struct spool_record){"1.1", "POST", call, "{}"}, NULL),
+                         0);
     spool_close(s);
     l->spec = (struct taskspec){.dir = l->dir, .dirfd = open(l->dir, O_RDONLY | O_DIRECTORY)};
     assert_true(reports_are_left(&l->spec));
@@ -62,6 +62,11 @@ static void begin(struct left *l, int n, const char *const *answers)
     snprintf(url, sizeof url, "http://127.0.0.1:%d", l->master.port);
     struct client_options co = {.url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = "t"};
     assert_int_equal(client_uv_create(&l->loop, &co, &l->http, NULL), 0);
+}
+
+static void begin(struct left *l, int n, const char *const *answers)
+{
+    begin_calls(l, n, "/api/v1/x", answers);
 }
 
 static void end(struct left *l)
@@ -155,6 +160,77 @@ static void a_kill_does_not_wait_for_an_answer(void **state)
     end(&l);
 }
 
+/* ---- Reports of metrics go together ---- */
+
+#define METRICS "/api/v1/trials/7/metrics"
+
+static int count_requests(const struct left *l, const char *line)
+{
+    int n = 0;
+    for (const char *p = buf_str(&l->master.seen); (p = strstr(p, line)); p++)
+        n++;
+    return n;
+}
+
+static void send_metrics(struct left *l, int n, const char *const *answers)
+{
+    begin_calls(l, n, METRICS, answers);
+    reports_start(&l->loop, l->http, &l->spec, (struct reports_limits){.retry_ms = 60000}, on_done,
+                  l);
+    wait_done(l);
+    assert_int_equal(l->n.left, 0);
+}
+
+static void metrics_go_together(void **state)
+{
+    static const char *const answers[] = {ok, "HTTP/1.1 503 No\r\n" CLOSE, ok, NULL};
+    struct left l;
+    send_metrics(&l, 300, answers);
+    assert_int_equal(l.n.sent, 300);
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 4); /* 128, 128 twice, 44 */
+    assert_int_equal(count_requests(&l, "POST " METRICS " "), 0);
+    end(&l);
+}
+
+static void one_of_them_is_refused(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        "{\"refused\":[{\"index\":1,\"status\":503,\"message\":\"later\"}]}",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        "{\"refused\":[{\"index\":1,\"status\":400,\"message\":\"no good\"}]}",
+        ok, NULL};
+    struct left l;
+    send_metrics(&l, 130, answers);
+    assert_int_equal(l.n.sent, 129);
+    assert_int_equal(l.n.refused, 1);
+    assert_non_null(strstr(l.n.refusal.text, "no good"));
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 3);
+    end(&l);
+}
+
+static void an_older_master_gets_each(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 404 Not Found\r\n" CLOSE, ok, NULL};
+    struct left l;
+    send_metrics(&l, 200, answers);
+    assert_int_equal(l.n.sent, 200);
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 1);
+    assert_int_equal(count_requests(&l, "POST " METRICS " "), 200);
+    end(&l);
+}
+
+static void what_it_does_not_take_as_one_goes_in_pieces(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 400 Bad Request\r\n" CLOSE, ok, NULL};
+    struct left l;
+    send_metrics(&l, 200, answers);
+    assert_int_equal(l.n.sent, 200);
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 2);
+    assert_int_equal(count_requests(&l, "POST " METRICS " "), 128);
+    end(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +239,10 @@ int main(void)
         cmocka_unit_test(a_kill_leaves_the_rest),
         cmocka_unit_test(a_kill_meanwhile_leaves_the_rest),
         cmocka_unit_test(a_kill_does_not_wait_for_an_answer),
+        cmocka_unit_test(metrics_go_together),
+        cmocka_unit_test(one_of_them_is_refused),
+        cmocka_unit_test(an_older_master_gets_each),
+        cmocka_unit_test(what_it_does_not_take_as_one_goes_in_pieces),
     };
     return cmocka_run_group_tests_name("reports", tests, NULL, NULL);
 }

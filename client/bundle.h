@@ -2,8 +2,7 @@
  * Reports of metrics that wait in the spool, one behind the other, as one request: while one is
  * under way those that come gather, and go together as soon as it is answered. Nothing waits for
  * more to come. Signs of progress between them do not part them: the last one says it all. Nor does
- * a state that the master knows already. Thread:
- * the reporter's.
+ * a state that the master knows already. Thread: whose the spool's reading end is.
  */
 #ifndef BUNDLE_H
 #define BUNDLE_H
