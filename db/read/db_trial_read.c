@@ -17,7 +17,8 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
     db_query(db,
              "SELECT t.state, t.experiment_id, (SELECT a.exit_reason FROM allocations a "
              "WHERE a.trial_id = t.id ORDER BY a.run_id DESC LIMIT 1), "
-             "coalesce(t.core->>'exit_reason' IN ('2', '3'), false) " /* enum search_exit */
+             "coalesce(t.core->>'exit_reason' IN ('2', '3'), false), " /* enum search_exit */
+             "t.core->>'invalid_for' "
              "FROM trials t WHERE t.id = $1::bigint",
              db_i64_arg(DB_ARGS, id), cb, arg);
 }

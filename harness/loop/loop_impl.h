@@ -78,6 +78,7 @@ struct loop {
     bool stop_requested;      /* this rank's own flag */
     bool leaving;             /* stop, preemption: agreed by all ranks */
     bool said_nan;            /* that a training metric is no finite number */
+    int nan_rank;             /* whose it was, where there are several ranks; -1: of none alone */
     bool code_is_too_big;     /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;       /* InvalidHP from here makes no other checkpoint */
     bool started;             /* on_trial_startup ran: shutdown hooks are owed */

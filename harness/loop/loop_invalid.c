@@ -71,6 +71,7 @@ int loop_invalid_hp_unheard(void *loop, int unheard_ms)
         return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
     log_warning("another rank has left, since hyperparameters cannot work, and rank 0 has not "
                 "noticed: what it waits for may never come");
-    det_ignore(loop_post_invalid_hp(l, NULL), "the run ends in any case");
+    det_ignore(loop_post_invalid_hp(l, "another rank has left; its log says why", NULL),
+               "the run ends in any case");
     return 0;
 }

@@ -251,6 +251,18 @@ static int rows_unpack(const struct comm_blobs *all, int rank, size_t n, struct 
     return 0;
 }
 
+/* The first in whose rows a value is no number any more, in the order of the batches; -1: none. */
+static int find_rank_of_nan(const struct loop_metrics *const *v, size_t size, size_t n)
+{
+    double x;
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r < size; r++)
+            for (size_t k = 0; k < v[r][i].n; k++)
+                if (loop_metric_scalar(&v[r][i].v[k], &x) && !isfinite(x))
+                    return (int)r;
+    return -1;
+}
+
 /* Replaces this rank's rows by the means over ranks: the same on every rank. */
 static int average_ranks(struct loop *l, struct det_err *err)
 {
@@ -267,6 +279,8 @@ static int average_ranks(struct loop *l, struct det_err *err)
         rc = rows_unpack(&all, (int)r, n, &ranks[r], err);
         v[r] = ranks[r].v;
     }
+    if (rc == 0 && !l->said_nan)
+        l->nan_rank = find_rank_of_nan(v, size, n);
     if (rc == 0)
         rc = loop_average_ranks(v, size, n, l->rows.v, err);
     for (size_t r = 0; r < size; r++)
@@ -307,15 +321,18 @@ static int check_finite(struct loop *l, struct det_err *err)
     const struct loop_metric *m = l->said_nan ? NULL : find_nan(l, &v, &batch);
     if (!m)
         return 0;
-    const char *what = isnan(v) ? "NaN" : "infinite";
+    char what[64], on[32] = "";
+    if (l->size > 1 && l->nan_rank >= 0)
+        snprintf(on, sizeof on, " on rank %d", l->nan_rank);
+    snprintf(what, sizeof what, "%s%s at batch %lld", isnan(v) ? "NaN" : "infinite", on,
+             (long long)batch);
     l->said_nan = true;
     if (l->c->stop_on_nan)
-        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s at batch %lld", m->name,
-                        what, (long long)batch);
+        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s", m->name, what);
     if (l->chief)
-        log_warning("training metric \"%s\" is %s at batch %lld, for the first time in this run; "
+        log_warning("training metric \"%s\" is %s, for the first time in this run; "
                     "stop_on_nan: true in the configuration would end the trial here",
-                    m->name, what, (long long)batch);
+                    m->name, what);
     return 0;
 }
 

@@ -125,7 +125,7 @@ enum core_event_kind {
     /* from harnesses: .trial_id, .run_id of the token (0: not checked) and */
     CORE_EV_OP_COMPLETED, /* .op: length, metric */
     CORE_EV_PROGRESS,     /* .units; reply.progress: the experiment's, 0..1 */
-    CORE_EV_EARLY_EXIT,   /* .exit_reason */
+    CORE_EV_EARLY_EXIT,   /* .exit_early */
     CORE_EV_CHECKPOINT,   /* .checkpoint: after its row was committed, whatever its run */
     CORE_EV_LOG_POLICY,   /* .policy: a line that came from .agent_id (may be NULL) matched */
     /* from harnesses: .alloc_id and */
@@ -313,7 +313,10 @@ struct core_event {
         } search;
         double units;
         bool edit_begins;
-        enum core_early_exit exit_reason;
+        struct {
+            enum core_early_exit reason;
+            const char *text; /* what is invalid; NULL: it does not say */
+        } exit_early;
         struct core_policy policy;
         struct {
             const char *uuid;

@@ -181,7 +181,7 @@ static int note_progress(struct core *c, struct trial *t, const struct step *s)
 
 static int exit_early(struct core *c, struct trial *t, const struct step *s)
 {
-    trial_on_early_exit(c, t, s->ev->exit_reason);
+    trial_on_early_exit(c, t, s->ev->exit_early.reason, s->ev->exit_early.text);
     return 0;
 }
 

@@ -270,6 +270,7 @@ struct trial {
     int start_rounds;           /* times that no host could start it, since it got somewhere */
     bool is_paused;             /* its next run is held for the last of these */
     char *said;                 /* the searcher's reason to close it; not restored */
+    char *invalid_for;          /* what it said of its hyperparameters; NULL: nothing */
     char *closed_for;           /* what the client of its search gave for that; NULL: nothing */
     char *mistake, *mistake_at; /* the exception of its first run that failed, "": none was
                                  * known; NULL: none has failed (alike.h) */

@@ -258,7 +258,7 @@ def test_core_stops_on_nan():
         exp = c.create(json.dumps(text), d)
         c.wait(exp)
         trial = c.trials(exp)[0]
-        assert "hyperparameters are invalid" in c.det("why", str(trial["id"])).stdout and len(c.metrics(trial["id"])) == 1
+        assert 'hyperparameters are invalid: training metric "loss" is NaN at batch 3' in c.det("why", str(trial["id"])).stdout and len(c.metrics(trial["id"])) == 1
         wait_until(lambda: 'training metric "loss" is NaN at batch 3: the trial ends here' in c.logs(trial["id"]), 30, "its sentence")
 
 

@@ -259,7 +259,8 @@ class Numbers(unittest.TestCase):
         self.assertEqual(self.reports(1.0, nan, inf), [said.format('training metric "loss" is NaN at batch 1')])
         self.assertEqual(self.reports(torch.tensor(-inf)), [said.format('training metric "loss" is infinite at batch 0')])
         self.assertEqual(self.reports(np.float32(2)), [said.format('validation metric "error" is NaN at batch 9')])
-        self.assertEqual(self.reports(1.0, inf, nan, stop=True), ['training metric "loss" is infinite at batch 1', 3, {"reason": "EXITED_REASON_INVALID_HP"}])
+        said = 'training metric "loss" is infinite at batch 1'
+        self.assertEqual(self.reports(1.0, inf, nan, stop=True), [said, 3, {"reason": "EXITED_REASON_INVALID_HP", "text": said}])
 
     def test_metadata(self):
         with tempfile.TemporaryDirectory() as top:

@@ -218,7 +218,8 @@ static void send_checkpoint(struct sim *m, struct task *t)
 static void exit_early(struct sim *m, struct task *t)
 {
     struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = t->trial, .run_id = t->run};
-    ev.exit_reason = CORE_EXIT_INVALID_HP;
+    ev.exit_early.reason = CORE_EXIT_INVALID_HP;
+    ev.exit_early.text = "a loss is NaN";
     if (sim_random(m, 2))
         request_send(m, t, ev, 0);
     store_trial(&m->store, t->trial)->gave_up = true;

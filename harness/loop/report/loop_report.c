@@ -157,9 +157,10 @@ int loop_report_preempted(struct loop *l, struct det_err *err)
     return reporter_post(l->reporter, path, json_object(), err);
 }
 
-int loop_post_invalid_hp(struct loop *l, struct det_err *err)
+int loop_post_invalid_hp(struct loop *l, const char *why, struct det_err *err)
 {
     json_t *body = json_make("{s:s}", "reason", "EXITED_REASON_INVALID_HP");
+    json_set(body, "text", json_lossy(why, strlen(why)));
     return post_trial(l, "early_exit", body, err);
 }
 
@@ -168,9 +169,10 @@ int loop_report_invalid_hp(struct loop *l, struct det_err *err)
     struct reporter_options o = {.http = l->c->http, .run_id = l->c->run_id};
     if (!l->c->managed)
         return 0;
+    det_cleanup(freep) char *why = det_strdup(err->text);
     int rc = l->reporter ? 0 : reporter_open(&o, &l->reporter, err); /* only the chief has one */
     if (rc == 0)
-        rc = loop_post_invalid_hp(l, err);
+        rc = loop_post_invalid_hp(l, why, err);
     return rc < 0 ? rc : reporter_flush(l->reporter, err);
 }
 

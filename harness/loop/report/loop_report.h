@@ -27,10 +27,10 @@ DET_MUST int loop_report_checkpoint(struct loop *l, const char *uuid, int64_t st
                                     const json_t *metadata, const struct loop_files *files,
                                     struct det_err *err);
 DET_MUST int loop_report_preempted(struct loop *l, struct det_err *err); /* acknowledges */
-/* Any rank, at its end; waits. */
+/* Any rank, at its end; waits. What err says so far is told as the reason. */
 DET_MUST int loop_report_invalid_hp(struct loop *l, struct det_err *err);
 /* The chief's, in any thread; does not wait. */
-DET_MUST int loop_post_invalid_hp(struct loop *l, struct det_err *err);
+DET_MUST int loop_post_invalid_hp(struct loop *l, const char *why, struct det_err *err);
 /* The experiment's best validation into l->best as far as it is known now; never waits long. */
 void loop_ask_best(struct loop *l);
 /* l->known_validation from the master; waits. */

@@ -32,6 +32,15 @@ static void add_last_run(json_t *j, const char *how)
     json_set(j, "text", json_string(text));
 }
 
+/* why "": it gave no reason. */
+static void say_invalid(json_t *j, const char *why)
+{
+    det_cleanup(freep) char *text =
+        det_asprintf("it ended itself: it said that its hyperparameters are invalid%s%s",
+                     *why ? ": " : "; its log says why", why);
+    json_set(j, "text", json_string(text));
+}
+
 /* A trial that failed did so in its last run; one that completed was ended by its search, which may
  * have had a reason. */
 static void reply_trial(const struct api_call *c, const struct db_result *r)
@@ -45,9 +54,7 @@ static void reply_trial(const struct api_call *c, const struct db_result *r)
     json_set(j, "experimentId", json_integer(exp_id));
     bool invalid = strcmp(state, "COMPLETED") == 0 && db_bool(r, 0, TRIAL_END_INVALID);
     if (invalid)
-        json_set(j, "text",
-                 json_string("it ended itself: it said that its hyperparameters are "
-                             "invalid; its log says why"));
+        say_invalid(j, db_text(r, 0, TRIAL_END_INVALID_FOR));
     if (strcmp(state, "COMPLETED") == 0 && !invalid)
         rungs_tell_trial(c->sh, c->req, exp_id, c->id, j);
     else

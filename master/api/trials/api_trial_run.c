@@ -147,16 +147,18 @@ void api_post_completed_operation(struct shell *sh, struct http_req *req)
 
 void api_post_early_exit(struct shell *sh, struct http_req *req)
 {
-    struct {
+    struct early {
         int reason;
+        const char *text;
     } b = {0};
     static const struct wire_field fields[] = {
-        {"reason", WIRE_ENUM, 0, WIRE_REQUIRED, wire_early_exit}};
+        {"reason", WIRE_ENUM, 0, WIRE_REQUIRED, wire_early_exit},
+        {"text", WIRE_STR, offsetof(struct early, text), 0, NULL}};
     int64_t id;
     json_t *body;
-    if (!trial_of(req, &id) || !api_decode(req, fields, 1, &b, &body))
+    if (!trial_of(req, &id) || !api_decode(req, fields, 2, &b, &body))
         return;
-    json_decref(body);
+    JSON_OWN owned = body;
     if (!b.reason) {
         http_fail(req, DET_EINVAL,
                   "reason: EXITED_REASON_INVALID_HP or EXITED_REASON_INIT_INVALID_HP");
@@ -164,7 +166,8 @@ void api_post_early_exit(struct shell *sh, struct http_req *req)
     }
     struct core_event ev = {
         .kind = CORE_EV_EARLY_EXIT, .trial_id = id, .run_id = run_of(sh, req, id)};
-    ev.exit_reason = b.reason == 1 ? CORE_EXIT_INVALID_HP : CORE_EXIT_INIT_INVALID_HP;
+    ev.exit_early.reason = b.reason == 1 ? CORE_EXIT_INVALID_HP : CORE_EXIT_INIT_INVALID_HP;
+    ev.exit_early.text = b.text;
     driver_post(sh->driver, &ev, api_reply_core, req);
 }
 

@@ -63,6 +63,8 @@ void save_trial_core(struct buf *out, const struct trial *t)
     json_add_flag(out, "closed", t->closed);
     if (t->closed_for)
         add_lossy(out, "closed_for", t->closed_for);
+    if (t->invalid_for)
+        add_lossy(out, "invalid_for", t->invalid_for);
     json_add_flag(out, "run_fresh", t->run_fresh);
     json_add_int(out, "exit_reason", t->exit_reason);
     json_add_int(out, "transients", t->transients);
@@ -106,6 +108,7 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->op_redo = json_flag(j, "op_redo", false);
     t->closed = json_flag(j, "closed", false);
     t->closed_for = det_strdup(json_str(j, "closed_for", NULL));
+    t->invalid_for = det_strdup(json_str(j, "invalid_for", NULL));
     t->run_fresh = json_flag(j, "run_fresh", false);
     t->exit_reason = (int)int_within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
     t->transients = (int)int_within(j, "transients", COUNT_MAX, 0);

@@ -91,7 +91,8 @@ static void forget_said(struct trial *t)
 static void forget_reason(struct trial *t)
 {
     free(t->closed_for);
-    t->closed_for = NULL;
+    free(t->invalid_for);
+    t->closed_for = t->invalid_for = NULL;
 }
 
 void trial_reopen(struct core *c, struct trial *t)
@@ -159,7 +160,8 @@ static void log_closed(struct core *c, struct trial *t)
 static void log_invalid(struct core *c, const struct trial *t)
 {
     fx_log(c, &(struct alloc){.task_id = t->task_id}, FX_INFO,
-           "Trial %lld ended: it said that its hyperparameters are invalid.", (long long)t->id);
+           "Trial %lld ended: it said that its hyperparameters are invalid%s%s.", (long long)t->id,
+           t->invalid_for ? ": " : "", t->invalid_for ? t->invalid_for : "");
 }
 
 static void finish_trial(struct core *c, struct trial *t, enum trial_state to, int exit_reason)

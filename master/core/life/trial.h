@@ -39,7 +39,8 @@ void trial_reconsider(struct core *c, struct trial *t);
 /* Reports. */
 DET_MUST int trial_on_op_completed(struct core *c, struct trial *t, int64_t length,
                                    const json_t *metric, struct det_err *err);
-void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason);
+void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason,
+                         const char *text);
 void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int64_t steps);
 void trial_on_log_policy(struct core *c, struct trial *t, const struct core_policy *p,
                          const char *agent_id);

@@ -9,7 +9,7 @@
 #include "exp.h"
 #include <string.h>
 
-enum { LOST_TEXT_MAX = 400 };
+enum { LOST_TEXT_MAX = 400, INVALID_TEXT_MAX = 400 };
 
 /* Numbers, and the strings that stand for the doubles JSON lacks. */
 static int metric_value(const json_t *j, double *ret, struct det_err *err)
@@ -61,11 +61,16 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     return 0;
 }
 
-void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason)
+void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason,
+                         const char *text)
 {
     if (trial_state_is_terminal(t->state))
         return;
     t->exit_reason = reason == CORE_EXIT_INVALID_HP ? SEARCH_INVALID_HP : SEARCH_INIT_INVALID_HP;
+    if (text && *text) {
+        free(t->invalid_for);
+        t->invalid_for = det_asprintf("%.*s", INVALID_TEXT_MAX, text);
+    }
     trial_mark(c, t);
     if (t->alloc)
         alloc_on_invalid_hp(c, t->alloc);

@@ -192,12 +192,14 @@ static void test_invalid_hp(void **state)
     world_create(&w, "{}");
     world_run(&w, 1);
     struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = 1, .run_id = 1};
-    ev.exit_reason = CORE_EXIT_INVALID_HP;
+    ev.exit_early.reason = CORE_EXIT_INVALID_HP;
+    ev.exit_early.text = "a loss is NaN";
     assert_int_equal(world_step(&w, ev), 0);
     world_wait(&w, 10000);
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
     world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
-    assert_true(world_logged(&w, "Trial 1 ended: it said that its hyperparameters are invalid."));
+    assert_true(world_logged(&w, "Trial 1 ended: it said that its hyperparameters are invalid: "
+                                 "a loss is NaN."));
     assert_int_equal(saved_trial(), TRIAL_COMPLETED);
     assert_int_equal(saved_exp(), EXP_COMPLETED);
 }

@@ -68,6 +68,7 @@ class Context:
         invalid = isinstance(exc_val, det.InvalidHP)
         try:
             if invalid and not reported:
+                self.train._invalid_for = str(exc_val)  # type: ignore
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
         finally:
             self.close()

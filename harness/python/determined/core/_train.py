@@ -50,6 +50,7 @@ class TrainContext:
 
     _said_nan = False
     _stop_on_nan = False
+    _invalid_for = ""  # what is said with an early exit
 
     def __init__(
         self,
@@ -132,6 +133,7 @@ class TrainContext:
             logger.warning(f"{said}, for the first time in this run; stop_on_nan: true in the configuration would end the trial here")
             return
         logger.error(f"{said}: the trial ends here, as stop_on_nan: true in the configuration says")
+        self._invalid_for = said
         self.report_early_exit(EarlyExitReason.INVALID_HP)
         stop = errors.InvalidHP(said)
         stop._reported = True  # type: ignore
@@ -161,7 +163,7 @@ class TrainContext:
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         _check_reason(reason)
-        self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})
+        self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value, "text": self._invalid_for})
 
     def get_experiment_best_validation(self) -> Optional[float]:
         path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
