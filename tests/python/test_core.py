@@ -602,7 +602,7 @@ class Published(unittest.TestCase):
     def check(self, top, how, place):
         seen = []
 
-        def report(uuid, resources, metadata):
+        def report(uuid, resources, hashes, metadata):
             self.assertEqual(metadata, {"steps_completed": 1})
             self.assertEqual(os.listdir(top), [uuid])
             seen.append((uuid, resources))
