@@ -102,6 +102,7 @@ typedef void db_cb(void *arg, const struct db_result *r);
 struct db_options {
     const char *conninfo;                 /* libpq's, or a URI; copied */
     int readers;                          /* read connections; 0: 2 */
+    bool always_anew;                     /* db_query_list() and _chart(): no recent answers */
     const char *url;                      /* where this master serves, for others to see;
                                            * borrowed */
     void (*on_state)(void *arg, bool up); /* the write connection came up or went away */

@@ -232,6 +232,7 @@ static int listen_on(struct master *m, struct det_err *err)
 static int take_lead(struct master *m, struct det_err *err)
 {
     struct db_options o = {.conninfo = m->conf->db,
+                           .always_anew = !m->conf->reuse_answers,
                            .url = m->url,
                            .on_state = on_db_state,
                            .on_deposed = on_deposed,

@@ -255,6 +255,10 @@ static void lane_query_recent(struct db_lane *lane, size_t max, const char *sql,
     if (!lane_can(lane, max, who))
         return;
     struct db_stmt *s = db_stmt_create(sql, args);
+    if (lane->db->o.always_anew) {
+        lane_ask(lane, s, who, false);
+        return;
+    }
     struct db_recent_at now = {uv_now(lane->db->loop), lane->db->group.changes};
     struct db_recent *had = db_recent_find(&lane->recent, s, &now);
     struct db_read *f = had ? NULL : recent_flying(lane, s);

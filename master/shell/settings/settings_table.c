@@ -101,6 +101,15 @@ static const struct setting table[] = {
      .help = "Forget which run had which slots so many days after its end; the sums by day stay; "
              "-1 is never",
      KEPT(slot_use_retention_days)},
+    {.path = "reuse_answers",
+     .type = SETTING_BOOL,
+     .fallback = "true",
+     .help = "Answer the same question about a chart or a search again with what was just looked "
+             "up, for two seconds at most and until anything but a report changed; false looks it "
+             "up anew each time",
+     .option = "reuse-answers",
+     .arg = "BOOL",
+     KEPT(reuse_answers)},
     {.path = "agent_reconnect_wait",
      .type = SETTING_SECONDS,
      .fallback = "25",

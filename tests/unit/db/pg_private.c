@@ -114,8 +114,13 @@ bool loop_until(uv_loop_t *loop, const bool *flag, unsigned deadline_ms)
 
 int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret)
 {
+    return pg_private_open_as(p, loop, (struct db_options){0}, ret);
+}
+
+int pg_private_open_as(struct pg_private *p, uv_loop_t *loop, struct db_options o, struct db **ret)
+{
     struct det_err err = {0};
-    struct db_options o = {.conninfo = p->uri};
+    o.conninfo = p->uri;
     if (pg_private_start(p) < 0)
         return -1;
     uv_loop_init(loop);

@@ -41,12 +41,22 @@ static void write_wait(const char *sql)
     wait(&g);
 }
 
-static int start(void **state)
+static int start_as(struct db_options o)
 {
-    if (pg_private_open(&pg, &loop, &db) < 0)
+    if (pg_private_open_as(&pg, &loop, o, &db) < 0)
         return -1;
     write_wait("CREATE SEQUENCE asked");
     return 0;
+}
+
+static int start(void **state)
+{
+    return start_as((struct db_options){0});
+}
+
+static int start_anew(void **state)
+{
+    return start_as((struct db_options){.always_anew = true});
 }
 
 static int end(void **state)
@@ -140,6 +150,15 @@ static void not_joined_after_a_write(void **state)
     assert_int_not_equal(wait(&second), first.i64);
 }
 
+static void anew(void **state)
+{
+    query *asks[] = {db_query_list, db_query_chart};
+    for (size_t i = 0; i < 2; i++) {
+        int64_t number = listed(asks[i], 0.1);
+        assert_int_equal(listed(asks[i], 0.1), number + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,5 +166,7 @@ int main(void)
         cmocka_unit_test(charts),
         cmocka_unit_test(not_joined_after_a_write),
     };
-    return cmocka_run_group_tests(tests, start, end);
+    const struct CMUnitTest without[] = {cmocka_unit_test(anew)};
+    int failed = cmocka_run_group_tests(tests, start, end);
+    return failed + cmocka_run_group_tests(without, start_anew, end);
 }
