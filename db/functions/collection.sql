@@ -1,18 +1,27 @@
 -- Collection of checkpoints; its journal lies in their own rows (0010).
 
--- Who holds a checkpoint: the bits of enum gc_why in master/core/gc_policy.h. As a table, since that is written into the
--- statement of who asks about thousands; few trials started from a checkpoint, and few checkpoints are a model's.
+-- Who holds a checkpoint: the bits of enum gc_why in master/core/gc_policy.h; p_is_next: it is what its live trial goes on
+-- from. As a table, since that is written into the statement of who asks about thousands; few trials started from a
+-- checkpoint, and few checkpoints are a model's. That one is set is said besides: then a plan for many finds those few in
+-- their index (trials_warm_start), not in all trials.
+CREATE OR REPLACE FUNCTION holds_besides(p_is_next boolean, p_uuid text, p_pinned_until timestamptz, p_kept boolean)
+    RETURNS TABLE (held integer) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN p_is_next THEN 8 ELSE 0 END
+         + CASE WHEN NOT EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = p_uuid AND t.warm_start_checkpoint IS NOT NULL) THEN 0
+                WHEN EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = p_uuid AND trial_is_live(t.state))
+                THEN 16 + 32 ELSE 32 END
+         + CASE WHEN p_pinned_until > now() THEN 64 ELSE 0 END
+         + CASE WHEN p_kept THEN 128 ELSE 0 END
+         + CASE WHEN p_uuid IN (SELECT v.checkpoint_uuid FROM model_versions v) THEN 256 ELSE 0 END
+$$;
+
+-- All of who holds it.
 CREATE OR REPLACE FUNCTION checkpoint_holds(c checkpoints) RETURNS TABLE (held integer) LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN c.state = 'COMPLETED' AND c.gc_step IS NULL
+    SELECT h.held FROM (SELECT c.state = 'COMPLETED' AND c.gc_step IS NULL
              AND EXISTS (SELECT 1 FROM trials t WHERE t.id = c.trial_id AND trial_is_live(t.state))
              AND NOT EXISTS (SELECT 1 FROM checkpoints k WHERE k.trial_id = c.trial_id AND k.state = 'COMPLETED'
-                             AND k.gc_step IS NULL AND k.steps > c.steps) THEN 8 ELSE 0 END
-         + CASE WHEN NOT EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid) THEN 0
-                WHEN EXISTS (SELECT 1 FROM trials t WHERE t.warm_start_checkpoint = c.uuid AND trial_is_live(t.state))
-                THEN 16 + 32 ELSE 32 END
-         + CASE WHEN c.pinned_until > now() THEN 64 ELSE 0 END
-         + CASE WHEN c.kept THEN 128 ELSE 0 END
-         + CASE WHEN c.uuid IN (SELECT v.checkpoint_uuid FROM model_versions v) THEN 256 ELSE 0 END
+                             AND k.gc_step IS NULL AND k.steps > c.steps) is_next OFFSET 0) n,
+        LATERAL holds_besides(n.is_next, c.uuid, c.pinned_until, c.kept) h
 $$;
 
 -- The same of one.

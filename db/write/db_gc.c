@@ -7,9 +7,9 @@
 
 /* clang-format off */
 /* What is the experiment's is read once. A checkpoint has the validation of its steps. */
-#define LIST(which)                                                                                \
+#define LIST(which, checkpoints)                                                                   \
     "SELECT e.id, c.uuid, c.trial_id, c.steps, "                                                   \
-    "(extract(epoch FROM c.report_time) * 1000000)::bigint, "                                      \
+    "(date_part('epoch', c.report_time) * 1000000)::bigint, "                                      \
     "number_of(c.validation->e.searcher_metric), h.held, c.bytes, "                                \
     "e.keep_exp, e.keep_trial, e.keep_new, e.smaller_is_better, e.is_live, e.searcher_metric "     \
     "FROM (SELECT id, searcher_metric, smaller_is_better, NOT has_ended(state) is_live, "          \
@@ -17,15 +17,27 @@
     SAVED("save_trial_latest", "1") " keep_new FROM experiments WHERE " which " "                  \
     "AND (NOT $2::boolean OR (NOT unmanaged " /* their files are their client's */                 \
     "AND (collected_at IS NULL OR collected_at < end_time))) OFFSET 0) e "                         \
-    "LEFT JOIN (checkpoints c CROSS JOIN LATERAL checkpoint_holds(c) h) "                          \
+    "LEFT JOIN (" checkpoints ") "                                                                 \
     "ON c.experiment_id = e.id AND c.state = 'COMPLETED' AND c.gc_step IS NULL "                   \
     "ORDER BY e.id, c.trial_id, c.steps, c.uuid"
+/* Of one experiment, which may have thousands: its live trials are found once, by the index
+ * trials_tails, and hold what no later one stands behind, as checkpoint_holds() has it. */
+#define IS_NEXT                                                                                    \
+    "c.trial_id IN (SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND "             \
+    "trial_is_live(t.state) AND (t.has_tail OR trial_is_live(t.state))) AND NOT EXISTS ("          \
+    "SELECT 1 FROM checkpoints k WHERE k.trial_id = c.trial_id AND k.state = 'COMPLETED' "         \
+    "AND k.gc_step IS NULL AND k.steps > c.steps)"
+#define OF_ONE                                                                                     \
+    "(SELECT c.*, " IS_NEXT " is_next FROM checkpoints c WHERE c.experiment_id = $1::bigint "      \
+    "AND c.state = 'COMPLETED' AND c.gc_step IS NULL OFFSET 0) c CROSS JOIN LATERAL "              \
+    "holds_besides(c.is_next, c.uuid, c.pinned_until, c.kept) h"
+#define OF_ALL "checkpoints c CROSS JOIN LATERAL checkpoint_holds(c) h"
 /* clang-format on */
 
 void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg)
 {
-    const char *sql =
-        s->exp_id > 0 ? LIST("id = $1::bigint") : LIST("has_ended(state) AND $1::bigint <= 0");
+    const char *sql = s->exp_id > 0 ? LIST("id = $1::bigint", OF_ONE)
+                                    : LIST("has_ended(state) AND $1::bigint <= 0", OF_ALL);
     (s->is_shown ? db_query_chart
                  : db_query)(db, sql, db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due), cb, arg);
 }
