@@ -3,6 +3,7 @@
 #include "agents.h"
 #include "api_gpus.h"
 #include "api_util.h"
+#include "buf.h"
 #include "clk.h"
 #include "driver.h"
 #include "joins.h"
@@ -12,10 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *device_json(const struct core_slot_view *s)
+/* Large clusters have thousands of slots: they are written as text at once, without a value for
+ * each. */
+static void write_device(struct buf *out, const struct core_slot_view *s)
 {
-    return json_make("{s:i,s:s,s:s,s:s}", "id", s->id, "brand", s->brand, "uuid", s->uuid, "type",
-                     api_device_type(s->type));
+    buf_add_ch(out, '{');
+    json_add_int(out, "id", s->id);
+    json_add_str(out, "brand", s->brand);
+    json_add_str(out, "uuid", s->uuid);
+    json_add_str(out, "type", api_device_type(s->type));
+    buf_add_ch(out, '}');
 }
 
 static const char *container_state(enum alloc_state s)
@@ -35,64 +42,104 @@ static const char *container_state(enum alloc_state s)
 }
 
 /* Whose it is, and since when. */
-static void put_holder(const struct core *core, const char *alloc_id, json_t *j)
+static void write_holder(struct buf *out, const struct core *core, const char *alloc_id)
 {
     struct core_alloc_view a;
     char time[CLK_RFC3339_MAX];
     if (!alloc_id || !core_alloc_get(core, alloc_id, &a))
         return;
     if (a.trial_id)
-        json_set(j, "trialId", json_integer(a.trial_id));
+        json_add_int(out, "trialId", a.trial_id);
     if (a.placed_us) {
         clk_format(a.placed_us, time);
-        json_set(j, "placedTime", json_string(time));
+        json_add_str(out, "placedTime", time);
     }
 }
 
-static json_t *container_json(const struct core *core, const char *agent_id, const char *id,
-                              enum alloc_state state, const char *parent)
+static void write_devices(struct buf *out, const struct core *core, const char *agent_id,
+                          const char *container)
 {
-    json_t *devices = json_array();
     struct core_slot_view s;
+    bool first = true;
+    buf_add_ch(out, '[');
     for (size_t i = 0; core_slot_at(core, agent_id, i, &s); i++)
-        if (s.container && !strcmp(s.container, id))
-            json_array_append_new(devices, device_json(&s));
-    json_t *j =
-        json_make("{s:s,s:s,s:s,s:o,s:b}", "parent", parent ? parent : "", "id", id, "state",
-                  container_state(state), "devices", devices, "permissionDenied", 0);
-    put_holder(core, parent, j);
-    return j;
+        if (s.container && !strcmp(s.container, container)) {
+            if (!first)
+                buf_add_ch(out, ',');
+            first = false;
+            write_device(out, &s);
+        }
+    buf_add_ch(out, ']');
 }
 
-static json_t *slot_json(struct shell *sh, const char *agent_id, const struct core_slot_view *s)
+static void write_container(struct buf *out, const struct core *core, const char *agent_id,
+                            const struct core_container_view *v)
 {
-    const struct core *core = api_core(sh);
-    json_t *gpu = gpus_json(sh, agent_id, s->id);
-    char id[16];
-    snprintf(id, sizeof id, "%d", s->id);
-    json_t *j = json_make("{s:s,s:o,s:b,s:b,s:s,s:s,s:b}", "id", id, "device", device_json(s),
-                          "enabled", s->enabled, "draining", s->draining, "state",
-                          core_slot_state_text(s->state), "stateText", s->why, "forced", s->forced);
+    buf_add_ch(out, '{');
+    json_add_str(out, "parent", v->alloc_id ? v->alloc_id : "");
+    json_add_str(out, "id", v->id);
+    json_add_str(out, "state", container_state(v->state));
+    json_add_key(out, "devices");
+    write_devices(out, core, agent_id, v->id);
+    json_add_flag(out, "permissionDenied", false);
+    write_holder(out, core, v->alloc_id);
+    buf_add_ch(out, '}');
+}
+
+static void write_slot(struct buf *out, struct shell *sh, const char *agent_id,
+                       const struct core_slot_view *s)
+{
+    JSON_OWN gpu = gpus_json(sh, agent_id, s->id);
+    buf_addf(out, "{\"id\":\"%d\"", s->id);
+    json_add_key(out, "device");
+    write_device(out, s);
+    json_add_flag(out, "enabled", s->enabled);
+    json_add_flag(out, "draining", s->draining);
+    json_add_str(out, "state", core_slot_state_text(s->state));
+    json_add_str(out, "stateText", s->why);
+    json_add_flag(out, "forced", s->forced);
     if (gpu)
-        json_set(j, "gpu", gpu);
-    json_set(j, "container",
-             s->container
-                 ? container_json(core, agent_id, s->container, s->container_state, s->alloc_id)
-                 : NULL);
-    return j;
+        json_add(out, "gpu", gpu);
+    json_add_key(out, "container");
+    if (s->container)
+        write_container(out, api_core(sh), agent_id,
+                        &(struct core_container_view){.id = s->container,
+                                                      .alloc_id = s->alloc_id,
+                                                      .state = s->container_state});
+    else
+        buf_add_str(out, "null");
+    buf_add_ch(out, '}');
 }
 
-static json_t *slots_json(struct shell *sh, const char *agent_id)
+static void write_slots(struct buf *out, struct shell *sh, const char *agent_id)
 {
     const struct core *core = api_core(sh);
-    json_t *map = json_object();
     struct core_slot_view s;
     char key[256];
+    buf_add_ch(out, '{');
     for (size_t i = 0; core_slot_at(core, agent_id, i, &s); i++) {
         snprintf(key, sizeof key, "/agents/%.200s/slots/%d", agent_id, s.id);
-        json_set(map, key, slot_json(sh, agent_id, &s));
+        if (i)
+            buf_add_ch(out, ',');
+        json_write_string(out, key, strlen(key));
+        buf_add_ch(out, ':');
+        write_slot(out, sh, agent_id, &s);
     }
-    return map;
+    buf_add_ch(out, '}');
+}
+
+static void write_containers(struct buf *out, const struct core *core, const char *agent_id)
+{
+    struct core_container_view v;
+    buf_add_ch(out, '{');
+    for (size_t i = 0; core_agent_container(core, agent_id, i, &v); i++) {
+        if (i)
+            buf_add_ch(out, ',');
+        json_write_string(out, v.id, strlen(v.id));
+        buf_add_ch(out, ':');
+        write_container(out, core, agent_id, &v);
+    }
+    buf_add_ch(out, '}');
 }
 
 static json_t *stores_json(const struct core *core, const char *agent_id)
@@ -130,25 +177,32 @@ static json_t *certificates_json(const struct joins *joins)
     return list;
 }
 
-static json_t *agent_json(struct shell *sh, const struct core_agent_view *a)
+static void write_agent(struct buf *out, struct shell *sh, const struct core_agent_view *a)
 {
     const struct core *core = api_core(sh);
     char time[CLK_RFC3339_MAX];
-    json_t *containers = json_object();
-    struct core_container_view v;
-    for (size_t i = 0; core_agent_container(core, a->id, i, &v); i++)
-        json_set(containers, v.id, container_json(core, a->id, v.id, v.state, v.alloc_id));
     struct join_view joined;
+    JSON_OWN stores = stores_json(core, a->id);
+    JSON_OWN certificate = joins_get(sh->joins, a->id, &joined) ? certificate_json(&joined) : NULL;
     clk_format(a->registered_us, time);
-    json_t *j = json_make(
-        "{s:s,s:s,s:o,s:o,s:s,s:[s],s:b,s:b,s:s,s:[s],s:o,s:f}", "id", a->id, "registeredTime",
-        time, "slots", slots_json(sh, a->id), "containers", containers, "label", "", "addresses",
-        a->addr ? a->addr : "", "enabled", a->enabled && a->connected, "draining", a->draining,
-        "version", a->version ? a->version : "", "resourcePools", a->pool, "stores",
-        stores_json(core, a->id), "clockAheadSeconds", agents_clock_ahead_s(sh->agents, a->id));
-    json_set(j, "certificate",
-             joins_get(sh->joins, a->id, &joined) ? certificate_json(&joined) : NULL);
-    return j;
+    buf_add_ch(out, '{');
+    json_add_str(out, "id", a->id);
+    json_add_str(out, "registeredTime", time);
+    json_add_key(out, "slots");
+    write_slots(out, sh, a->id);
+    json_add_key(out, "containers");
+    write_containers(out, core, a->id);
+    json_add_str(out, "label", "");
+    JSON_OWN rest =
+        json_make("{s:[s],s:b,s:b,s:s,s:[s],s:O,s:f}", "addresses", a->addr ? a->addr : "",
+                  "enabled", a->enabled && a->connected, "draining", a->draining, "version",
+                  a->version ? a->version : "", "resourcePools", a->pool, "stores", stores,
+                  "clockAheadSeconds", agents_clock_ahead_s(sh->agents, a->id));
+    const char *key;
+    json_t *value;
+    json_object_foreach(rest, key, value) json_add(out, key, value);
+    json_add(out, "certificate", certificate);
+    buf_add_ch(out, '}');
 }
 
 struct seen_agent {
@@ -164,6 +218,14 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* What begins with "{", which is closed here. */
+static void reply_object(struct http_req *req, struct buf *out)
+{
+    buf_add_ch(out, '}');
+    http_reply_buf(req, 200, out);
+    buf_finish(out);
+}
+
 void api_get_agents(struct shell *sh, struct http_req *req)
 {
     struct db_page p;
@@ -177,12 +239,19 @@ void api_get_agents(struct shell *sh, struct http_req *req)
     if (p.sort == 2 && all.n)
         qsort(all.v, all.n, sizeof *all.v, by_time);
     if (api_slice(req, &p, all.n, &start, &end)) {
-        json_t *list = json_array();
-        for (size_t i = start; i < end; i++)
-            json_array_append_new(list, agent_json(sh, &all.v[p.desc ? all.n - 1 - i : i].v));
-        api_reply_json(req, json_make("{s:o,s:o,s:o}", "agents", list, "certificates",
-                                      certificates_json(sh->joins), "pagination",
-                                      api_pagination(&p, start, end, all.n)));
+        struct buf out = BUF_INIT;
+        buf_add_str(&out, "{\"agents\":[");
+        for (size_t i = start; i < end; i++) {
+            if (i > start)
+                buf_add_ch(&out, ',');
+            write_agent(&out, sh, &all.v[p.desc ? all.n - 1 - i : i].v);
+        }
+        buf_add_ch(&out, ']');
+        JSON_OWN certificates = certificates_json(sh->joins);
+        JSON_OWN pagination = api_pagination(&p, start, end, all.n);
+        json_add(&out, "certificates", certificates);
+        json_add(&out, "pagination", pagination);
+        reply_object(req, &out);
     }
     vec_free(&all);
 }
@@ -213,8 +282,12 @@ static bool slot_of(struct shell *sh, struct http_req *req, struct core_slot_vie
 void api_get_agent(struct shell *sh, struct http_req *req)
 {
     struct core_agent_view a;
-    if (agent_of(sh, req, &a))
-        api_reply_json(req, json_make("{s:o}", "agent", agent_json(sh, &a)));
+    if (!agent_of(sh, req, &a))
+        return;
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"agent\":");
+    write_agent(&out, sh, &a);
+    reply_object(req, &out);
 }
 
 void api_get_slots(struct shell *sh, struct http_req *req)
@@ -223,18 +296,26 @@ void api_get_slots(struct shell *sh, struct http_req *req)
     struct core_slot_view s;
     if (!agent_of(sh, req, &a))
         return;
-    json_t *list = json_array();
-    for (size_t i = 0; core_slot_at(api_core(sh), a.id, i, &s); i++)
-        json_array_append_new(list, slot_json(sh, a.id, &s));
-    api_reply_json(req, json_make("{s:o}", "slots", list));
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"slots\":[");
+    for (size_t i = 0; core_slot_at(api_core(sh), a.id, i, &s); i++) {
+        if (i)
+            buf_add_ch(&out, ',');
+        write_slot(&out, sh, a.id, &s);
+    }
+    buf_add_ch(&out, ']');
+    reply_object(req, &out);
 }
 
 void api_get_slot(struct shell *sh, struct http_req *req)
 {
     struct core_slot_view s;
-    if (slot_of(sh, req, &s))
-        api_reply_json(req,
-                       json_make("{s:o}", "slot", slot_json(sh, http_param(req, "agentId"), &s)));
+    if (!slot_of(sh, req, &s))
+        return;
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"slot\":");
+    write_slot(&out, sh, http_param(req, "agentId"), &s);
+    reply_object(req, &out);
 }
 
 static void on_agent_set(void *arg, const struct core_reply *r)

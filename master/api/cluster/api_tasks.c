@@ -1,6 +1,7 @@
 /* Tasks: what runs, its context, its accelerators. */
 #include "api_handlers.h"
 #include "api_util.h"
+#include "buf.h"
 #include "clk.h"
 #include "db_reports.h"
 #include "db_task_read.h"
@@ -9,31 +10,42 @@
 #include <stdio.h>
 #include <string.h>
 
-static json_t *devices_json(const struct core *core, const struct core_container_view *v)
+/* As text at once, as api_agents.c has it. */
+static void write_devices(struct buf *out, const struct core *core,
+                          const struct core_container_view *v)
 {
-    json_t *list = json_array();
     struct core_slot_view s;
+    bool first = true;
     for (size_t i = 0; core_slot_at(core, v->agent_id, i, &s); i++)
         for (size_t k = 0; k < v->slots_n; k++)
-            if (v->slots[k] == s.id)
-                json_array_append_new(list,
-                                      json_make("{s:i,s:s,s:s,s:s}", "id", s.id, "brand", s.brand,
-                                                "uuid", s.uuid, "type", api_device_type(s.type)));
-    return list;
+            if (v->slots[k] == s.id) {
+                buf_add_str(out, first ? "{" : ",{");
+                first = false;
+                json_add_int(out, "id", s.id);
+                json_add_str(out, "brand", s.brand);
+                json_add_str(out, "uuid", s.uuid);
+                json_add_str(out, "type", api_device_type(s.type));
+                buf_add_ch(out, '}');
+            }
 }
 
-static json_t *resources_json(const struct core *core, const char *alloc_id)
+static void write_resources(struct buf *out, const struct core *core, const char *alloc_id)
 {
-    json_t *list = json_array();
     struct core_container_view v;
     for (size_t i = 0; core_alloc_container(core, alloc_id, i, &v); i++) {
-        json_t *devices = json_make("{s:{s:o}}", v.agent_id, "devices", devices_json(core, &v));
-        json_array_append_new(list,
-                              json_make("{s:s,s:s,s:s,s:o,s:s}", "resourcesId", v.id,
-                                        "resourcesType", "docker-container", "allocationId",
-                                        alloc_id, "agentDevices", devices, "containerId", v.id));
+        buf_add_str(out, i ? ",{" : "{");
+        json_add_str(out, "resourcesId", v.id);
+        json_add_str(out, "resourcesType", "docker-container");
+        json_add_str(out, "allocationId", alloc_id);
+        json_add_key(out, "agentDevices");
+        buf_add_ch(out, '{');
+        json_write_string(out, v.agent_id, strlen(v.agent_id));
+        buf_add_str(out, ":{\"devices\":[");
+        write_devices(out, core, &v);
+        buf_add_str(out, "]}}");
+        json_add_str(out, "containerId", v.id);
+        buf_add_ch(out, '}');
     }
-    return list;
 }
 
 static const char *scheduler_name(const struct core *core, const char *pool)
@@ -42,23 +54,44 @@ static const char *scheduler_name(const struct core *core, const char *pool)
     return names[core_pool_options(core, pool)->scheduler];
 }
 
+static void write_task(struct buf *out, const struct core *core, const struct core_alloc_view *a)
+{
+    char time[CLK_RFC3339_MAX];
+    clk_format(a->requested_us, time);
+    buf_add_ch(out, '{');
+    json_add_str(out, "taskId", a->task_id);
+    json_add_str(out, "allocationId", a->id);
+    json_add_str(out, "name", a->name);
+    json_add_str(out, "registeredTime", time);
+    json_add_str(out, "resourcePool", a->pool);
+    json_add_int(out, "slotsNeeded", (int64_t)a->slots);
+    json_add_key(out, "resources");
+    buf_add_ch(out, '[');
+    write_resources(out, core, a->id);
+    buf_add_ch(out, ']');
+    json_add_str(out, "schedulerType", scheduler_name(core, a->pool));
+    json_add_key(out, "proxyPorts");
+    buf_add_str(out, "[]");
+    json_add_int(out, "priority", a->priority);
+    buf_add_ch(out, '}');
+}
+
 void api_get_tasks(struct shell *sh, struct http_req *req)
 {
     const struct core *core = api_core(sh);
-    json_t *map = json_object();
     struct core_alloc_view a;
-    char time[CLK_RFC3339_MAX];
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, "{\"allocationIdToSummary\":{");
     for (size_t i = 0; core_alloc_at(core, i, &a); i++) {
-        clk_format(a.requested_us, time);
-        json_t *j =
-            json_make("{s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:s,s:[]}", "taskId", a.task_id, "allocationId",
-                      a.id, "name", a.name, "registeredTime", time, "resourcePool", a.pool,
-                      "slotsNeeded", (json_int_t)a.slots, "resources", resources_json(core, a.id),
-                      "schedulerType", scheduler_name(core, a.pool), "proxyPorts");
-        json_set(j, "priority", json_integer(a.priority));
-        json_set(map, a.id, j);
+        if (i)
+            buf_add_ch(&out, ',');
+        json_write_string(&out, a.id, strlen(a.id));
+        buf_add_ch(&out, ':');
+        write_task(&out, core, &a);
     }
-    api_reply_json(req, json_make("{s:o}", "allocationIdToSummary", map));
+    buf_add_str(&out, "}}");
+    http_reply_buf(req, 200, &out);
+    buf_finish(&out);
 }
 
 void api_get_tasks_count(struct shell *sh, struct http_req *req)
