@@ -2,6 +2,7 @@
 import importlib
 import json
 import os
+import sys
 import tempfile
 import types
 import unittest
@@ -13,11 +14,31 @@ from determined.pytorch import deepspeed
 class Absent(unittest.TestCase):
     def test_modules(self):
         for name, text in (("determined.keras", "trains PyTorch"), ("determined.estimator", "determined.core"), ("determined.pytorch.lightning", "DetLogger"),
-                           ("determined.pytorch.dsat", "overwrite_deepspeed_config"), ("determined.common.api", "determined.experimental.client")):
+                           ("determined.pytorch.dsat", "overwrite_deepspeed_config"), ("determined.common.api", "determined.experimental.client"),
+                           ("determined.common.api.errors", "determined.experimental.client"), ("determined.common.api.bindings", "docs/api.md"),
+                           ("determined.common.util", "yaml.safe_load"), ("determined.common.yaml", "PyYAML"), ("determined.common.storage", "download"),
+                           ("determined.common.constants", "login")):
             for _ in range(2):
                 with self.assertRaisesRegex(ImportError, text) as failed:
                     importlib.import_module(name)
             self.assertNotIn("\n", str(failed.exception))
+
+    def test_client(self):
+        """What its users import of it, in this place or in the older one; a sentence where it is not there."""
+        for module in ("determined.experimental.client", "determined.experimental", "determined.common.experimental", "determined.common.experimental.trial"):
+            with self.assertRaisesRegex(ImportError, "Session is not available in this version: client.login"):
+                exec(f"from {module} import Session")
+        with self.assertRaisesRegex(ImportError, "takes the level's name"):
+            from determined.common.experimental.trial import LogLevel  # noqa: F401
+        with self.assertRaisesRegex(ImportError, "yaml.safe_load"):
+            from determined.common import util  # noqa: F401
+        from determined.common.experimental.checkpoint import Checkpoint
+        from determined.experimental import client
+        self.assertIs(Checkpoint, client.Checkpoint)
+        self.assertIs(client.TrialOrderBy.ASC, client.OrderBy.ASCENDING)
+        sys.modules.pop("determined.common.experimental")
+        with self.assertWarnsRegex(FutureWarning, "determined.experimental.client"):
+            importlib.import_module("determined.common.experimental")
 
     def test_deepspeed_trial(self):
         with self.assertRaisesRegex(ImportError, "determined.launch.deepspeed"):

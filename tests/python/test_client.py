@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import zipfile
 from unittest import mock
@@ -160,6 +161,46 @@ class Program(unittest.TestCase):
             self.assertIn(word + " is not in det's Python client, which has ", said)
             self.assertIn(there, said)
         self.assertRegex(self.run_det("--version")[1], r"det \d+\.\d+\.\d+ \(Python client\)")
+
+    def test_every_word_has_an_answer(self):
+        """Of Determined's det: it is there, or one line says where it is or what to do instead."""
+        with open(os.path.join(TOP, "tests/unit/cli/determined.txt")) as f:
+            rows = [line.split() for line in f if not line.startswith("#")]
+        reached, asked = ValueError("it is there"), 0
+        with mock.patch.object(cli.client, "login", side_effect=reached), mock.patch.object(cli, "own_password", lambda: "x"), \
+                mock.patch.object(cli.client, "Determined", side_effect=reached):
+            for noun, verbs, *options in rows:
+                for option in ("", *options):
+                    words = [noun.split("|")[0], *verbs.split("|")[0].split("_")] + ([option.rstrip("=")] if option else []) + ["1"]
+                    status, _, said = self.run_det(*words)
+                    with self.subTest(" ".join(words)):
+                        self.assertIn(status, (1, 2))
+                        self.assertRegex(said.splitlines()[-1], "it is there|is not in det's Python client|there is no 'det |arguments are required|invalid ")
+                    asked += 1
+        self.assertGreater(asked, 300)
+        self.assertRegex(self.run_det("notebook", "start")[2], "^det: there is no 'det notebook' here: run Jupyter on this machine")
+        self.assertRegex(self.run_det("e", "create", "x.yaml", "--git")[2], "^det: --git is not in det's Python client; the program det")
+
+    def test_create(self):
+        """What --config says goes over the file, of which nothing else changes."""
+        made = []
+        with tempfile.TemporaryDirectory() as top, mock.patch.object(cli.client, "login"), mock.patch.object(cli.client, "_current") as current:
+            file = os.path.join(top, "c.yaml")
+            pathlib.Path(file).write_text("name: x\nsearcher: {name: single, max_length: 7}\n")
+            current()._submit.side_effect = lambda *a: made.append(a) or types.SimpleNamespace(id=5)
+            self.assertEqual(self.run_det("e", "create", file, ".", "--paused", "--template", "t", "--project_id", "2")[:2], (0, "Created experiment 5\n"))
+            self.assertEqual(made.pop(), (file, ".", None, None, 2, "t", False))
+            self.run_det("e", "create", file, "--config", "searcher.max_length.batches=9", "--config", "labels=[a]")
+            self.assertEqual(made.pop(), ({"name": "x", "searcher": {"name": "single", "max_length": {"batches": 9}}, "labels": ["a"]}, None, None, None, None, None, True))
+            self.assertRegex(self.run_det("e", "create", file, "--config", "labels")[2], "--config labels: write KEY=VALUE")
+
+    def test_exceptions_are_found(self):
+        lines = ["[2026-11-28T01:27:41.4Z] ad46414d [rank=0] || " + line for line in (
+            "Traceback (most recent call last):", '  File "/x/lib/det/python/determined/_loop.py", line 9, in run', '  File "/t/7.0/work/model_def.py", line 10, in train_batch',
+            "    raise ValueError()", "ValueError: the fourth")] + ["[2026-11-28T01:27:41.9Z]          || ERROR: Run 1 ended: rank 0 exited with code 1"]
+        trial = types.SimpleNamespace(iter_logs=lambda tail: [line + "\n" for line in lines])
+        self.assertEqual(cli._exception(trial), "ValueError: the fourth (model_def.py, line 10, in train_batch)")
+        self.assertIsNone(cli._exception(types.SimpleNamespace(iter_logs=lambda tail: [])))
 
     def test_why(self):
         asked = []

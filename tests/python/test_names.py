@@ -189,7 +189,14 @@ determined.core
   CheckpointContext.delete(self, storage_id)
 determined.experimental
   client Determined Experiment ExperimentReference Trial TrialReference Checkpoint Model ModelVersion ModelSortBy OrderBy
+  Project ModelOrderBy TrialOrderBy TrialSortBy
   test_one_batch(trial_class, config=None)
+determined.common.experimental
+  Checkpoint Determined Experiment ExperimentReference Model ModelVersion Trial TrialReference User Workspace Project OrderBy ModelOrderBy
+determined.common.experimental.trial
+  Trial TrialReference TrialSortBy TrialOrderBy TrialState
+determined.common.experimental.resource_pool
+  ResourcePool
 determined.experimental.client
   APIException NotFoundException UnauthenticatedException ExperimentReference TrialReference CheckpointState CheckpointTrainingMetadata ExperimentState TrialState TrialMetrics
   Determined(master=None, user=None, password=None, cert_path=None, cert_name=None, noverify=False)
@@ -217,6 +224,8 @@ determined.experimental.client
   User.deactivate(self)
   User.change_display_name(self, display_name)
   User.change_password(self, new_password)
+  User.link_with_agent(self, agent_uid=None, agent_gid=None, agent_user=None, agent_group=None)
+  CheckpointOrderBy ExperimentOrderBy ModelOrderBy TrialOrderBy TrainingMetrics ValidationMetrics
   ModelSortBy ModelVersion Model
   create_model(name, description='', metadata=None, labels=None, workspace_name=None)
   get_model(identifier)
@@ -256,6 +265,8 @@ determined.experimental.client
   Experiment.reload(self)
   Experiment.set_name(self, name)
   Experiment.set_description(self, description)
+  Experiment.set_notes(self, notes)
+  Experiment.iter_trials(self, sort_by=None, order_by=None, limit=None)
   Experiment.add_label(self, label)
   Experiment.remove_label(self, label)
   Experiment.set_labels(self, labels)
@@ -275,6 +286,8 @@ determined.experimental.client
   Trial.logs(self, follow=False, *, head=None, tail=None, container_ids=None, rank_ids=None, stdtypes=None, min_level=None)
   Trial.iter_logs(self, follow=False, *, head=None, tail=None, container_ids=None, rank_ids=None, stdtypes=None, min_level=None)
   Trial.iter_metrics(self, group=None)
+  Trial.stream_training_metrics(self)
+  Trial.stream_validation_metrics(self)
   Trial.list_checkpoints(self, sort_by=None, order_by=None, max_results=None)
   Trial.get_checkpoints(self, sort_by=None, order_by=None, max_results=None)
   Trial.top_checkpoint(self, sort_by=None, smaller_is_better=None)

@@ -17,6 +17,15 @@ from determined.experimental.client import (
 )
 
 
+_OF_CLIENT = ("ModelOrderBy", "Project", "Session", "TrialOrderBy", "TrialSortBy")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_CLIENT:
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def test_one_batch(trial_class: Type[Any], config: Optional[Dict[str, Any]] = None) -> Any:
     """Trains one batch, validates one and makes a checkpoint, without a cluster: does the trial work at all?"""
     from determined import pytorch

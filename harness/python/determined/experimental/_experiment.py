@@ -187,6 +187,12 @@ class Trial:
 
     stream_metrics = iter_metrics
 
+    def stream_training_metrics(self) -> Iterable[TrialMetrics]:
+        return self.iter_metrics("training")
+
+    def stream_validation_metrics(self) -> Iterable[TrialMetrics]:
+        return self.iter_metrics("validation")
+
     def list_checkpoints(
         self,
         sort_by: Union[str, CheckpointSortBy, None] = None,
@@ -287,6 +293,7 @@ class Experiment:
         self.labels = set(raw.get("labels") or [])
         self.name: str = raw["name"]
         self.description: str = raw.get("description", "")
+        self.notes: str = raw.get("notes") or ""
         self.archived: bool = raw["archived"]
         self.progress: Optional[float] = raw.get("progress")
         self.project_id: Optional[int] = raw.get("projectId")
@@ -328,6 +335,9 @@ class Experiment:
     def set_description(self, description: str) -> None:
         self._patch(description=description)
 
+    def set_notes(self, notes: str) -> None:
+        self._patch(notes=notes)
+
     def add_label(self, label: str) -> None:
         self._patch(labels=sorted(self.labels | {label}))
 
@@ -345,9 +355,16 @@ class Experiment:
         self.reload()
 
     def list_trials(self, sort_by: Optional[TrialSortBy] = None, order_by: Optional[OrderBy] = None) -> List[Trial]:
+        return list(self.iter_trials(sort_by, order_by))
+
+    def iter_trials(
+        self, sort_by: Optional[TrialSortBy] = None, order_by: Optional[OrderBy] = None, limit: Optional[int] = None
+    ) -> Iterator[Trial]:
+        """As list_trials(), page by page of `limit` trials."""
         query = sorting("list_trials", sort_by, order_by, TrialSortBy)
-        raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=200, **query), "trials")
-        return [Trial._of(self._master, t) for t in raw]
+        size = limit or 200
+        raw = pages(lambda offset: self._master.get(f"{self._path}/trials", offset=offset, limit=size, **query), "trials")
+        return (Trial._of(self._master, t) for t in raw)
 
     get_trials = list_trials
 

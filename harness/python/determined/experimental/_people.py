@@ -43,6 +43,17 @@ class User:
     def change_password(self, new_password: str) -> None:
         self._patch(password=hash_password(new_password), isHashed=True)
 
+    def link_with_agent(
+        self,
+        agent_uid: Optional[int] = None,
+        agent_gid: Optional[int] = None,
+        agent_user: Optional[str] = None,
+        agent_group: Optional[str] = None,
+    ) -> None:
+        """As whom the tasks of this user run on agents."""
+        group = {"agentUid": agent_uid, "agentGid": agent_gid, "agentUser": agent_user, "agentGroup": agent_group}
+        self._patch(agentUserGroup=group)
+
 
 class Project:
     """Experiments that belong together, in a workspace."""

@@ -47,6 +47,34 @@ from determined.experimental._people import Project, ResourcePool, User, Workspa
 
 ExperimentReference, TrialReference = Experiment, Trial
 
+# Names that scripts have from before, and what they are now.
+_OLDER = {
+    "CheckpointOrderBy": OrderBy,
+    "ExperimentOrderBy": OrderBy,
+    "ModelOrderBy": OrderBy,
+    "TrialOrderBy": OrderBy,
+    "TrainingMetrics": TrialMetrics,
+    "ValidationMetrics": TrialMetrics,
+}
+_ABSENT = {
+    "Session": "client.login() and the functions of this module ask the master; docs/api.md has its routes",
+    "Oauth2ScimClient": "people log in with a name and a password: client.login()",
+    "add_oauth_client": "people log in with a name and a password: client.login()",
+    "list_oauth_clients": "people log in with a name and a password: client.login()",
+    "remove_oauth_client": "people log in with a name and a password: client.login()",
+    "delete_workspace": "Workspace.archive() hides one and closes it",
+    "LogLevel": "iter_logs(min_level=...) takes the level's name, such as \"WARNING\"",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OLDER:
+        return _OLDER[name]
+    if name in _ABSENT:
+        raise ImportError(f"determined.experimental.client.{name} is not available in this version: {_ABSENT[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 
 class Determined:
     """One master and one user; the functions of this module use one that login() made."""
