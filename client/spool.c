@@ -112,7 +112,7 @@ static int begin_file(struct spool *s, struct det_err *err)
 }
 
 /* Finds the end of the last whole record and cuts off what follows it. */
-static int recover(struct spool *s, uint64_t size, struct det_err *err)
+static int recover_file(struct spool *s, uint64_t size, struct det_err *err)
 {
     char magic[8];
     uint64_t sent;
@@ -146,7 +146,8 @@ static int open_file(struct spool *s, const char *path, struct det_err *err)
     struct stat st;
     if (fstat(s->fd, &st) < 0)
         return io_fail(s, "stat", err);
-    return st.st_size < HEADER_BYTES ? begin_file(s, err) : recover(s, (uint64_t)st.st_size, err);
+    return st.st_size < HEADER_BYTES ? begin_file(s, err)
+                                     : recover_file(s, (uint64_t)st.st_size, err);
 }
 
 int spool_open(const char *path, struct spool **ret, struct det_err *err)
@@ -175,7 +176,7 @@ void spool_close(struct spool *s)
     free(s);
 }
 
-static void encode(const struct spool_record *r, struct buf *out)
+static void encode_record(const struct spool_record *r, struct buf *out)
 {
     struct frame f = {0};
     buf_add(out, &f, sizeof f);
@@ -193,7 +194,7 @@ int spool_append(struct spool *s, const struct spool_record *r, struct det_err *
     if (r->body && strlen(r->body) > SPOOL_RECORD_MAX - 4096)
         return det_fail(err, DET_ETOOBIG, "%s %s: a report of %zu bytes", r->method, r->path,
                         strlen(r->body));
-    encode(r, &b);
+    encode_record(r, &b);
     pthread_mutex_lock(&s->lock);
     int rc = FAILPOINT("spool.write") < 0 ? det_fail(err, DET_EIO, "write %s: a failpoint", s->path)
                                           : write_at(s, b.p, b.len, s->end, err);
@@ -205,7 +206,7 @@ int spool_append(struct spool *s, const struct spool_record *r, struct det_err *
     return rc;
 }
 
-static int split(const struct spool *s, struct spool_record *ret, struct det_err *err)
+static int split_record(const struct spool *s, struct spool_record *ret, struct det_err *err)
 {
     const char **parts[] = {&ret->seq, &ret->method, &ret->path, &ret->body};
     const char *p = s->current.p, *end = s->current.p + s->current.len;
@@ -226,7 +227,7 @@ int spool_next(struct spool *s, struct spool_record *ret, struct det_err *err)
     if (at >= end)
         return det_fail(err, DET_ENOENT, "%s: all was sent", s->path);
     int rc = read_record(s, at, &s->current, &s->next_end, err);
-    return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split(s, ret, err);
+    return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split_record(s, ret, err);
 }
 
 int spool_more(struct spool *s, struct spool_record *ret, struct det_err *err)
@@ -237,7 +238,7 @@ int spool_more(struct spool *s, struct spool_record *ret, struct det_err *err)
     if (at == 0 || at >= end)
         return det_fail(err, DET_ENOENT, "%s: no more is there", s->path);
     int rc = read_record(s, at, &s->current, &s->more_end, err);
-    return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split(s, ret, err);
+    return rc < 0 ? det_wrap(err, DET_ECORRUPT, "spool") : split_record(s, ret, err);
 }
 
 void spool_take(struct spool *s)

@@ -129,7 +129,7 @@ bool comm_left(struct comm *c, struct buf *out)
 }
 
 /* After a failure: adds who is lost, and keeps the error for every later call. */
-static int lost(struct comm *c, int rc, const char *what, struct det_err *err)
+static int tell_lost(struct comm *c, int rc, const char *what, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf who = BUF_INIT;
     struct det_err e = {.code = rc};
@@ -144,7 +144,7 @@ static int lost(struct comm *c, int rc, const char *what, struct det_err *err)
     return rc;
 }
 
-static int begin(struct comm *c, struct det_err *err)
+static int check_alive(struct comm *c, struct det_err *err)
 {
     if (!c->dead.code)
         return 0;
@@ -153,20 +153,20 @@ static int begin(struct comm *c, struct det_err *err)
     return c->dead.code;
 }
 
-static int end(struct comm *c, int rc, const char *what, struct det_err *err)
+static int end_collective(struct comm *c, int rc, const char *what, struct det_err *err)
 {
-    return rc < 0 ? lost(c, rc, what, err) : 0;
+    return rc < 0 ? tell_lost(c, rc, what, err) : 0;
 }
 
 int comm_check(struct comm *c, struct det_err *err)
 {
     struct det_err local;
     err = err ? err : &local;
-    int rc = c->transport ? begin(c, err) : 0;
+    int rc = c->transport ? check_alive(c, err) : 0;
     if (rc < 0 || !c->transport || !comm_store_stirs(c->store))
         return rc;
     det_fail(err, DET_EPEER, "noticed between two collectives");
-    return lost(c, DET_EPEER, "rendezvous", err);
+    return tell_lost(c, DET_EPEER, "rendezvous", err);
 }
 
 int comm_watch(struct comm *c, int timeout_ms, struct det_err *err)
@@ -181,7 +181,7 @@ int comm_watch(struct comm *c, int timeout_ms, struct det_err *err)
     if (rc == 0 && who.len == 0)
         return 0;
     det_fail(err, DET_EPEER, "noticed while the device waited");
-    return lost(c, DET_EPEER, "a collective of devices", err);
+    return tell_lost(c, DET_EPEER, "a collective of devices", err);
 }
 
 #define ALLREDUCE_MEAN(name, type)                                                                 \
@@ -192,12 +192,12 @@ int comm_watch(struct comm *c, int timeout_ms, struct det_err *err)
         SPAN(SPAN_COMM, "allreduce");                                                              \
         struct det_err local;                                                                      \
         err = err ? err : &local;                                                                  \
-        int rc = begin(c, err);                                                                    \
+        int rc = check_alive(c, err);                                                              \
         if (rc < 0)                                                                                \
             return rc;                                                                             \
         rc = c->transport->allreduce_sum_##name(c->self, v, n, c->op++, c->timeout_ms, err);       \
         if (rc < 0)                                                                                \
-            return lost(c, rc, "gradient mean", err);                                              \
+            return tell_lost(c, rc, "gradient mean", err);                                         \
         type scale = (type)1 / (type)c->size;                                                      \
         for (size_t i = 0; i < n; i++)                                                             \
             v[i] *= scale;                                                                         \
@@ -213,11 +213,11 @@ int comm_broadcast(struct comm *c, void *p, size_t n, int root, struct det_err *
     SPAN(SPAN_COMM, "broadcast");
     struct det_err local;
     err = err ? err : &local;
-    int rc = begin(c, err);
+    int rc = check_alive(c, err);
     if (rc < 0)
         return rc;
     rc = c->transport->broadcast(c->self, p, n, root, c->op++, c->timeout_ms, err);
-    return end(c, rc, "broadcast", err);
+    return end_collective(c, rc, "broadcast", err);
 }
 
 int comm_barrier(struct comm *c, struct det_err *err)
@@ -227,10 +227,11 @@ int comm_barrier(struct comm *c, struct det_err *err)
     SPAN(SPAN_COMM, "barrier");
     struct det_err local;
     err = err ? err : &local;
-    int rc = begin(c, err);
+    int rc = check_alive(c, err);
     if (rc < 0)
         return rc;
-    return end(c, c->transport->barrier(c->self, c->op++, c->timeout_ms, err), "barrier", err);
+    return end_collective(c, c->transport->barrier(c->self, c->op++, c->timeout_ms, err), "barrier",
+                          err);
 }
 
 /* Every rank's length to all; the sum in *ret_total. */
@@ -307,7 +308,7 @@ int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *r
     SPAN(SPAN_COMM, "allgather");
     struct det_err local;
     err = err ? err : &local;
-    int rc = begin(c, err);
+    int rc = check_alive(c, err);
     if (rc < 0)
         return rc;
     blobs_init(ret, c->size);
@@ -315,7 +316,7 @@ int comm_allgather(struct comm *c, const void *p, size_t n, struct comm_blobs *r
     if (rc == 0)
         return 0;
     comm_blobs_finish(ret);
-    return c->transport ? lost(c, rc, "allgather", err) : rc;
+    return c->transport ? tell_lost(c, rc, "allgather", err) : rc;
 }
 
 int comm_broadcast_bytes(struct comm *c, const void *p, size_t n, void **ret, size_t *ret_n,

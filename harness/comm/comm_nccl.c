@@ -22,7 +22,7 @@ struct nccl {
 };
 
 /* Where it failed, for whoever looks it up: text, which it fills. */
-static const char *where(char text[WHERE_MAX])
+static const char *say_where(char text[WHERE_MAX])
 {
     int device = -1, driver = 0, runtime = 0, nccl = 0;
     (void)cudaGetDevice(&device);
@@ -41,13 +41,14 @@ static int nccl_fail(struct det_err *err, const char *what, ncclResult_t r)
     char text[WHERE_MAX];
     int code = r == ncclRemoteError || r == ncclSystemError ? DET_EPEER : DET_EDEVICE;
     return det_fail(err, code, "NCCL: %s: %s: %s%s", what, ncclGetErrorString(r),
-                    ncclGetLastError(NULL), where(text));
+                    ncclGetLastError(NULL), say_where(text));
 }
 
 static int cuda_fail(struct det_err *err, const char *what, cudaError_t e)
 {
     char text[WHERE_MAX];
-    return det_fail(err, DET_EDEVICE, "CUDA: %s: %s%s", what, cudaGetErrorString(e), where(text));
+    return det_fail(err, DET_EDEVICE, "CUDA: %s: %s%s", what, cudaGetErrorString(e),
+                    say_where(text));
 }
 
 static int device_uuid(int device, void *uuid, struct det_err *err)
@@ -87,8 +88,8 @@ static int kill_comm(struct nccl *n, int rc, const struct det_err *err)
 /* A non-blocking communicator says "in progress" until what was asked is under way, which is a
  * thread of NCCL's own away at every collective: a sleep of 1 ms each would cost more than the sum.
  */
-static int settle(struct nccl *n, const char *what, ncclResult_t r, int timeout_ms,
-                  struct det_err *err)
+static int await_settled(struct nccl *n, const char *what, ncclResult_t r, int timeout_ms,
+                         struct det_err *err)
 {
     int64_t deadline_ms = clk_mono_ms() + timeout_ms;
     int turns = 0;
@@ -118,7 +119,7 @@ static void nccl_close(void *self)
     free(n);
 }
 
-static int begin(struct nccl *n, struct det_err *err)
+static int check_alive(struct nccl *n, struct det_err *err)
 {
     if (!n->dead.code)
         return 0;
@@ -133,11 +134,11 @@ static int allreduce_mean_f32(void *self, float *v, size_t count, void *stream, 
     struct nccl *n = self;
     struct det_err local;
     err = err ? err : &local;
-    int rc = begin(n, err);
+    int rc = check_alive(n, err);
     if (rc < 0)
         return rc;
     ncclResult_t r = ncclAllReduce(v, v, count, ncclFloat, ncclAvg, n->comm, stream);
-    return settle(n, "all-reduce", r, timeout_ms, err);
+    return await_settled(n, "all-reduce", r, timeout_ms, err);
 }
 
 static int poll_stream(void *self, void *stream, struct det_err *err)
@@ -146,7 +147,7 @@ static int poll_stream(void *self, void *stream, struct det_err *err)
     struct det_err local;
     ncclResult_t state = ncclSuccess;
     err = err ? err : &local;
-    int rc = begin(n, err);
+    int rc = check_alive(n, err);
     if (rc < 0)
         return rc;
     cudaError_t e = cudaStreamQuery(stream);
@@ -198,7 +199,7 @@ static int nccl_open(const void *id, int rank, int size, int device, int timeout
     struct nccl *n = det_zalloc(sizeof *n);
     n->device = device;
     ncclResult_t r = ncclCommInitRankConfig(&n->comm, size, u, rank, &config);
-    int rc = settle(n, "init", r, timeout_ms, err);
+    int rc = await_settled(n, "init", r, timeout_ms, err);
     if (rc == 0)
         rc = connect_peers(n, timeout_ms, err);
     if (rc < 0) {

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int resolve(const char *host, int port, int flags, struct addrinfo **ret,
-                   struct det_err *err)
+static int resolve_host(const char *host, int port, int flags, struct addrinfo **ret,
+                        struct det_err *err)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
@@ -58,7 +58,7 @@ static int dial_one(const struct addrinfo *a, int64_t deadline_ms, struct det_er
 int comm_net_dial(const char *host, int port, int64_t deadline_ms, struct det_err *err)
 {
     struct addrinfo *list = NULL;
-    int rc = resolve(host, port, 0, &list, err);
+    int rc = resolve_host(host, port, 0, &list, err);
     if (rc < 0)
         return rc;
     int fd = DET_EUNAVAIL;
@@ -87,7 +87,7 @@ static int listen_one(const struct addrinfo *a, const char *host, int port, stru
 int comm_net_listen(const char *host, int port, struct det_err *err)
 {
     struct addrinfo *list = NULL;
-    int rc = resolve(host, port, AI_PASSIVE, &list, err);
+    int rc = resolve_host(host, port, AI_PASSIVE, &list, err);
     if (rc < 0)
         return rc;
     int fd = listen_one(list, host, port, err);

@@ -80,7 +80,7 @@ static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t dead
 }
 
 /* A half-read answer leaves the stream out of step, so any failure ends the connection. */
-static int broken(struct comm_store *s, int rc)
+static int mark_broken(struct comm_store *s, int rc)
 {
     comm_net_close(&s->fd);
     s->fd = -1;
@@ -88,8 +88,8 @@ static int broken(struct comm_store *s, int rc)
 }
 
 /* DET_EPEER: this is not the group to join, or it ended just now; another may open. */
-static int hello(struct comm_store *s, const struct comm_store_options *o, int64_t deadline_ms,
-                 struct det_err *err)
+static int say_hello(struct comm_store *s, const struct comm_store_options *o, int64_t deadline_ms,
+                     struct det_err *err)
 {
     struct comm_store_hello h = {.rank = (uint32_t)o->rank};
     const char *secret = o->secret ? o->secret : "";
@@ -133,7 +133,7 @@ static int join_once(const struct comm_store_options *o, int64_t deadline_ms,
     struct comm_store *s = det_zalloc(sizeof *s);
     s->fd = fd;
     snprintf(s->server, sizeof s->server, "%.100s:%d", o->host, o->port);
-    int rc = hello(s, o, deadline_ms, err);
+    int rc = say_hello(s, o, deadline_ms, err);
     if (rc < 0) {
         comm_store_close(s);
         return rc;
@@ -171,7 +171,7 @@ int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t 
     if (strlen(key) > COMM_STORE_KEY_MAX || n > COMM_STORE_VALUE_MAX)
         return det_fail(err, DET_ETOOBIG, "rendezvous key %.40s: %zu bytes", key, n);
     int rc = send_frame(s, COMM_STORE_PUT, key, p, n, err);
-    return rc < 0 ? broken(s, rc) : 0;
+    return rc < 0 ? mark_broken(s, rc) : 0;
 }
 
 int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
@@ -182,7 +182,7 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
     int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
     if (rc == 0)
         rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
-    return rc < 0 ? broken(s, rc) : 0;
+    return rc < 0 ? mark_broken(s, rc) : 0;
 }
 
 int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err)
@@ -207,7 +207,7 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
         rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
     }
     if (rc < 0) {
-        broken(s, 0);
+        mark_broken(s, 0);
         buf_add_str(out, "rank 0 is gone or does not answer");
         return;
     }
@@ -225,7 +225,7 @@ int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struc
                "if it fails, so does the answer");
     int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, &text, &n, err);
     if (rc < 0)
-        return broken(s, rc);
+        return mark_broken(s, rc);
     buf_add(out, text, n);
     free(text);
     return 0;
@@ -241,7 +241,7 @@ static int ask_reason(struct comm_store *s, enum comm_store_op op, const char *w
     det_ignore(send_frame(s, op, "", why, strlen(why), NULL),
                "if it fails, it may have been told already");
     int rc = recv_answer(s, COMM_STORE_REASON, clk_mono_ms() + REASON_MS, &text, &n, err);
-    return rc < 0 ? broken(s, rc) : 0;
+    return rc < 0 ? mark_broken(s, rc) : 0;
 }
 
 int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err)

@@ -59,7 +59,7 @@ static void send_answer(struct peer *p, enum comm_store_op op, const void *v, si
                "a broken connection shows at the next read");
 }
 
-static void reply(struct peer *p, const void *v, size_t n)
+static void queue_reply(struct peer *p, const void *v, size_t n)
 {
     send_answer(p, COMM_STORE_VALUE, v, n);
 }
@@ -79,7 +79,7 @@ static void on_put(struct comm_store_server *s, const char *key, const void *p, 
             continue;
         free(w->want);
         w->want = NULL;
-        reply(w, v->p, v->n);
+        queue_reply(w, v->p, v->n);
     }
 }
 
@@ -87,7 +87,7 @@ static void on_get(struct comm_store_server *s, struct peer *p, const char *key)
 {
     const struct value *v = map_get(s->values, key);
     if (v) {
-        reply(p, v->p, v->n);
+        queue_reply(p, v->p, v->n);
         return;
     }
     free(p->want);
@@ -97,7 +97,7 @@ static void on_get(struct comm_store_server *s, struct peer *p, const char *key)
 /* False, and so the end of the connection. */
 static bool turn_away(struct peer *p, const char *answer)
 {
-    reply(p, answer, strlen(answer));
+    queue_reply(p, answer, strlen(answer));
     return false;
 }
 
@@ -115,11 +115,11 @@ static bool on_hello(struct comm_store_server *s, struct peer *p, const void *v,
         return turn_away(p, s->gone[h.rank] ? COMM_STORE_LATER : COMM_STORE_REFUSED);
     s->seen[h.rank] = true;
     p->rank = (int)h.rank;
-    reply(p, "", 0);
+    queue_reply(p, "", 0);
     return true;
 }
 
-static void verdict(const struct comm_store_server *s, struct buf *out)
+static void add_verdict(const struct comm_store_server *s, struct buf *out)
 {
     for (int r = 0; r < s->size; r++) {
         if (!s->gone[r] && s->failed[r])
@@ -142,19 +142,19 @@ static bool all_accounted(const struct comm_store_server *s)
 static void answer_verdicts(struct comm_store_server *s)
 {
     buf_clear(&s->verdict);
-    verdict(s, &s->verdict);
+    add_verdict(s, &s->verdict);
     for (size_t i = 0; i < s->peers.n; i++) {
         struct peer *p = s->peers.v[i];
         if (!p->verdict_ms)
             continue;
         p->verdict_ms = 0;
-        reply(p, buf_str(&s->verdict), s->verdict.len);
+        queue_reply(p, buf_str(&s->verdict), s->verdict.len);
     }
 }
 
 /* Answers all who asked, once every rank is accounted for or the first one's time is up: so all
  * get the same verdict. Returns the next deadline. */
-static int64_t verdicts(struct comm_store_server *s)
+static int64_t answer_due_verdicts(struct comm_store_server *s)
 {
     int64_t next = INT64_MAX;
     for (size_t i = 0; i < s->peers.n; i++)
@@ -173,7 +173,7 @@ static void last_words(struct comm_store_server *s)
     for (size_t i = 0; i < s->peers.n; i++) {
         struct peer *p = s->peers.v[i];
         if (p->rank >= 0 && s->verdict.len)
-            reply(p, s->verdict.p, s->verdict.len);
+            queue_reply(p, s->verdict.p, s->verdict.len);
         if (p->rank >= 0 && s->reason.len)
             send_answer(p, COMM_STORE_REASON, s->reason.p, s->reason.len);
     }
@@ -215,7 +215,7 @@ static bool on_leave(struct comm_store_server *s, struct peer *p, const void *wh
 }
 
 /* Returns the next deadline. */
-static int64_t unheard(struct comm_store_server *s)
+static int64_t tell_unheard(struct comm_store_server *s)
 {
     if (!s->unheard_ms)
         return INT64_MAX;
@@ -243,7 +243,7 @@ static bool on_gone(struct comm_store_server *s, struct peer *p)
     for (int r = 0; r < s->size; r++)
         if (s->gone[r])
             buf_addf(&who, "%srank %d is gone", who.len ? ", " : "", r);
-    reply(p, buf_str(&who), who.len);
+    queue_reply(p, buf_str(&who), who.len);
     return true;
 }
 
@@ -266,7 +266,7 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
 }
 
 /* Takes whole frames off p->in. */
-static bool frames(struct comm_store_server *s, struct peer *p)
+static bool take_frames(struct comm_store_server *s, struct peer *p)
 {
     struct comm_store_frame f;
     while (p->in.len >= sizeof f) {
@@ -296,10 +296,10 @@ static bool on_readable(struct comm_store_server *s, struct peer *p)
     if (k == 0)
         return false;
     buf_add(&p->in, chunk, (size_t)k);
-    return frames(s, p);
+    return take_frames(s, p);
 }
 
-static void drop(struct comm_store_server *s, size_t i)
+static void drop_peer(struct comm_store_server *s, size_t i)
 {
     struct peer *p = s->peers.v[i];
     if (p->rank >= 0)
@@ -317,7 +317,7 @@ static void forget_strangers(struct comm_store_server *s)
     int64_t now_ms = clk_mono_ms();
     for (size_t i = s->peers.n; i-- > 0;)
         if (s->peers.v[i]->rank < 0 && now_ms - s->peers.v[i]->since_ms > STRANGER_MS)
-            drop(s, i);
+            drop_peer(s, i);
 }
 
 static void on_connection(struct comm_store_server *s)
@@ -346,12 +346,12 @@ static int wait_ms(int64_t deadline)
     return left < 0 ? 0 : (int)left;
 }
 
-static void *serve(void *arg)
+static void *serve_peers(void *arg)
 {
     struct comm_store_server *s = arg;
     VEC(struct pollfd) fds = {0};
     for (;;) {
-        int64_t next = verdicts(s), other = unheard(s);
+        int64_t next = answer_due_verdicts(s), other = tell_unheard(s);
         fds.n = 0;
         vec_push(&fds, (struct pollfd){.fd = s->stop, .events = POLLIN});
         vec_push(&fds, (struct pollfd){.fd = s->listener, .events = POLLIN});
@@ -361,9 +361,9 @@ static void *serve(void *arg)
             break;
         if (fds.v[0].revents)
             break;
-        for (size_t i = fds.n - 2; i-- > 0;) /* backwards: drop() moves what follows */
+        for (size_t i = fds.n - 2; i-- > 0;) /* backwards: drop_peer() moves what follows */
             if (fds.v[i + 2].revents && !on_readable(s, s->peers.v[i]))
-                drop(s, i);
+                drop_peer(s, i);
         if (fds.v[1].revents)
             on_connection(s);
     }
@@ -375,7 +375,7 @@ static void *serve(void *arg)
 static void server_destroy(struct comm_store_server *s)
 {
     while (s->peers.n)
-        drop(s, s->peers.n - 1);
+        drop_peer(s, s->peers.n - 1);
     vec_free(&s->peers);
     const char *key;
     void *v;
@@ -415,7 +415,7 @@ int comm_store_serve(const struct comm_store_options *o, struct comm_store_serve
     s->gone = det_zalloc((size_t)o->size);
     s->failed = det_zalloc((size_t)o->size);
     if (rc == 0)
-        rc = thread_start(&s->thread, NULL, serve, s);
+        rc = thread_start(&s->thread, NULL, serve_peers, s);
     if (rc) {
         server_destroy(s);
         return det_fail_errno(err, DET_EIO, rc, "rendezvous thread");

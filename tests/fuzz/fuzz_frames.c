@@ -59,7 +59,7 @@ static void end_link(struct comm_store_server *s, struct link *l)
 {
     for (size_t i = 0; i < s->peers.n; i++)
         if (s->peers.v[i] == l->peer)
-            drop(s, i);
+            drop_peer(s, i);
     comm_net_close(&l->rank.fd);
     l->peer = NULL;
 }
@@ -68,12 +68,12 @@ static void end_link(struct comm_store_server *s, struct link *l)
 static void hear(struct comm_store_server *s, struct link *l, const void *p, size_t n)
 {
     buf_add(&l->peer->in, p, n);
-    bool goes_on = frames(s, l->peer);
+    bool goes_on = take_frames(s, l->peer);
     drain(l);
     if (!goes_on)
         end_link(s, l);
-    verdicts(s);
-    unheard(s);
+    answer_due_verdicts(s);
+    tell_unheard(s);
 }
 
 static void open_link(struct comm_store_server *s, struct link *l, int number)

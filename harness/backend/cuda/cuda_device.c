@@ -16,7 +16,7 @@
 static char labels[LABELS_MAX][192];
 static _Thread_local int current = -1; /* cudaSetDevice() costs more than most launches */
 
-static const char *label(void)
+static const char *device_label(void)
 {
     return current >= 0 && current < LABELS_MAX ? labels[current] : "";
 }
@@ -40,7 +40,7 @@ static void set_label(int index)
 
 /* Kernels run later than they are asked for, and an error stays: whoever looks next is told of it.
  */
-static const char *blame(cudaError_t rc)
+static const char *hint_at_earlier(cudaError_t rc)
 {
     switch ((int)rc) { /* CUDA has over a hundred */
     case cudaErrorIllegalAddress:
@@ -57,8 +57,8 @@ int cuda_check(cudaError_t rc, const char *what, struct det_err *err)
         return 0;
     (void)cudaGetLastError(); /* else the next launch, which may be fine, would report it */
     int code = rc == cudaErrorMemoryAllocation ? DET_ENOMEM : DET_EDEVICE;
-    return det_fail(err, code, "CUDA: %s: %s%s%s", what, cudaGetErrorString(rc), blame(rc),
-                    label());
+    return det_fail(err, code, "CUDA: %s: %s%s%s", what, cudaGetErrorString(rc),
+                    hint_at_earlier(rc), device_label());
 }
 
 int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
@@ -67,7 +67,7 @@ int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
         return 0;
     int code = cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED) ? DET_ENOMEM : DET_EDEVICE;
     return det_fail(err, code, "cuDNN: %s: %s%s%s", what, cudnnGetErrorString(rc),
-                    rc == CUDNN_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", label());
+                    rc == CUDNN_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", device_label());
 }
 
 int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
@@ -76,7 +76,7 @@ int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
         return 0;
     int code = rc == CUBLAS_STATUS_ALLOC_FAILED ? DET_ENOMEM : DET_EDEVICE;
     return det_fail(err, code, "cuBLAS: %s: %s%s%s", what, cublasGetStatusString(rc),
-                    rc == CUBLAS_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", label());
+                    rc == CUBLAS_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", device_label());
 }
 
 /* Each kernel is waited for, so that its own faults are reported as its own. */
@@ -362,7 +362,7 @@ static const bool low[DET_KERNEL_COUNT] = {
     [DET_KERNEL_CROSS_ENTROPY_BWD] = true,
 };
 
-static bool computes(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
+static bool computes_low(struct det_device *d, const struct det_call *c, enum det_dtype dtype)
 {
     (void)d, (void)dtype;
     if (c->kernel == DET_KERNEL_ATTENTION || c->kernel == DET_KERNEL_ATTENTION_BWD)
@@ -392,7 +392,7 @@ static const struct det_backend backend = {
     .event_record = event_record,
     .event_wait = event_wait,
     .stream_native = stream_native,
-    .computes = computes,
+    .computes = computes_low,
     .row_step = cuda_row_step,
     .steps = cuda_steps,
     .kernels =

@@ -66,7 +66,7 @@ static void text_of(const struct det_call *c, char *out, size_t n)
     }
 }
 
-static void count(struct row *r, double us)
+static void count_call(struct row *r, double us)
 {
     r->least_us = r->calls == 0 || us < r->least_us ? us : r->least_us;
     r->us += us;
@@ -80,7 +80,7 @@ static double passed_us(cudaEvent_t from, cudaEvent_t to)
 }
 
 /* Reads the events of what is pending; waits for the last one. */
-static void settle(void)
+static void settle_pending(void)
 {
     if (pending_n == 0)
         return;
@@ -89,8 +89,8 @@ static void settle(void)
         struct pending *p = &pending[i];
         double us = passed_us(p->from, p->to);
         if (p->counts) {
-            count(p->kernel, us);
-            count(p->shapes, us);
+            count_call(p->kernel, us);
+            count_call(p->shapes, us);
             gaps_us += i > 0 ? passed_us(pending[i - 1].to, p->from) : 0;
         }
     }
@@ -100,17 +100,18 @@ static void settle(void)
 
 /* Another device's stream takes no events of the first one's: its calls are not timed, and must not
  * fail by it. */
-static void record(cudaEvent_t event, struct det_stream *s)
+static void record_event(cudaEvent_t event, struct det_stream *s)
 {
     if (cudaEventRecord(event, s->native) != cudaSuccess)
         (void)cudaGetLastError();
 }
 
 /* An event before what comes now, in the row of a call and its text. */
-static struct pending *begin(struct det_stream *s, const struct det_call *c, const char *text)
+static struct pending *begin_timing(struct det_stream *s, const struct det_call *c,
+                                    const char *text)
 {
     if (pending_n == PENDING_MAX)
-        settle();
+        settle_pending();
     struct pending *p = &pending[pending_n++];
     p->shapes = row_of(&shapes, text);
     p->kernel = row_of(&kernels, cuda_kernel_name(c->kernel));
@@ -119,23 +120,23 @@ static struct pending *begin(struct det_stream *s, const struct det_call *c, con
         cudaEventCreateWithFlags(&p->from, cudaEventDefault);
         cudaEventCreateWithFlags(&p->to, cudaEventDefault);
     }
-    record(p->from, s);
+    record_event(p->from, s);
     return p;
 }
 
-static int end(struct det_stream *s, struct pending *p, int rc)
+static int end_timing(struct det_stream *s, struct pending *p, int rc)
 {
-    record(p->to, s);
+    record_event(p->to, s);
     return rc;
 }
 
-static int timed(struct det_stream *s, const struct det_call *c, det_kernel_fn *fn,
-                 struct det_err *err)
+static int run_timed(struct det_stream *s, const struct det_call *c, det_kernel_fn *fn,
+                     struct det_err *err)
 {
     char text[200];
     text_of(c, text, sizeof text);
-    struct pending *p = begin(s, c, text);
-    return end(s, p, fn(s, c, err));
+    struct pending *p = begin_timing(s, c, text);
+    return end_timing(s, p, fn(s, c, err));
 }
 
 static int timed_steps(struct det_stream *s, const struct det_call *c, size_t n,
@@ -143,18 +144,18 @@ static int timed_steps(struct det_stream *s, const struct det_call *c, size_t n,
 {
     char text[64];
     snprintf(text, sizeof text, "%s of %zu parameters", cuda_kernel_name(c->kernel), n);
-    struct pending *p = begin(s, c, text);
-    return end(s, p, plain->steps(s, c, n, err));
+    struct pending *p = begin_timing(s, c, text);
+    return end_timing(s, p, plain->steps(s, c, n, err));
 }
 
 static int timed_kernel(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    return timed(s, c, plain->kernels[c->kernel], err);
+    return run_timed(s, c, plain->kernels[c->kernel], err);
 }
 
 static int timed_kernel_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    return timed(s, c, plain->kernels_f64[c->kernel], err);
+    return run_timed(s, c, plain->kernels_f64[c->kernel], err);
 }
 
 const struct det_backend *cuda_profile_table(const struct det_backend *b)
@@ -182,7 +183,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The slowest rows first; gives back what the map owns. */
-static void print(struct map **m, const char *title)
+static void print_table(struct map **m, const char *title)
 {
     size_t n = 0, it = 0;
     const char *key;
@@ -213,9 +214,9 @@ void cuda_profile_finish(void)
 {
     if (!kernels)
         return;
-    settle();
-    print(&shapes, "kernel and shapes");
-    print(&kernels, "kernel");
+    settle_pending();
+    print_table(&shapes, "kernel and shapes");
+    print_table(&kernels, "kernel");
     fprintf(stderr, "%10.0f between them: copies, and waits for the host\n", gaps_us);
     gaps_us = 0;
     for (int i = 0; i < PENDING_MAX && pending[i].from; i++) {

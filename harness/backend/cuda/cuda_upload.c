@@ -120,7 +120,7 @@ static bool make_ring(struct cuda_upload *u, size_t bytes, bool is_staged)
 }
 
 /* A ring of that many bytes, or as many as there is memory for. */
-static int resize(struct cuda_upload *u, size_t bytes, struct det_err *err)
+static int resize_ring(struct cuda_upload *u, size_t bytes, struct det_err *err)
 {
     cudaError_t rc = cudaSuccess;
     while (u->held > 0 && rc == cudaSuccess)
@@ -139,7 +139,7 @@ static int resize(struct cuda_upload *u, size_t bytes, struct det_err *err)
 }
 
 /* The ring has room for this copy and the next one like it. */
-static int fit(struct cuda_upload *u, size_t bytes, struct det_err *err)
+static int fit_ring(struct cuda_upload *u, size_t bytes, struct det_err *err)
 {
     size_t wanted = LEAST;
     while (wanted < CUDA_UPLOAD_MOST && wanted / 2 < bytes)
@@ -147,11 +147,11 @@ static int fit(struct cuda_upload *u, size_t bytes, struct det_err *err)
     while (u->too_large && wanted > LEAST && wanted >= u->too_large)
         wanted /= 2;
     bool is_missed = !u->staged && !u->too_large; /* and there may be memory for it now */
-    return wanted > u->bytes || is_missed ? resize(u, wanted, err) : 0;
+    return wanted > u->bytes || is_missed ? resize_ring(u, wanted, err) : 0;
 }
 
 /* A place for n bytes, at most half of the ring; waits where all others are in use. */
-static cudaError_t take(struct cuda_upload *u, size_t n, struct place **ret)
+static cudaError_t take_place(struct cuda_upload *u, size_t n, struct place **ret)
 {
     size_t left = u->bytes - u->next % u->bytes, begin = n <= left ? u->next : u->next + left;
     cudaError_t rc = cudaSuccess;
@@ -166,7 +166,7 @@ static cudaError_t take(struct cuda_upload *u, size_t n, struct place **ret)
 }
 
 /* The place is in use from now until what the stream has been asked for is done. */
-static cudaError_t hold(struct cuda_upload *u, struct place *p, struct det_stream *s)
+static cudaError_t hold_place(struct cuda_upload *u, struct place *p, struct det_stream *s)
 {
     u->next = p->begin + (p->bytes + ALIGN - 1) / ALIGN * ALIGN;
     u->held++;
@@ -174,7 +174,8 @@ static cudaError_t hold(struct cuda_upload *u, struct place *p, struct det_strea
 }
 
 /* By way of pinned memory, piece by piece, so that one is sent while the next is filled. */
-static cudaError_t send(char *to, char *pinned, const char *src, size_t bytes, cudaStream_t stream)
+static cudaError_t send_chunk(char *to, char *pinned, const char *src, size_t bytes,
+                              cudaStream_t stream)
 {
     cudaError_t rc = cudaSuccess;
     for (size_t at = 0; rc == cudaSuccess && at < bytes; at += PIECE_BYTES) {
@@ -191,7 +192,7 @@ static cudaError_t send_beside(struct det_stream *s, const struct place *p, char
 {
     struct cuda_upload *u = s->upload;
     size_t at = p->begin % u->bytes;
-    cudaError_t rc = send(u->staged + at, u->pinned + at, src, p->bytes, u->copies);
+    cudaError_t rc = send_chunk(u->staged + at, u->pinned + at, src, p->bytes, u->copies);
     if (rc == cudaSuccess)
         rc = cudaEventRecord(u->arrived, u->copies);
     if (rc == cudaSuccess)
@@ -206,14 +207,15 @@ static cudaError_t send_part(struct det_stream *s, char *dst, const char *src, s
 {
     struct cuda_upload *u = s->upload;
     struct place *p;
-    cudaError_t rc = take(u, bytes, &p);
+    cudaError_t rc = take_place(u, bytes, &p);
     if (rc != cudaSuccess)
         return rc;
-    rc = is_small || !u->staged ? send(dst, u->pinned + p->begin % u->bytes, src, bytes, s->native)
-                                : send_beside(s, p, dst, src);
+    rc = is_small || !u->staged
+             ? send_chunk(dst, u->pinned + p->begin % u->bytes, src, bytes, s->native)
+             : send_beside(s, p, dst, src);
     if (rc != cudaSuccess) /* the stream may not wait for what was sent beside it */
         (void)cudaStreamSynchronize(u->copies);
-    cudaError_t held = hold(u, p, s); /* also where only a part of it was sent */
+    cudaError_t held = hold_place(u, p, s); /* also where only a part of it was sent */
     return rc != cudaSuccess ? rc : held;
 }
 
@@ -222,7 +224,7 @@ int cuda_upload(struct det_stream *s, void *dst, const void *src, size_t bytes, 
     cudaError_t sent = cudaSuccess;
     int rc = s->upload ? 0 : create(s->device, &s->upload, err);
     if (rc == 0)
-        rc = fit(s->upload, bytes, err);
+        rc = fit_ring(s->upload, bytes, err);
     if (rc < 0)
         return rc;
     size_t most = s->upload->bytes / 2;

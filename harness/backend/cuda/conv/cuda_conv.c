@@ -22,7 +22,7 @@ struct conv {
     void *work, *weights;   /* the workspace: cuDNN's part, the weights in NHWC order, wide */
 };
 
-static size_t aligned(size_t bytes)
+static size_t align_up(size_t bytes)
 {
     return (bytes + 255) & ~(size_t)255;
 }
@@ -75,8 +75,8 @@ static int conv_init(struct conv *k, struct det_stream *s, enum cuda_plan_way wa
 static int scratch_get(struct conv *k, struct det_device *d, const struct det_tensor *w,
                        struct det_err *err)
 {
-    size_t head = aligned(k->plan->work_bytes), wide = k->copied ? bytes_of(&k->wide) : 0;
-    size_t weights = k->turned ? aligned(bytes_of(k->folds ? &k->fold.w : w)) : 0;
+    size_t head = align_up(k->plan->work_bytes), wide = k->copied ? bytes_of(&k->wide) : 0;
+    size_t weights = k->turned ? align_up(bytes_of(k->folds ? &k->fold.w : w)) : 0;
     int rc = cuda_workspace(d, head + weights + wide, &k->work, err);
     if (rc < 0)
         return rc;
@@ -107,16 +107,16 @@ static int load_x(struct conv *k, struct det_stream *s, const struct det_call *c
 }
 
 /* Weights and, where it is copied, x into the workspace. */
-static int load(struct conv *k, struct det_stream *s, const struct det_call *c,
-                const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
+static int load_conv(struct conv *k, struct det_stream *s, const struct det_call *c,
+                     const struct det_tensor *w, const struct det_tensor *x, struct det_err *err)
 {
     int rc = w ? load_weights(k, s, c, w, err) : 0;
     return rc < 0 || !x ? rc : load_x(k, s, c, x, err);
 }
 
 /* Runs it; *ret: cuDNN refused, and the call is to begin anew with the plan that is left. */
-static int run(struct conv *k, struct det_stream *s, const struct det_tensor *y, const char *what,
-               bool *ret, struct det_err *err)
+static int run_conv(struct conv *k, struct det_stream *s, const struct det_tensor *y,
+                    const char *what, bool *ret, struct det_err *err)
 {
     struct cuda_plan *p = k->plan;
     cudnnStatus_t done = cuda_plan_run(s->device, p, k->wide.data, k->weights, y->data, k->work);
@@ -134,15 +134,15 @@ static int dnn_forward(struct det_stream *s, const struct det_call *c, struct de
         return rc;
     if (k.plan->rows || is_odd(y))
         return cuda_rows_conv2d(s, c, err);
-    if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, x, err)) < 0)
+    if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load_conv(&k, s, c, w, x, err)) < 0)
         return rc;
-    rc = run(&k, s, y, "conv2d", &refused, err);
+    rc = run_conv(&k, s, y, "conv2d", &refused, err);
     return rc < 0 || !refused ? rc : dnn_forward(s, c, err);
 }
 
 /* x's gradient of what was copied: without its uneven padding. */
-static int unload(struct conv *k, struct det_stream *s, const struct det_call *c,
-                  struct det_err *err)
+static int unload_conv(struct conv *k, struct det_stream *s, const struct det_call *c,
+                       struct det_err *err)
 {
     k->pad.in[0] = &k->wide;
     k->pad.out[0] = c->out[0];
@@ -159,12 +159,13 @@ static int dnn_backward_data(struct det_stream *s, const struct det_call *c, str
         return rc;
     if (k.plan->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_data(s, c, err);
-    if ((rc = scratch_get(&k, s->device, w, err)) < 0 || (rc = load(&k, s, c, w, NULL, err)) < 0)
+    if ((rc = scratch_get(&k, s->device, w, err)) < 0 ||
+        (rc = load_conv(&k, s, c, w, NULL, err)) < 0)
         return rc;
-    rc = run(&k, s, dy, "conv2d_bwd_data", &refused, err);
+    rc = run_conv(&k, s, dy, "conv2d_bwd_data", &refused, err);
     if (rc == 0 && refused)
         return dnn_backward_data(s, c, err);
-    return rc < 0 || !k.copied ? rc : unload(&k, s, c, err);
+    return rc < 0 || !k.copied ? rc : unload_conv(&k, s, c, err);
 }
 
 static int unload_weights(struct conv *k, struct det_stream *s, const struct det_call *c,
@@ -185,9 +186,10 @@ static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, s
         return rc;
     if (k.plan->rows || is_odd(dy))
         return cuda_rows_conv2d_bwd_weight(s, c, err);
-    if ((rc = scratch_get(&k, s->device, dw, err)) < 0 || (rc = load(&k, s, c, NULL, x, err)) < 0)
+    if ((rc = scratch_get(&k, s->device, dw, err)) < 0 ||
+        (rc = load_conv(&k, s, c, NULL, x, err)) < 0)
         return rc;
-    rc = run(&k, s, dy, "conv2d_bwd_weight", &refused, err);
+    rc = run_conv(&k, s, dy, "conv2d_bwd_weight", &refused, err);
     if (rc == 0 && refused)
         return dnn_backward_weight(s, c, err);
     return rc < 0 ? rc : unload_weights(&k, s, c, dw, err);
@@ -195,16 +197,16 @@ static int dnn_backward_weight(struct det_stream *s, const struct det_call *c, s
 
 /* ---- what both ways have alike: nothing to do, biases ---- */
 
-static int conv2d(struct det_stream *s, const struct det_call *c, det_kernel_fn *products,
-                  struct det_err *err)
+static int run_conv2d(struct det_stream *s, const struct det_call *c, det_kernel_fn *products,
+                      struct det_err *err)
 {
     int rc = c->out[0]->numel > 0 ? products(s, c, err) : 0;
     return rc < 0 ? rc : cuda_finish_rows(s, c, c->in[2], c->out[0], c->out[0]->dims[1], err);
 }
 
 /* The gradient of something from dy; zeros where dy is empty. */
-static int gradient(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
-                    det_kernel_fn *products, struct det_err *err)
+static int run_gradient(struct det_stream *s, const struct det_call *c, const struct det_tensor *dy,
+                        det_kernel_fn *products, struct det_err *err)
 {
     struct det_tensor *to = c->out[0];
     if (to->numel == 0)
@@ -219,7 +221,7 @@ static int weight_gradient(struct det_stream *s, const struct det_call *c, det_k
                            struct det_err *err)
 {
     const struct det_tensor *dy = c->in[1];
-    int rc = gradient(s, c, dy, products, err);
+    int rc = run_gradient(s, c, dy, products, err);
     return rc < 0 || !c->out[1] ? rc : cuda_sum_columns(s, c, dy, c->out[1], 1, err);
 }
 
@@ -229,12 +231,12 @@ int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *
     int rc = cuda_tiles_conv2d(s, c, &done, err);
     if (rc < 0 || done)
         return rc;
-    return conv2d(s, c, dnn_forward, err);
+    return run_conv2d(s, c, dnn_forward, err);
 }
 
 int cuda_conv2d_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    return conv2d(s, c, cuda_rows_conv2d, err);
+    return run_conv2d(s, c, cuda_rows_conv2d, err);
 }
 
 int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -243,12 +245,12 @@ int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct 
     int rc = cuda_tiles_conv2d_bwd_data(s, c, &done, err);
     if (rc < 0 || done)
         return rc;
-    return gradient(s, c, c->in[0], dnn_backward_data, err);
+    return run_gradient(s, c, c->in[0], dnn_backward_data, err);
 }
 
 int cuda_conv2d_bwd_data_f64(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
-    return gradient(s, c, c->in[0], cuda_rows_conv2d_bwd_data, err);
+    return run_gradient(s, c, c->in[0], cuda_rows_conv2d_bwd_data, err);
 }
 
 int cuda_conv2d_bwd_weight(struct det_stream *s, const struct det_call *c, struct det_err *err)

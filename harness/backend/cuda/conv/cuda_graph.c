@@ -25,19 +25,19 @@ struct cuda_graph {
     bool starved;     /* for lack of memory: an engine that is there was not looked at */
 };
 
-static void note(struct cuda_graph *g, cudnnStatus_t rc)
+static void note_status(struct cuda_graph *g, cudnnStatus_t rc)
 {
     g->starved = g->starved || cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED);
 }
 
-static void create(struct cuda_graph *g, enum part part, cudnnBackendDescriptorType_t type)
+static void create_part(struct cuda_graph *g, enum part part, cudnnBackendDescriptorType_t type)
 {
     if (g->rc == CUDNN_STATUS_SUCCESS)
         g->rc = cudnnBackendCreateDescriptor(type, &g->part[part]);
 }
 
-static void set(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_t name,
-                cudnnBackendAttributeType_t type, int64_t n, const void *v)
+static void set_attribute(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_t name,
+                          cudnnBackendAttributeType_t type, int64_t n, const void *v)
 {
     if (g->rc == CUDNN_STATUS_SUCCESS)
         g->rc = cudnnBackendSetAttribute(g->part[part], name, type, n, v);
@@ -46,30 +46,31 @@ static void set(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_
 static void set_part(struct cuda_graph *g, enum part part, cudnnBackendAttributeName_t name,
                      enum part value)
 {
-    set(g, part, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->part[value]);
+    set_attribute(g, part, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->part[value]);
 }
 
-static void finish(struct cuda_graph *g, enum part part)
+static void finish_part(struct cuda_graph *g, enum part part)
 {
     if (g->rc == CUDNN_STATUS_SUCCESS)
         g->rc = cudnnBackendFinalize(g->part[part]);
 }
 
 /* The dimensions as N C H W, the elements as NHWC. */
-static void describe(struct cuda_graph *g, enum part part, const int64_t d[4], cudnnDataType_t type)
+static void describe_tensor(struct cuda_graph *g, enum part part, const int64_t d[4],
+                            cudnnDataType_t type)
 {
     const int64_t strides[4] = {d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]};
     const int64_t id = part + 1, alignment = 16;
-    create(g, part, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    set(g, part, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-    set(g, part, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, d);
-    set(g, part, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
-    set(g, part, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
-    set(g, part, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
-    finish(g, part);
+    create_part(g, part, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    set_attribute(g, part, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    set_attribute(g, part, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, d);
+    set_attribute(g, part, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    set_attribute(g, part, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+    set_attribute(g, part, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    finish_part(g, part);
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t least_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -77,21 +78,21 @@ static int64_t least(int64_t a, int64_t b)
 static void describe_window(struct cuda_graph *g, const struct cuda_plan_key *k)
 {
     const int64_t dims = 2;
-    const int64_t pad[2] = {least(k->pad[0], k->pad[1]), least(k->pad[2], k->pad[3])};
+    const int64_t pad[2] = {least_of(k->pad[0], k->pad[1]), least_of(k->pad[2], k->pad[3])};
     const int64_t strides[2] = {k->stride[0], k->stride[1]};
     const int64_t dilations[2] = {k->dilation[0], k->dilation[1]};
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     enum part p = PART_WINDOW;
-    create(g, p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dims);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
-    set(g, p, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
-    finish(g, p);
+    create_part(g, p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dims);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
+    set_attribute(g, p, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    finish_part(g, p);
 }
 
 /* What the three ways call what they have alike. */
@@ -127,38 +128,38 @@ static const struct names names[] = {
 static void describe_step(struct cuda_graph *g, const struct names *n)
 {
     const float one = 1, zero = 0;
-    create(g, PART_STEP, n->step);
+    create_part(g, PART_STEP, n->step);
     set_part(g, PART_STEP, n->x, PART_X);
     set_part(g, PART_STEP, n->w, PART_W);
     set_part(g, PART_STEP, n->y, PART_Y);
     set_part(g, PART_STEP, n->window, PART_WINDOW);
-    set(g, PART_STEP, n->alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    set(g, PART_STEP, n->beta, CUDNN_TYPE_FLOAT, 1, &zero);
-    finish(g, PART_STEP);
+    set_attribute(g, PART_STEP, n->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    set_attribute(g, PART_STEP, n->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    finish_part(g, PART_STEP);
 }
 
 static void describe_graph(struct cuda_graph *g, cudnnHandle_t dnn, const struct cuda_plan_key *k)
 {
     cudnnDataType_t type = cuda_plan_type(k);
-    describe(g, PART_X, k->x, type);
-    describe(g, PART_W, k->w, type);
-    describe(g, PART_Y, k->y, type);
+    describe_tensor(g, PART_X, k->x, type);
+    describe_tensor(g, PART_W, k->w, type);
+    describe_tensor(g, PART_Y, k->y, type);
     describe_window(g, k);
     describe_step(g, &names[k->way]);
-    create(g, PART_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    create_part(g, PART_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     set_part(g, PART_GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, PART_STEP);
-    set(g, PART_GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
-    finish(g, PART_GRAPH);
+    set_attribute(g, PART_GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
+    finish_part(g, PART_GRAPH);
 }
 
 /* Whether an engine keeps what we promise. A list that cannot be read promises nothing. */
-static bool keeps(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is_f32)
+static bool keeps_promise(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is_f32)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[NOTES_MAX];
     int64_t n = 0;
     cudnnStatus_t rc = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
-    note(g, rc);
+    note_status(g, rc);
     if (rc != CUDNN_STATUS_SUCCESS)
         return false;
     rc = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
@@ -166,7 +167,7 @@ static bool keeps(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is
     if (rc == CUDNN_STATUS_SUCCESS)
         rc = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                       CUDNN_TYPE_NUMERICAL_NOTE, NOTES_MAX, &n, notes);
-    note(g, rc);
+    note_status(g, rc);
     bool ret = rc == CUDNN_STATUS_SUCCESS && n <= NOTES_MAX;
     for (int64_t i = 0; ret && i < n; i++)
         ret = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
@@ -178,21 +179,21 @@ static bool keeps(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is
 }
 
 /* Makes the plan of a configuration, which is g's from then on; false where it cannot be had. */
-static bool take(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor_t config,
-                 int64_t most_bytes)
+static bool take_config(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor_t config,
+                        int64_t most_bytes)
 {
     int64_t n = 0;
     g->rc = CUDNN_STATUS_SUCCESS;
     g->part[PART_CONFIG] = config;
-    create(g, PART_PLAN, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    set(g, PART_PLAN, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
+    create_part(g, PART_PLAN, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    set_attribute(g, PART_PLAN, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn);
     set_part(g, PART_PLAN, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, PART_CONFIG);
-    finish(g, PART_PLAN);
+    finish_part(g, PART_PLAN);
     if (g->rc == CUDNN_STATUS_SUCCESS)
         g->rc =
             cudnnBackendGetAttribute(g->part[PART_PLAN], CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                      CUDNN_TYPE_INT64, 1, &n, &g->work_bytes);
-    note(g, g->rc);
+    note_status(g, g->rc);
     if (g->rc == CUDNN_STATUS_SUCCESS && g->work_bytes <= most_bytes)
         return true;
     if (g->part[PART_PLAN])
@@ -202,7 +203,8 @@ static bool take(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDescriptor
 }
 
 /* Up to CONFIGS_MAX configurations, best first; returns how many. The caller destroys all. */
-static int64_t ask(struct cuda_graph *g, bool is_f32, cudnnBackendDescriptor_t configs[CONFIGS_MAX])
+static int64_t ask_configs(struct cuda_graph *g, bool is_f32,
+                           cudnnBackendDescriptor_t configs[CONFIGS_MAX])
 {
     cudnnBackendDescriptor_t heuristic = NULL;
     /* For f32, A names engines first that take 3 to 7 times as long for weights' gradients. */
@@ -210,7 +212,7 @@ static int64_t ask(struct cuda_graph *g, bool is_f32, cudnnBackendDescriptor_t c
     int64_t n = 0;
     cudnnStatus_t rc =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic);
-    note(g, rc);
+    note_status(g, rc);
     if (rc != CUDNN_STATUS_SUCCESS)
         return 0;
     rc = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
@@ -226,17 +228,18 @@ static int64_t ask(struct cuda_graph *g, bool is_f32, cudnnBackendDescriptor_t c
         rc = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, &n, configs);
     cudnnBackendDestroyDescriptor(heuristic);
-    note(g, rc);
-    return rc != CUDNN_STATUS_SUCCESS ? 0 : least(n, CONFIGS_MAX);
+    note_status(g, rc);
+    return rc != CUDNN_STATUS_SUCCESS ? 0 : least_of(n, CONFIGS_MAX);
 }
 
-static bool plan(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t most_bytes)
+static bool plan_graph(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t most_bytes)
 {
     cudnnBackendDescriptor_t configs[CONFIGS_MAX] = {NULL};
-    int64_t n = ask(g, is_f32, configs);
+    int64_t n = ask_configs(g, is_f32, configs);
     bool done = false;
     for (int64_t i = 0; i < n && !done && !g->starved; i++)
-        if (keeps(g, configs[i], is_f32) && take(g, dnn, configs[i], (int64_t)most_bytes)) {
+        if (keeps_promise(g, configs[i], is_f32) &&
+            take_config(g, dnn, configs[i], (int64_t)most_bytes)) {
             configs[i] = NULL;
             done = true;
         }
@@ -251,8 +254,9 @@ struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_k
 {
     struct cuda_graph *g = det_zalloc(sizeof *g);
     describe_graph(g, dnn, k);
-    note(g, g->rc);
-    bool found = g->rc == CUDNN_STATUS_SUCCESS && plan(g, dnn, k->dtype == DET_F32, most_bytes);
+    note_status(g, g->rc);
+    bool found =
+        g->rc == CUDNN_STATUS_SUCCESS && plan_graph(g, dnn, k->dtype == DET_F32, most_bytes);
     *ret_starved = !found && g->starved;
     if (found)
         return g;

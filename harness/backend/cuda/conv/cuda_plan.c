@@ -51,7 +51,7 @@ static uint64_t hash_key(const struct cuda_plan_key *k)
     return h;
 }
 
-static int least(int a, int b)
+static int least_of(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -59,23 +59,23 @@ static int least(int a, int b)
 void cuda_plan_widen(const struct det_tensor *x, const struct det_attrs *a, struct det_tensor *ret)
 {
     *ret = *x;
-    ret->dims[2] += a->pad_h + a->end_h - 2 * least(a->pad_h, a->end_h);
-    ret->dims[3] += a->pad_w + a->end_w - 2 * least(a->pad_w, a->end_w);
+    ret->dims[2] += a->pad_h + a->end_h - 2 * least_of(a->pad_h, a->end_h);
+    ret->dims[3] += a->pad_w + a->end_w - 2 * least_of(a->pad_w, a->end_w);
     det__set_layout(ret, DET_LAYOUT_NHWC);
     const int64_t *d = ret->dims;
     ret->numel = (size_t)(d[0] * d[1] * d[2] * d[3]);
 }
 
 /* cuDNN counts in int. */
-static bool fits(const int64_t d[4])
+static bool fits_int(const int64_t d[4])
 {
     return d[0] <= INT_MAX && d[1] <= INT_MAX && d[2] <= INT_MAX && d[3] <= INT_MAX;
 }
 
-static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const int64_t d[4],
-                              const struct cuda_plan_key *k)
+static cudnnStatus_t describe_tensor(cudnnTensorDescriptor_t *ret, const int64_t d[4],
+                                     const struct cuda_plan_key *k)
 {
-    cudnnStatus_t rc = fits(d) ? cudnnCreateTensorDescriptor(ret) : CUDNN_STATUS_NOT_SUPPORTED;
+    cudnnStatus_t rc = fits_int(d) ? cudnnCreateTensorDescriptor(ret) : CUDNN_STATUS_NOT_SUPPORTED;
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
     return cudnnSetTensor4dDescriptor(*ret, CUDNN_TENSOR_NHWC, cuda_plan_type(k), (int)d[0],
@@ -85,7 +85,8 @@ static cudnnStatus_t describe(cudnnTensorDescriptor_t *ret, const int64_t d[4],
 static cudnnStatus_t describe_weights(struct cuda_plan *p)
 {
     const int64_t *d = p->key.w;
-    cudnnStatus_t rc = fits(d) ? cudnnCreateFilterDescriptor(&p->w) : CUDNN_STATUS_NOT_SUPPORTED;
+    cudnnStatus_t rc =
+        fits_int(d) ? cudnnCreateFilterDescriptor(&p->w) : CUDNN_STATUS_NOT_SUPPORTED;
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
     return cudnnSetFilter4dDescriptor(p->w, cuda_plan_type(&p->key), CUDNN_TENSOR_NHWC, (int)d[0],
@@ -99,8 +100,8 @@ static cudnnStatus_t describe_window(struct cuda_plan *p)
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
     rc = cudnnSetConvolution2dDescriptor(
-        p->op, least(k->pad[0], k->pad[1]), least(k->pad[2], k->pad[3]), k->stride[0], k->stride[1],
-        k->dilation[0], k->dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+        p->op, least_of(k->pad[0], k->pad[1]), least_of(k->pad[2], k->pad[3]), k->stride[0],
+        k->stride[1], k->dilation[0], k->dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
     rc = cudnnSetConvolutionGroupCount(p->op, k->groups);
@@ -113,9 +114,9 @@ static cudnnStatus_t describe_window(struct cuda_plan *p)
 
 static cudnnStatus_t describe_all(struct cuda_plan *p)
 {
-    cudnnStatus_t rc = describe(&p->x, p->key.x, &p->key);
+    cudnnStatus_t rc = describe_tensor(&p->x, p->key.x, &p->key);
     if (rc == CUDNN_STATUS_SUCCESS)
-        rc = describe(&p->y, p->key.y, &p->key);
+        rc = describe_tensor(&p->y, p->key.y, &p->key);
     if (rc == CUDNN_STATUS_SUCCESS)
         rc = describe_weights(p);
     return rc == CUDNN_STATUS_SUCCESS ? describe_window(p) : rc;
@@ -185,10 +186,10 @@ static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct de
 }
 
 /* Groups stay with v7. */
-static int choose(struct det_device *d, struct cuda_plan *p, struct det_err *err)
+static int choose_way(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
     bool starved = false;
-    if (p->key.groups == 1 && fits(p->key.x) && fits(p->key.w) && fits(p->key.y))
+    if (p->key.groups == 1 && fits_int(p->key.x) && fits_int(p->key.w) && fits_int(p->key.y))
         p->graph = cuda_graph_create(d->dnn, &p->key, WORK_MAX, &starved);
     if (starved)
         return cuda_check_dnn(CUDNN_STATUS_ALLOC_FAILED, "plan a convolution", err);
@@ -214,13 +215,13 @@ static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attr
     return k;
 }
 
-static int make(struct det_stream *s, const struct cuda_plan_key *key, struct cuda_plan **ret,
-                struct det_err *err)
+static int make_plan(struct det_stream *s, const struct cuda_plan_key *key, struct cuda_plan **ret,
+                     struct det_err *err)
 {
     struct det_device *d = s->device;
     struct cuda_plan *p = det_zalloc(sizeof *p);
     p->key = *key;
-    int rc = choose(d, p, err);
+    int rc = choose_way(d, p, err);
     if (rc < 0) {
         plan_destroy(p);
         return rc;
@@ -248,7 +249,7 @@ int cuda_plan_get(struct det_stream *s, enum cuda_plan_way way, const struct det
         *ret = known;
         return 0;
     }
-    return make(s, &key, ret, err);
+    return make_plan(s, &key, ret, err);
 }
 
 cudnnStatus_t cuda_plan_run(struct det_device *d, const struct cuda_plan *p, void *x, void *w,

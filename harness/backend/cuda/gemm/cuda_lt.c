@@ -46,7 +46,7 @@ static void plan_destroy(struct plan *p)
     free(p);
 }
 
-static void forget(struct cuda_lt *lt)
+static void forget_plans(struct cuda_lt *lt)
 {
     uint64_t key;
     void *value;
@@ -60,7 +60,7 @@ void cuda_lt_finish(struct det_device *d)
 {
     if (!d->lt)
         return;
-    forget(d->lt);
+    forget_plans(d->lt);
     imap_destroy(d->lt->plans);
     cublasLtDestroy(d->lt->handle);
     free(d->lt);
@@ -92,7 +92,7 @@ static uint64_t hash_key(const struct key *k)
 }
 
 /* The power of two that an address is a multiple of, 16 at most. */
-static int32_t multiple(uintptr_t address)
+static int32_t align_of_address(uintptr_t address)
 {
     int32_t align = ALIGNED;
     while (address % (uintptr_t)align != 0)
@@ -101,9 +101,9 @@ static int32_t multiple(uintptr_t address)
 }
 
 /* What all matrices begin at a multiple of. */
-static int32_t alignment(const struct cuda_gemm *g)
+static int32_t align_of_gemm(const struct cuda_gemm *g)
 {
-    return multiple((uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c);
+    return align_of_address((uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c);
 }
 
 static struct key key_of(const struct cuda_gemm *g, enum cuda_lt_extra extra, const void *vector)
@@ -113,12 +113,12 @@ static struct key key_of(const struct cuda_gemm *g, enum cuda_lt_extra extra, co
     k.m = g->m, k.n = g->n, k.k = g->k;
     k.lda = g->lda, k.ldb = g->ldb, k.ldc = g->ldc;
     k.dtype = (int32_t)g->dtype, k.wide = g->wide, k.extra = (int32_t)extra;
-    k.ta = g->ta, k.tb = g->tb, k.align = alignment(g);
-    k.vector_align = multiple((uintptr_t)vector);
+    k.ta = g->ta, k.tb = g->tb, k.align = align_of_gemm(g);
+    k.vector_align = align_of_address((uintptr_t)vector);
     return k;
 }
 
-static bool suits(const struct cuda_gemm *g)
+static bool can_use_lt(const struct cuda_gemm *g)
 {
     return g->dtype != DET_F64 && g->m > 0 && g->n > 0 && g->k > 0 && g->m <= INT_MAX &&
            g->n <= INT_MAX && g->k <= INT_MAX && g->count <= 1 && g->beta == 0;
@@ -133,8 +133,8 @@ static cudaDataType type_of(int32_t dtype)
     cublasLtMatmulDescSetAttribute((p)->op, CUBLASLT_MATMUL_DESC_##what, &(v), sizeof(v))
 
 /* A matrix [rows, columns] of rows `ld` apart is cuBLASLt's [columns, rows]. */
-static cublasStatus_t describe(cublasLtMatrixLayout_t *ret, int32_t dtype, int64_t rows,
-                               int64_t columns, int64_t ld)
+static cublasStatus_t describe_matrix(cublasLtMatrixLayout_t *ret, int32_t dtype, int64_t rows,
+                                      int64_t columns, int64_t ld)
 {
     return cublasLtMatrixLayoutCreate(ret, type_of(dtype), (uint64_t)columns, (uint64_t)rows, ld);
 }
@@ -152,15 +152,15 @@ static cublasStatus_t describe_all(struct plan *p)
     if (rc != CUBLAS_STATUS_SUCCESS || (rc = SET(p, TRANSA, ta)) != CUBLAS_STATUS_SUCCESS ||
         (rc = SET(p, TRANSB, tb)) != CUBLAS_STATUS_SUCCESS ||
         (rc = SET(p, EPILOGUE, extra)) != CUBLAS_STATUS_SUCCESS ||
-        (rc = describe(&p->a, k->dtype, k->tb ? k->n : k->k, k->tb ? k->k : k->n, k->ldb)) !=
+        (rc = describe_matrix(&p->a, k->dtype, k->tb ? k->n : k->k, k->tb ? k->k : k->n, k->ldb)) !=
             CUBLAS_STATUS_SUCCESS ||
-        (rc = describe(&p->b, k->dtype, k->ta ? k->k : k->m, k->ta ? k->m : k->k, k->lda)) !=
+        (rc = describe_matrix(&p->b, k->dtype, k->ta ? k->k : k->m, k->ta ? k->m : k->k, k->lda)) !=
             CUBLAS_STATUS_SUCCESS)
         return rc;
-    return describe(&p->c, k->wide ? DET_F32 : k->dtype, k->m, k->n, k->ldc);
+    return describe_matrix(&p->c, k->wide ? DET_F32 : k->dtype, k->m, k->n, k->ldc);
 }
 
-static cublasStatus_t prefer(cublasLtMatmulPreference_t pref, int32_t align)
+static cublasStatus_t prefer_alignment(cublasLtMatmulPreference_t pref, int32_t align)
 {
     const size_t work = WORK_MAX;
     const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, bytes = (uint32_t)align;
@@ -178,8 +178,8 @@ static cublasStatus_t prefer(cublasLtMatmulPreference_t pref, int32_t align)
 }
 
 /* What cuBLASLt has for this shape, best first. */
-static cublasStatus_t ask(struct cuda_lt *lt, struct plan *p, void *vector,
-                          cublasLtMatmulHeuristicResult_t found[TRIES], int *n)
+static cublasStatus_t ask_algorithms(struct cuda_lt *lt, struct plan *p, void *vector,
+                                     cublasLtMatmulHeuristicResult_t found[TRIES], int *n)
 {
     cublasLtMatmulPreference_t pref = NULL;
     cublasStatus_t rc = describe_all(p);
@@ -188,7 +188,7 @@ static cublasStatus_t ask(struct cuda_lt *lt, struct plan *p, void *vector,
     if (rc == CUBLAS_STATUS_SUCCESS)
         rc = cublasLtMatmulPreferenceCreate(&pref);
     if (rc == CUBLAS_STATUS_SUCCESS)
-        rc = prefer(pref, p->key.align);
+        rc = prefer_alignment(pref, p->key.align);
     if (rc == CUBLAS_STATUS_SUCCESS)
         rc = cublasLtMatmulAlgoGetHeuristic(lt->handle, p->op, p->a, p->b, p->c, p->c, pref, TRIES,
                                             found, n);
@@ -204,11 +204,11 @@ static bool is_refusal(cublasStatus_t rc)
 }
 
 /* Fills the plan's algorithm, or refused. */
-static int choose(struct cuda_lt *lt, struct plan *p, void *vector, struct det_err *err)
+static int choose_algorithm(struct cuda_lt *lt, struct plan *p, void *vector, struct det_err *err)
 {
     cublasLtMatmulHeuristicResult_t found[TRIES];
     int n = 0;
-    cublasStatus_t rc = ask(lt, p, vector, found, &n);
+    cublasStatus_t rc = ask_algorithms(lt, p, vector, found, &n);
     p->refused = true;
     if (rc != CUBLAS_STATUS_SUCCESS && !is_refusal(rc))
         return cuda_check_blas(rc, "a choice of cuBLASLt's", err);
@@ -231,13 +231,13 @@ static int plan_of(struct cuda_lt *lt, const struct key *key, void *vector, stru
         return 0;
     struct plan *p = det_zalloc(sizeof *p);
     p->key = *key;
-    int rc = choose(lt, p, vector, err);
+    int rc = choose_algorithm(lt, p, vector, err);
     if (rc < 0) {
         plan_destroy(p);
         return rc;
     }
     if (imap_size(lt->plans) >= PLANS_MAX)
-        forget(lt);
+        forget_plans(lt);
     struct plan *same_hash = imap_put(lt->plans, hash, p);
     if (same_hash)
         plan_destroy(same_hash);
@@ -251,7 +251,7 @@ int cuda_lt(struct det_stream *s, const struct cuda_gemm *g, enum cuda_lt_extra 
     static const float one = 1, zero = 0;
     void *work = NULL;
     *ret_done = false;
-    if (!suits(g))
+    if (!can_use_lt(g))
         return 0;
     int rc = cuda_use(s->device, err);
     if (rc < 0 || (rc = open_lt(s->device, err)) < 0)
