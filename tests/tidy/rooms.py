@@ -57,8 +57,6 @@ LARGER = {  # a folder of more files, and why it is one room all the same
     "tests/unit/base": "one file a header of base/",
     "tests/unit/core": "one file a subject, all told in the words of world.h",
     "web/dist/assets": "what is built",
-    "web/src/ui": "one file a component; whoever writes a page looks through all of them",
-    "web/test/unit": "one file a file of web/src",
     "web/test/journeys": "one file a journey",
 }
 INDEXES = (  # headers whose first comment says which file of their folder holds what

@@ -1,5 +1,5 @@
 /* Trials in the cells between two axes: each cell has the mean of one of their numbers. */
-import { DIGITS, number } from "../ui/format";
+import { DIGITS, number } from "../ui/words/format";
 import { axisScale, position, text, type Axis } from "./axes";
 import type { Row } from "./parallel";
 import { toValue } from "./scales";

@@ -5,7 +5,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { number } from "../ui/format";
+import { number } from "../ui/words/format";
 import { cssColour, isDark } from "../ui/dark";
 import "./charts.css";
 import { ranges, xText, type Shape } from "./curves_picture";

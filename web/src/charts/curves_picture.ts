@@ -1,8 +1,8 @@
 /* What curves and their file have in common: the ends of the axes and their texts; and the file itself. */
 import { cssColour } from "../ui/dark";
-import { number } from "../ui/format";
-import { shown } from "../ui/name";
-import { duration, full } from "../ui/time";
+import { number } from "../ui/words/format";
+import { shown } from "../ui/words/name";
+import { duration, full } from "../ui/words/time";
 import { drawCurves, type Curve } from "./draw";
 import { frame } from "./frame";
 import type { Pen } from "./pen";

@@ -1,8 +1,8 @@
 /* A heat map: cells between two hyperparameters, each as light as the mean of a metric in it, which is written there, too. */
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
-import { count, number } from "../ui/format";
-import { shown } from "../ui/name";
+import { count, number } from "../ui/words/format";
+import { shown } from "../ui/words/name";
 import type { Axis } from "./axes";
 import { binsOf, cellsOf, type Bin, type Cell } from "./cells";
 import { Canvas } from "./canvas";

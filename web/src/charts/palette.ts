@@ -1,6 +1,6 @@
 /* Colours that stay apart for protan and deutan eyes, in both themes; the same id has the same colour everywhere. */
 
-/* Near Okabe and Ito's, moved until a search found each pair far enough apart (test/unit/palette.test.ts measures it). */
+/* Near Okabe and Ito's, moved until a search found each pair far enough apart (test/unit/charts/palette.test.ts measures it). */
 const DARK_ON_LIGHT = [
     "#1f469f", "#f75b00", "#299b6c", "#bd739f", "#72297e", "#a6572d", "#403a38", "#3f80c6", "#531d00", "#75727c",
 ];

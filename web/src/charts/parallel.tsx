@@ -1,8 +1,8 @@
 /* Parallel coordinates: an axis for each hyperparameter and one for the metric; dragging along an axis marks a part of it. */
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
-import { number } from "../ui/format";
-import { shown } from "../ui/name";
+import { number } from "../ui/words/format";
+import { shown } from "../ui/words/name";
 import { axisPixel, axisScale, type Axis, type Value } from "./axes";
 import { brushed, unbrushed, within, type Brush } from "./brush";
 import { Canvas } from "./canvas";

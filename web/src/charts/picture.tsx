@@ -1,8 +1,8 @@
 /* A chart as a file, PNG or SVG: the same drawing as on the page, under a line that says what it is. */
 import { cssColour } from "../ui/dark";
-import { shown } from "../ui/name";
-import { saveAs } from "../ui/save";
-import { toast } from "../ui/toasts";
+import { shown } from "../ui/words/name";
+import { saveAs } from "../ui/words/save";
+import { toast } from "../ui/talk/toasts";
 import type { Pen } from "./pen";
 import { SvgPen } from "./svg";
 

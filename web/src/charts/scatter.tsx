@@ -1,7 +1,7 @@
 /* Trials as dots between any two of their hyperparameters and metrics, coloured by the metric. */
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
-import { number, value } from "../ui/format";
+import { number, value } from "../ui/words/format";
 import { axisPixel, axisScale, type Axis } from "./axes";
 import { Canvas } from "./canvas";
 import { frame } from "./frame";

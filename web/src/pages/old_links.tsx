@@ -6,7 +6,7 @@ import { LIST_VIEW, listQuery, STATE_GROUPS, type StateGroup } from "../state/li
 import { match, navigate, path, query } from "../state/router";
 import { signOut } from "../state/session";
 import { isOurs } from "../state/views";
-import { attempt } from "../ui/attempt";
+import { attempt } from "../ui/talk/attempt";
 import { Problem } from "./problem";
 
 type Variables = Record<string, string>;

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { keyed, KEYS, type Deed } from "../state/keys";
 import { navigate } from "../state/router";
-import "./confirm.css";
+import "./talk/confirm.css";
 import "./keys.css";
 import { openPalette } from "./palette";
 

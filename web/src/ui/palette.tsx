@@ -8,11 +8,11 @@ import { theme } from "../state/prefs";
 import { navigate } from "../state/router";
 import { signOut } from "../state/session";
 import { views, type Views } from "../state/views";
-import "./confirm.css";
+import "./talk/confirm.css";
 import "./keys.css";
 import { showKeys } from "./keys";
-import { Name, shown } from "./name";
-import { toast } from "./toasts";
+import { Name, shown } from "./words/name";
+import { toast } from "./talk/toasts";
 
 export interface Command { title: string; kind: string; run: () => void }
 const isOpen = signal(false), FOUND_MOST = 8, SHOWN_MOST = 30, TYPED_MS = 150;

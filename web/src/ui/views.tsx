@@ -3,12 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import { me } from "../state/session";
 import { path, query } from "../state/router";
 import { changesOf, changeView, deleteView, isOurs, linkOf, ownNamed, readPlaces, readViews, saveView, views, type View } from "../state/views";
-import { attempt } from "./attempt";
-import { confirm } from "./confirm";
-import { FormDialog } from "./dialog";
-import { count } from "./format";
-import { Name, shown } from "./name";
-import { toast } from "./toasts";
+import { attempt } from "./talk/attempt";
+import { confirm } from "./talk/confirm";
+import { FormDialog } from "./talk/dialog";
+import { count } from "./words/format";
+import { Name, shown } from "./words/name";
+import { toast } from "./talk/toasts";
 
 const NAME_MAX = 60;
 

@@ -1,6 +1,6 @@
 /* What a slot is, in a mark and in words. */
-import { shown } from "../../ui/name";
-import { full } from "../../ui/time";
+import { shown } from "../../ui/words/name";
+import { full } from "../../ui/words/time";
 
 export interface SlotLike {
     id: string; enabled: boolean; draining: boolean; state?: string; stateText?: string; forced?: boolean;

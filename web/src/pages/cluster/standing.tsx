@@ -1,8 +1,8 @@
 /* Where a job stands: its priority or weight, as its pool's scheduler counts, and its pool. Only what was changed is sent. */
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
 import { standingChanges, type Job, type Pool } from "./queue_data";
 
 export interface StandingProps { j: Job; pools: Pool[]; close: () => void; again: () => void }

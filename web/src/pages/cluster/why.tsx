@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { ApiError, call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may, type Of, type Right } from "../../state/may";
-import { confirm } from "../../ui/confirm";
-import { duration } from "../../ui/time";
-import { toast } from "../../ui/toasts";
+import { confirm } from "../../ui/talk/confirm";
+import { duration } from "../../ui/words/time";
+import { toast } from "../../ui/talk/toasts";
 
 export type Why = Messages["Why"];
 type What = "experiments" | "trials" | "jobs";

@@ -1,7 +1,7 @@
 /* The files that an experiment was submitted with: their tree, and one of them as lines. Names and contents are people's. */
 import { call, type Messages } from "../../api/client";
-import { visible } from "../../ui/ansi";
-import { bytes } from "../../ui/format";
+import { visible } from "../../ui/words/ansi";
+import { bytes } from "../../ui/words/format";
 
 export type Node = Messages["experiment.v1.FileNode"];
 

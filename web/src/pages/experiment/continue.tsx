@@ -1,8 +1,8 @@
 /* An experiment that has ended goes on, as it was or with changes of its configuration. */
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
-import { FormDialog } from "../../ui/dialog";
-import "../../ui/editor.css";
+import { FormDialog } from "../../ui/talk/dialog";
+import "../../ui/editor/editor.css";
 import type { Experiment } from "./data";
 
 const HINT = "searcher:\n  max_length:\n    batches: 1000";

@@ -1,8 +1,8 @@
 /* What people call an experiment: its name, description and labels. Only what was changed is sent. */
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
-import { FormDialog } from "../../ui/dialog";
-import "../../ui/editor.css";
+import { FormDialog } from "../../ui/talk/dialog";
+import "../../ui/editor/editor.css";
 import type { Experiment } from "./data";
 
 const labelsOf = (text: string): string[] => [...new Set(text.split("\n").map((l) => l.trim()).filter(Boolean))];

@@ -5,12 +5,12 @@ import { expQuery, expView, TABS, type ExpView, type Tab } from "../../state/add
 import { useLive, type Live } from "../../state/live";
 import { may, ofExperiment } from "../../state/may";
 import { navigate, path, query } from "../../state/router";
-import { count, number, percent } from "../../ui/format";
+import { count, number, percent } from "../../ui/words/format";
 import { OnlyLook, OWNER } from "../../ui/look";
-import { Name } from "../../ui/name";
+import { Name } from "../../ui/words/name";
 import { isTerminal, State } from "../../ui/state";
 import "../../ui/parts.css";
-import { between, duration, full } from "../../ui/time";
+import { between, duration, full } from "../../ui/words/time";
 import { ExperimentActions } from "./actions";
 import { askBestCheckpoint, askMetrics, askTrials, bestOf, trialsEvery, metricId, searchOf, type Checkpoint, type Experiment, type Metric, type Trial } from "./data";
 import { ExperimentCharts } from "./charts";

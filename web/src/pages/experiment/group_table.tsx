@@ -2,9 +2,9 @@
 import type { Value } from "../../charts/axes";
 import { colourOf } from "../../charts/palette";
 import { isDark } from "../../ui/dark";
-import { number, value } from "../../ui/format";
-import { shown } from "../../ui/name";
-import { csv, saveAs } from "../../ui/save";
+import { number, value } from "../../ui/words/format";
+import { shown } from "../../ui/words/name";
+import { csv, saveAs } from "../../ui/words/save";
 import type { Seen } from "./experiment";
 import type { TrialGroup } from "./groups";
 

@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Axis } from "../../charts/axes";
 import { brushed, unbrushed, type Brush } from "../../charts/brush";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
 
 /* What was typed, once it is whole: "1e-4" is no number yet at "1e-". */
 export function numberTyped(text: string): number {

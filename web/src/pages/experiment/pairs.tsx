@@ -5,11 +5,11 @@ import { gridOf, HeatMap, heatPicture, type Grid as Cells, type HeatShape } from
 import type { Row } from "../../charts/parallel";
 import { PictureButtons } from "../../charts/picture";
 import { Scatter, scatterPicture, type ScatterShape } from "../../charts/scatter";
-import { choose } from "../../ui/chosen";
-import { count, number } from "../../ui/format";
-import { Grid } from "../../ui/grid";
-import { shown } from "../../ui/name";
-import { csv, saveAs } from "../../ui/save";
+import { choose } from "../../ui/table/chosen";
+import { count, number } from "../../ui/words/format";
+import { Grid } from "../../ui/table/grid";
+import { shown } from "../../ui/words/name";
+import { csv, saveAs } from "../../ui/words/save";
 import { toggled, useSpace } from "./charts";
 import { axesOf, searchOf } from "./data";
 import type { Seen } from "./experiment";

@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
-import { count, number } from "../../ui/format";
-import { Grid } from "../../ui/grid";
-import { shown } from "../../ui/name";
+import { count, number } from "../../ui/words/format";
+import { Grid } from "../../ui/table/grid";
+import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import { Problem } from "../problem";
 import type { Seen } from "./experiment";

@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { stream, type Messages } from "../../api/client";
 import type { XAxis } from "../../state/address";
-import { csvLines, saveAs } from "../../ui/save";
-import { toast } from "../../ui/toasts";
+import { csvLines, saveAs } from "../../ui/words/save";
+import { toast } from "../../ui/talk/toasts";
 import { AT_ONCE, groupOf, placeOf, type Experiment, type Trial } from "./data";
 
 type Report = Messages["trial.v1.MetricsReport"];

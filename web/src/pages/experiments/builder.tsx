@@ -2,9 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fieldsOf, isAboutEmptiness, isGroup, kindOf, operatorsOf, operatorWord, SEARCHED, treeText, wordsOf, type Field, type Group, type Kind, type Node, type Operator } from "../../state/filter_tree";
 import { COLUMNS } from "../../state/list_address";
-import { Opens } from "../../ui/choices";
-import { count } from "../../ui/format";
-import { shown } from "../../ui/name";
+import { Opens } from "../../ui/table/choices";
+import { count } from "../../ui/words/format";
+import { shown } from "../../ui/words/name";
 import "./builder.css";
 import { KINDS } from "./columns";
 

@@ -1,10 +1,10 @@
 /* The columns of the list: what a cell shows, and what a file of it holds. */
 import type { ComponentChildren } from "preact";
 import type { Column } from "../../state/list_address";
-import { bytes, number, percent } from "../../ui/format";
-import { Name, shown } from "../../ui/name";
+import { bytes, number, percent } from "../../ui/words/format";
+import { Name, shown } from "../../ui/words/name";
 import { bare, isTerminal, State } from "../../ui/state";
-import { ago, between, duration, full } from "../../ui/time";
+import { ago, between, duration, full } from "../../ui/words/time";
 import { searchOf, type Experiment } from "../experiment/data";
 import type { Listed } from "./data";
 import { hpKind } from "./hp";

@@ -4,9 +4,9 @@ import { call } from "../../api/client";
 import { ARCHIVED, isFiltered, STATE_GROUPS, type Archived, type ListView } from "../../state/list_address";
 import { useLive } from "../../state/live";
 import { limitOf, partOf } from "../../state/part";
-import { Choices } from "../../ui/choices";
-import { Cut } from "../../ui/cut";
-import { count } from "../../ui/format";
+import { Choices } from "../../ui/table/choices";
+import { Cut } from "../../ui/table/cut";
+import { count } from "../../ui/words/format";
 import { Builder, type Columns } from "./builder";
 
 const TYPED_MS = 250; // after the last key

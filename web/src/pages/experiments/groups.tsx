@@ -2,12 +2,12 @@
 import { call } from "../../api/client";
 import { GROUPED, type ListView } from "../../state/list_address";
 import { useLive } from "../../state/live";
-import { choose } from "../../ui/chosen";
-import { Choices } from "../../ui/choices";
-import { count, number } from "../../ui/format";
-import { Name, shown } from "../../ui/name";
-import { saveAs } from "../../ui/save";
-import { SortHead } from "../../ui/sort_head";
+import { choose } from "../../ui/table/chosen";
+import { Choices } from "../../ui/table/choices";
+import { count, number } from "../../ui/words/format";
+import { Name, shown } from "../../ui/words/name";
+import { saveAs } from "../../ui/words/save";
+import { SortHead } from "../../ui/table/sort_head";
 import { SIDES_MOST } from "../compare/data";
 import { Problem } from "../problem";
 import { formsetOf } from "./data";

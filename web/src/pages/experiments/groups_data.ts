@@ -1,9 +1,9 @@
 /* Groups of trials across experiments, as they are asked for, sorted and written. */
 import type { Messages } from "../../api/client";
 import { GROUPED } from "../../state/list_address";
-import { number, value } from "../../ui/format";
-import { csv } from "../../ui/save";
-import { sorted, type SortKey } from "../../ui/sort";
+import { number, value } from "../../ui/words/format";
+import { csv } from "../../ui/words/save";
+import { sorted, type SortKey } from "../../ui/table/sort";
 
 export type Groups = Messages["GroupExperimentsResponse"];
 export type Group = Messages["TrialGroup"];

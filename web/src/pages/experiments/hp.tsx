@@ -2,8 +2,8 @@
 import { flat } from "../../charts/axes";
 import type { Listed } from "./data";
 import type { ColumnKind } from "./columns";
-import { number, value } from "../../ui/format";
-import { Name, shown } from "../../ui/name";
+import { number, value } from "../../ui/words/format";
+import { Name, shown } from "../../ui/words/name";
 
 const WIDTH = 130;
 

@@ -1,7 +1,7 @@
 /* Metrics as columns of the list: what the best trial's summary says of them. */
 import { stream, type Messages } from "../../api/client";
-import { number, value } from "../../ui/format";
-import { Name, shown } from "../../ui/name";
+import { number, value } from "../../ui/words/format";
+import { Name, shown } from "../../ui/words/name";
 import type { ColumnKind } from "./columns";
 import { STATS } from "../experiment/stats";
 import type { Listed } from "./data";

@@ -1,6 +1,6 @@
 /* The master: whether it is ready, what it was told, who did what, and whose slots are limited. */
 import { ApiError, call, stream, type Messages } from "../../api/client";
-import type { Line } from "../../ui/loglines";
+import type { Line } from "../../ui/log/loglines";
 import type { Job } from "../cluster/queue_data";
 
 export const LIVE_MS = 3000, LINES = 1000, ENTRIES = 200;

@@ -2,12 +2,12 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { LEVELS } from "../../state/address";
 import { useLive } from "../../state/live";
-import { plain } from "../../ui/ansi";
-import { Choices } from "../../ui/choices";
-import { count } from "../../ui/format";
-import { LogLines } from "../../ui/log_view";
-import { asText } from "../../ui/loglines";
-import { saveAs } from "../../ui/save";
+import { plain } from "../../ui/words/ansi";
+import { Choices } from "../../ui/table/choices";
+import { count } from "../../ui/words/format";
+import { LogLines } from "../../ui/log/log_view";
+import { asText } from "../../ui/log/loglines";
+import { saveAs } from "../../ui/words/save";
 import { Problem } from "../problem";
 import { askLines, LINES, LIVE_MS } from "./data";
 

@@ -2,10 +2,10 @@
 import type { FunctionComponent } from "preact";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { Grid } from "../../ui/grid";
-import { Name } from "../../ui/name";
+import { Grid } from "../../ui/table/grid";
+import { Name } from "../../ui/words/name";
 import { openTab, Tabs } from "../../ui/tabs";
-import { full } from "../../ui/time";
+import { full } from "../../ui/words/time";
 import { askQueues } from "../cluster/queue_data";
 import { Problem } from "../problem";
 import { askReady, ENTRIES, LIVE_MS, quotasOf } from "./data";

@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { navigate } from "../../state/router";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
 import { labelsOf, modelAddress, type Model } from "./data";
 
 export function NewModel({ close }: { close: () => void }) {

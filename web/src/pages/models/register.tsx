@@ -2,9 +2,9 @@
 import { useRef, useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
-import { toast } from "../../ui/toasts";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
+import { toast } from "../../ui/talk/toasts";
 import { askModels } from "./data";
 
 export function RegisterDialog({ uuid, close }: { uuid: string; close: () => void }) {

@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { secretOf } from "../../state/password";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
 import type { User } from "./people_data";
 
 interface DialogProps { close: () => void; again: () => void }

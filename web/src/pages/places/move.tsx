@@ -2,9 +2,9 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { FormDialog } from "../../ui/dialog";
-import { shown } from "../../ui/name";
-import { toast } from "../../ui/toasts";
+import { FormDialog } from "../../ui/talk/dialog";
+import { shown } from "../../ui/words/name";
+import { toast } from "../../ui/talk/toasts";
 import { askTargets, type Project } from "./data";
 
 /* `but`: the project that it is in, which is no choice. null: nothing is chosen. */

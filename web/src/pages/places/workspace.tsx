@@ -4,12 +4,12 @@ import { call } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
-import { attempt } from "../../ui/attempt";
-import { Cut } from "../../ui/cut";
-import { FormDialog } from "../../ui/dialog";
-import { Grid } from "../../ui/grid";
-import { Name } from "../../ui/name";
-import { ago, full } from "../../ui/time";
+import { attempt } from "../../ui/talk/attempt";
+import { Cut } from "../../ui/table/cut";
+import { FormDialog } from "../../ui/talk/dialog";
+import { Grid } from "../../ui/table/grid";
+import { Name } from "../../ui/words/name";
+import { ago, full } from "../../ui/words/time";
 import { Problem } from "../problem";
 import { askProjects, LIVE_MS, type Project } from "./data";
 

@@ -5,12 +5,12 @@ import { useLive } from "../../state/live";
 import { becomeHost, may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { navigate } from "../../state/router";
-import { attempt } from "../../ui/attempt";
-import { Cut } from "../../ui/cut";
-import { FormDialog } from "../../ui/dialog";
-import { count } from "../../ui/format";
-import { Grid } from "../../ui/grid";
-import { Name } from "../../ui/name";
+import { attempt } from "../../ui/talk/attempt";
+import { Cut } from "../../ui/table/cut";
+import { FormDialog } from "../../ui/talk/dialog";
+import { count } from "../../ui/words/format";
+import { Grid } from "../../ui/table/grid";
+import { Name } from "../../ui/words/name";
 import { Problem } from "../problem";
 import { askWorkspaces, LIVE_MS, type Workspace } from "./data";
 

@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { call, fetched, type Messages } from "../../api/client";
 import { may, maySomewhere, type Of } from "../../state/may";
 import { lazy } from "../../ui/lazy";
-import { attempt } from "../../ui/attempt";
-import { confirm } from "../../ui/confirm";
-import { bytes } from "../../ui/format";
-import { saveAs } from "../../ui/save";
+import { attempt } from "../../ui/talk/attempt";
+import { confirm } from "../../ui/talk/confirm";
+import { bytes } from "../../ui/words/format";
+import { saveAs } from "../../ui/words/save";
 import { bare } from "../../ui/state";
 
 const GOING_MS = 1000, GOING_ASKS = 60;

@@ -1,9 +1,9 @@
 /* What a checkpoint consists of: each file with its size and its hash, as xxhsum or sha256sum print it. */
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
-import { Copy } from "../../ui/copy";
-import { bytes, count } from "../../ui/format";
-import { shown } from "../../ui/name";
+import { Copy } from "../../ui/words/copy";
+import { bytes, count } from "../../ui/words/format";
+import { shown } from "../../ui/words/name";
 import { Problem } from "../problem";
 
 type Checkpoint = Messages["checkpoint.v1.Checkpoint"];

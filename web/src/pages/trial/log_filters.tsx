@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { stream, type Messages } from "../../api/client";
 import { LEVELS, type Level, type LogView } from "../../state/address";
 import { useLive } from "../../state/live";
-import { Choices } from "../../ui/choices";
+import { Choices } from "../../ui/table/choices";
 
 const FIELDS_MS = 10_000;
 type Fields = Messages["TrialLogsFieldsResponse"];

@@ -5,7 +5,7 @@
 import { ApiError, isSignedIn, stream, type Messages } from "../../api/client";
 import type { LogView } from "../../state/address";
 import { pauseAfter } from "../../state/live";
-import { line, merge, trim, type Line } from "../../ui/loglines";
+import { line, merge, trim, type Line } from "../../ui/log/loglines";
 
 const PAGE = 500, MOST = 3000;
 

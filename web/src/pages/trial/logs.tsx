@@ -5,13 +5,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { logQuery, logView, type LogView } from "../../state/address";
 import { navigate, path, query } from "../../state/router";
-import { plain } from "../../ui/ansi";
-import { count } from "../../ui/format";
-import { LogLines } from "../../ui/log_view";
-import { asText, justBefore, type Line } from "../../ui/loglines";
+import { plain } from "../../ui/words/ansi";
+import { count } from "../../ui/words/format";
+import { LogLines } from "../../ui/log/log_view";
+import { asText, justBefore, type Line } from "../../ui/log/loglines";
 import "../../ui/parts.css";
-import { saveAs } from "../../ui/save";
-import { toast } from "../../ui/toasts";
+import { saveAs } from "../../ui/words/save";
+import { toast } from "../../ui/talk/toasts";
 import { LogFilters } from "./log_filters";
 import { filterOf, NOTHING, read, Reader } from "./log_reader";
 

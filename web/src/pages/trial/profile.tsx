@@ -8,9 +8,9 @@ import { PictureButtons } from "../../charts/picture";
 import { useLive } from "../../state/live";
 import { query, setQuery } from "../../state/router";
 import { isDark } from "../../ui/dark";
-import { count } from "../../ui/format";
-import { Name, shown } from "../../ui/name";
-import { csv, saveAs } from "../../ui/save";
+import { count } from "../../ui/words/format";
+import { Name, shown } from "../../ui/words/name";
+import { csv, saveAs } from "../../ui/words/save";
 import { Problem } from "../problem";
 
 const LIVE_MS = 5000;

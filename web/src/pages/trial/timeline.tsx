@@ -8,8 +8,8 @@ import { scale, toPixel } from "../../charts/scales";
 import { ticks } from "../../charts/ticks";
 import { useLive } from "../../state/live";
 import { cssColour, isDark } from "../../ui/dark";
-import { count } from "../../ui/format";
-import { duration, full } from "../../ui/time";
+import { count } from "../../ui/words/format";
+import { duration, full } from "../../ui/words/time";
 import { Problem } from "../problem";
 
 type Event = Messages["TrialTimelineEvent"];

@@ -1,0 +1,55 @@
+/* A button that opens a list of things to tick; it closes on Escape and when the reader goes elsewhere. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import "./choices.css";
+import { shown } from "../words/name";
+
+export interface Choice<T> { value: T; text: string; isFixed?: boolean }
+export interface ChoicesProps<T> {
+    name: string;
+    /* What the button says of what is ticked. */
+    summary: string;
+    of: Choice<T>[];
+    ticked: readonly T[];
+    set: (ticked: T[]) => void;
+    /* Said below it. */
+    note?: ComponentChildren;
+    /* When the list is opened. */
+    onOpen?: () => void;
+}
+
+export interface OpensProps { summary: string; title?: string; onOpen?: () => void; children: ComponentChildren }
+
+/* A button that opens what is in it, and closes as above. What was taken away by the press itself was in it. */
+export function Opens({ summary, title, onOpen, children }: OpensProps) {
+    const ref = useRef<HTMLDetailsElement>(null);
+    useEffect(() => {
+        const close = (e: Event) => {
+            const d = ref.current;
+            if (d?.open && !(e.target instanceof Node && (d.contains(e.target) || !e.target.isConnected))) d.open = false;
+        };
+        for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, close);
+        return () => { for (const kind of ["pointerdown", "focusin"]) document.removeEventListener(kind, close); };
+    }, []);
+    const onKeyDown = (e: KeyboardEvent) => {
+        if (e.key !== "Escape" || !ref.current?.open) return;
+        ref.current.open = false;
+        ref.current.querySelector("summary")!.focus();
+    };
+    return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => { if (e.currentTarget.open) onOpen?.(); }}>
+        <summary title={title}>{summary}</summary>
+        {children}
+    </details>;
+}
+
+export function Choices<T extends string | number>({ name, summary, of, ticked, set, note, onOpen }: ChoicesProps<T>) {
+    const toggle = (value: T) => set(ticked.includes(value) ? ticked.filter((t) => t !== value) : [...ticked, value]);
+    return <Opens summary={`${name}: ${shown(summary)}`} {...(onOpen ? { onOpen } : {})}>
+        <fieldset class="pick-list"><legend class="hidden">{name}</legend>
+            {of.map((c) => <label key={c.value}><input type="checkbox" checked={c.isFixed || ticked.includes(c.value)} disabled={c.isFixed}
+                onChange={() => toggle(c.value)} /> <bdi>{shown(c.text)}</bdi></label>)}
+            {!of.length && <p class="soft">There is none.</p>}
+            {note}
+        </fieldset>
+    </Opens>;
+}

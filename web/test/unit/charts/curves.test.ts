@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ranges } from "../../../src/charts/curves_picture";
+import type { Curve } from "../../../src/charts/draw";
+import { smooth } from "../../../src/charts/smooth";
+
+const curve = (id: number, x: number[], y: number[], more: Partial<Curve> = {}): Curve => ({ id, label: `trial ${id}`, points: { x, y }, raw: null, colour: "#00f", dash: [], layer: "plain", ...more });
+const shape = (curves: Curve[], zoom: [number, number] | null = null) => ({ curves, x: "batches" as const, logX: false, logY: false, zoom });
+
+test("what was reported has room behind the smooth line: a spike is not cut off", () => {
+    const raw = { x: [0, 1, 2, 3, 4], y: [1, 1, 100, 1, 1] }, smoothed = curve(1, [], [], { points: smooth(raw, 0.9), raw });
+    assert.ok(Math.max(...smoothed.points.y) < 100);
+    assert.deepEqual(ranges(shape([smoothed])), ranges(shape([curve(1, raw.x, raw.y)])));
+});
+
+test("a smooth line that lags has room where a zoom shows nothing of what was reported near it", () => {
+    const raw = { x: [0, 1, 2, 3], y: [100, 100, 0, 0] }, points = { x: raw.x, y: [100, 100, 90, 81] };
+    assert.deepEqual(ranges(shape([curve(1, [], [], { points, raw })], [2, 3])), { x: [2, 3], y: [0 - 0.05 * 90, 90 + 0.05 * 90] });
+});
+
+test("a band has room too, and of both only what is seen", () => {
+    const band = { x: [0, 1, 2], lo: [-10, 0, -99], hi: [10, 2, 99] }, all = [curve(1, [0, 1, 2], [0, 1, 50], { band })];
+    assert.deepEqual(ranges(shape(all)), { x: [0, 2], y: [-99 - 0.05 * 198, 99 + 0.05 * 198] });
+    assert.deepEqual(ranges(shape(all, [0, 1])), { x: [0, 1], y: [-11, 11] });
+});
