@@ -110,10 +110,10 @@ function ImportanceTab({ seen }: { seen: Seen }) {
         <p class="row"><span class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</span>
             <button type="button" class="push" onClick={save}>CSV</button></p>
         {few < 20 && <p class="why">It rests on {count(few, "trial")} only: under 20, chance alone makes large numbers.</p>}
-        <table class="grid" aria-label="Importance"><thead><tr><th scope="col">hyperparameter</th><th scope="col">weight</th><th scope="col">a larger one goes with</th><th scope="col">trials</th></tr></thead>
-            <tbody>{all.map((i) => <tr key={i.name}><td class="text">{i.name}</td>
-                <td><meter min={0} max={1} value={Math.abs(i.weight || 0)} aria-label={`Weight of ${i.name}`} /> {Number.isNaN(i.weight) ? "cannot be told" : number(Math.abs(i.weight), 2)}</td>
-                <td>{!i.isSigned || Number.isNaN(i.weight) ? "" : i.weight > 0 ? `a larger ${metric}` : `a smaller ${metric}`}</td><td>{i.n}</td></tr>)}</tbody></table>
+        <div class="wide"><table class="grid cards" aria-label="Importance"><thead><tr><th scope="col">hyperparameter</th><th scope="col">weight</th><th scope="col">a larger one goes with</th><th scope="col">trials</th></tr></thead>
+            <tbody>{all.map((i) => <tr key={i.name}><td class="text" data-label="hyperparameter">{i.name}</td>
+                <td data-label="weight"><meter min={0} max={1} value={Math.abs(i.weight || 0)} aria-label={`Weight of ${i.name}`} /> {Number.isNaN(i.weight) ? "cannot be told" : number(Math.abs(i.weight), 2)}</td>
+                <td data-label="a larger one">{!i.isSigned || Number.isNaN(i.weight) ? "" : i.weight > 0 ? `a larger ${metric}` : `a smaller ${metric}`}</td><td data-label="trials">{i.n}</td></tr>)}</tbody></table></div>
     </>;
 }
 
