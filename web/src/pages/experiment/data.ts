@@ -50,11 +50,13 @@ export async function askBestCheckpoint(e: Experiment, signal: AbortSignal): Pro
     return { checkpoint: first && typeof first.training.searcherMetric === "number" ? first : null };
 }
 
-/* One look at the names that have been reported. */
+/* One look at the names that have been reported. The stream goes on as long as one of the experiments does: its first line has all that is known. */
 export async function askMetrics(ids: number[], signal: AbortSignal): Promise<Metric[]> {
     const found = new Map<string, Metric>();
-    for await (const m of stream<Messages["ExpMetricNamesResponse"]>("GET /api/v1/experiments/metrics-stream/metric-names", { query: { ids }, signal }))
+    for await (const m of stream<Messages["ExpMetricNamesResponse"]>("GET /api/v1/experiments/metrics-stream/metric-names", { query: { ids }, signal })) {
         for (const name of m.metricNames ?? []) found.set(metricId(name), name);
+        break;
+    }
     return [...found.values()].sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 

@@ -1,8 +1,8 @@
 /* Metrics as columns of the list: what the best trial's summary says of them. */
-import { stream, type Messages } from "../../api/client";
 import { number, value } from "../../ui/words/format";
 import { Name, shown } from "../../ui/words/name";
 import type { ColumnKind } from "./columns";
+import { askMetrics, metricId } from "../experiment/data";
 import { STATS } from "../experiment/stats";
 import type { Listed } from "./data";
 import { statOf } from "./search";
@@ -19,9 +19,6 @@ export function metricKind(column: string): ColumnKind {
 
 /* What these experiments have reported, as columns. */
 export async function askMetricColumns(ids: number[], signal: AbortSignal): Promise<string[]> {
-    const names = new Set<string>();
     if (!ids.length) return [];
-    for await (const m of stream<Messages["ExpMetricNamesResponse"]>("GET /api/v1/experiments/metrics-stream/metric-names", { query: { ids }, signal }))
-        for (const n of m.metricNames ?? []) names.add(`${n.group}.${n.name}`);
-    return [...names].sort().flatMap((n) => STATS.map((s) => `${n}.${s}`));
+    return (await askMetrics(ids, signal)).map(metricId).sort().flatMap((n) => STATS.map((s) => `${n}.${s}`));
 }

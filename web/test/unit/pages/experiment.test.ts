@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layer } from "../../../src/pages/experiment/charts";
-import { askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../../src/pages/experiment/data";
+import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
 import { partsOf, valuesOf, wholeCsv } from "../../../src/pages/experiment/whole";
@@ -65,6 +65,20 @@ test("a file is made of a part a request: as many trials of one experiment as on
     const lines = (await file.text()).split("\r\n");
     assert.deepEqual([lines.slice(0, 3), lines.length, told], [["trial,metric,batches,value", "0,validation.loss,1,NaN", "0,training.loss,1,NaN"], 10, [1, 2, 3, 4, 5, 6, 7, 8]]);
     await assert.rejects(wholeCsv(whole, () => Promise.reject(new Error("stopped")), () => undefined), /stopped/);
+});
+
+test("names of metrics are known while the experiment runs, whose stream of them does not end", async () => {
+    const real = globalThis.fetch;
+    let isLeft = false;
+    const body = new ReadableStream({
+        start: (c) => c.enqueue(new TextEncoder().encode('{"result":{"metricNames":[{"group":"validation","name":"loss"},{"group":"mine","name":"<b>"}]}}\n')), cancel: () => { isLeft = true; } });
+    globalThis.fetch = (async () => new Response(body)) as unknown as typeof fetch;
+    try {
+        assert.deepEqual((await askMetrics([1], new AbortController().signal)).map(metricId), ["mine.<b>", "validation.loss"]);
+        assert.ok(isLeft, "the stream goes on");
+    } finally {
+        globalThis.fetch = real;
+    }
 });
 
 test("trials are told of as they come, each time twice as many", async () => {
