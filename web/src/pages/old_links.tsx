@@ -21,7 +21,7 @@ const local = (address: string | null): Target => to(address && isOurs(address) 
 
 const TABS: Variables = { checkpoints: "checkpoints", notes: "notes", code: "code", configuration: "config" };
 const VIEWS: Variables = { "hp-scatter-plots": "scatter", "hp-heat-map": "heat" };
-const PARTS: Variables = { hyperparameters: "hyperparameters", profiler: "profile", logs: "logs" };
+const PARTS: Variables = { hyperparameters: "hyperparameters", profiler: "profile", logs: "logs", metrics: "metrics", workloads: "metrics" };
 const of = (names: Variables, name: string | undefined): string | undefined => (name && Object.hasOwn(names, name) ? names[name] : undefined);
 
 /* What belongs to one trial is that of the experiment's first: only experiments of one trial had it. */

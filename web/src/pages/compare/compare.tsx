@@ -18,6 +18,7 @@ import { csv, saveAs } from "../../ui/words/save";
 import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/words/time";
 import { askSides, compareQuery, compareView, differences, settingsOf, SIDES_MOST, type CompareView, type Difference, type Side } from "./data";
+import { epochMetric } from "../experiment/epochs";
 import { askMetrics, askSeries, lostText, metricId, points, searchOf } from "../experiment/data";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
@@ -48,13 +49,13 @@ function Pictures({ sides, view, setChart }: Part) {
     const exps = [...new Set(sides.map((s) => s.exp.id))], ids = sides.map((s) => s.trial.id);
     const names = useLive(`compare metrics ${exps}`, String(ended), (s) => askMetrics(exps, s), () => (ended ? null : NAMES_MS));
     const all = (names.data ?? []).map(metricId), own = `validation.${searchOf(sides[0]!.exp).metric}`;
-    const metric = chart.metric || (all.length && !all.includes(own) ? all[0]! : own), zoom = chart.x === "batches" ? chart.zoom : null;
-    const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${ended}`, (s) => askSeries(ids, metric, zoom, s), () => (ended ? null : LIVE_MS));
+    const metric = chart.metric || (all.length && !all.includes(own) ? all[0]! : own), zoom = chart.x === "batches" ? chart.zoom : null, epochs = chart.x === "epochs" ? epochMetric(names.data ?? [], metric) : null;
+    const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${epochs} ${ended}`, (s) => askSeries(ids, metric, zoom, s, epochs), () => (ended ? null : LIVE_MS));
     const curves = useMemo(() => (live.data ?? []).flatMap((s): Curve[] => {
-        const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x, side?.exp.config), id = s.trial.id;
+        const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x, side?.exp.config, epochs), id = s.trial.id;
         return side && p.x.length ? [{ id, label: labelOf(side), points: smooth(p, chart.smooth), raw: chart.smooth > 0 ? p : null, colour: colourOf(id, dark),
             dash: dashOf(id), layer: "plain" }] : [];
-    }), [live.data, chart.x, chart.smooth, dark]);
+    }), [live.data, chart.x, chart.smooth, dark, epochs]);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(curves.reduce((n, c) => n + c.points.x.length, 0), "point")}${lostText(sides.map((s) => s.trial), metric)}`;
     const shape: Shape = { curves, x: chart.x, logX: chart.logX, logY: chart.logY, zoom: chart.zoom };
     return <section class="panel" aria-label="Curves">
@@ -64,7 +65,7 @@ function Pictures({ sides, view, setChart }: Part) {
             onZoom={(z) => setChart({ zoom: z })} onPick={(id) => navigate(`/det/trials/${id}`)} />
         <footer class="row soft"><span class="curve-summary">{summary}</span>
             {chart.zoom && <button type="button" onClick={() => setChart({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`compare_${metric}.csv`} whole={{ trials: sides.map((s) => s.trial), metrics: [metric], x: chart.x, configOf: (t) => sides.find((s) => s.trial.id === t.id)?.exp.config ?? null }} />
+            <span class="row push"><WholeCsv name={`compare_${metric}.csv`} whole={{ trials: sides.map((s) => s.trial), metrics: [metric], x: chart.x, epochs, configOf: (t) => sides.find((s) => s.trial.id === t.id)?.exp.config ?? null }} />
                 <PictureButtons name={`compare_${metric}`} of={() => curvesPicture(shape, summary)} /></span></footer>
     </section>;
 }

@@ -21,6 +21,7 @@ import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
 import { askSeries, axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
+import { epochMetric } from "./epochs";
 import { Problem } from "../problem";
 import { MarkDialog } from "./mark";
 import { WholeCsv } from "./whole";
@@ -83,13 +84,18 @@ function single(seen: Seen, series: Series[]): TrialsCurve[] {
     }));
 }
 
+/* What it takes to count records and epochs. */
+export function UnknownAxis() {
+    return <span>Records are counted by the hyperparameter global_batch_size, epochs by records_per_epoch too, or by a metric of the trial that is called epoch or epochs.</span>;
+}
+
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
     const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
-    const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
-    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${isTerminal(exp.state)}`,
-        (s) => (ids.length ? askSeries(ids, metric, zoom, s) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
-    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config) })), [live.data, metric, view.x]);
+    const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochs = view.x === "epochs" ? epochMetric(seen.metrics, metric) : null;
+    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${isTerminal(exp.state)}`,
+        (s) => (ids.length ? askSeries(ids, metric, zoom, s, epochs) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
+    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs) })), [live.data, metric, view.x, epochs]);
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
@@ -102,9 +108,9 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
             <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
-            {!curves.length && (view.x === "records" || view.x === "epochs") && <span>Records are counted by the hyperparameter global_batch_size, epochs by records_per_epoch too.</span>}
+            {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, configOf: () => exp.config }} />
+            <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochs, configOf: () => exp.config }} />
                 <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>
         </footer>
     </section>;

@@ -4,6 +4,7 @@ import { axis, declared, flat, type Axis, type Value } from "../../charts/axes";
 import type { Row } from "../../charts/parallel";
 import type { Points } from "../../charts/sample";
 import type { XAxis } from "../../state/address";
+import { epochAt } from "./epochs";
 
 export type Experiment = Messages["experiment.v1.Experiment"];
 export type Trial = Messages["trial.v1.Trial"];
@@ -60,13 +61,13 @@ export async function askMetrics(ids: number[], signal: AbortSignal): Promise<Me
     return [...found.values()].sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 
-/* The curves of one metric; with a range of batches only what lies in it, and so more finely. */
-export async function askSeries(trialIds: number[], metric: string, batches: [number, number] | null, signal: AbortSignal): Promise<Series[]> {
+/* The curves of one metric, and of what says the epoch; with a range of batches only what lies in it, and so more finely. */
+export async function askSeries(trialIds: number[], metric: string, batches: [number, number] | null, signal: AbortSignal, epochs: string | null = null): Promise<Series[]> {
     const parts: number[][] = [];
     for (let i = 0; i < trialIds.length; i += AT_ONCE) parts.push(trialIds.slice(i, i + AT_ONCE));
     const range = batches ? { startBatches: Math.max(0, Math.floor(batches[0])), endBatches: Math.max(1, Math.ceil(batches[1])) } : {};
     const answers = await Promise.all(parts.map((ids) => call("GET /api/v1/trials/time-series",
-        { query: { trialIds: ids, metricIds: [metric], maxDatapoints: POINTS, ...range }, signal })));
+        { query: { trialIds: ids, metricIds: [...new Set([metric, epochs ?? metric])], maxDatapoints: POINTS, ...range }, signal })));
     return answers.flatMap((a) => a.trials);
 }
 
@@ -110,9 +111,9 @@ export function placeOf(trial: Trial, x: XAxis, config: Experiment["config"] = n
     return x === "time" ? (_, time) => Math.max(0, (new Date(time).getTime() - start) / 1000) : (batches) => batches * batch;
 }
 
-export function points(s: Series, metric: string, x: XAxis, config: Experiment["config"] = null): Points {
-    const out: Points = { x: [], y: [] }, at = placeOf(s.trial, x, config);
-    if (!(ofBatch(s.trial, x, config) > 0)) return out;
+/* What was reported of a metric, where `at` puts it. */
+function reported(s: Series, metric: string, at: (batches: number, time: string) => number): Points {
+    const out: Points = { x: [], y: [] };
     for (const g of s.metrics)
         for (const p of g.data) {
             const v = p.values[metric.slice(g.group.length + 1)];
@@ -120,6 +121,15 @@ export function points(s: Series, metric: string, x: XAxis, config: Experiment["
             out.x.push(at(p.batches, p.time));
             out.y.push(v);
         }
+    return out;
+}
+
+/* `epochs`: the metric that says them, which goes before what the configuration says. */
+export function points(s: Series, metric: string, x: XAxis, config: Experiment["config"] = null, epochs: string | null = null): Points {
+    const own = x === "epochs" && epochs ? epochAt(reported(s, epochs, (batches) => batches)) : null;
+    if (own) return reported(s, metric, own);
+    if (!(ofBatch(s.trial, x, config) > 0)) return { x: [], y: [] };
+    const out = reported(s, metric, placeOf(s.trial, x, config));
     return x === "time" || x === "clock" ? inOrder(out) : out;
 }
 

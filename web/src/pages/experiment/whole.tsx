@@ -1,9 +1,11 @@
 /* Every report of a metric as a file: what a chart shows is the lowest and the highest of each stretch. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { stream, type Messages } from "../../api/client";
+import type { Points } from "../../charts/sample";
 import type { XAxis } from "../../state/address";
 import { csvLines, saveAs } from "../../ui/words/save";
 import { toast } from "../../ui/talk/toasts";
+import { epochAt } from "./epochs";
 import { AT_ONCE, groupOf, placeOf, type Experiment, type Trial } from "./data";
 
 type Report = Messages["trial.v1.MetricsReport"];
@@ -19,17 +21,32 @@ export function valuesOf(r: Pick<Report, "metrics" | "group">, metrics: string[]
     });
 }
 
-async function askPart({ trials, group, metrics, config }: WholePart, x: XAxis, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
-    const rows: Row[] = [], at = new Map(trials.map((t) => [t.id, placeOf(t, x, config)]));
-    const query = { trialIds: trials.map((t) => t.id), group };
-    for await (const { metrics: reports } of stream<Messages["GetMetricsResponse"]>("GET /api/v1/trials/metrics/trial_metrics", { query, signal })) {
-        for (const r of reports) for (const [metric, value] of valuesOf(r, metrics)) rows.push([r.trialId, metric, at.get(r.trialId)!(r.totalBatches, r.endTime ?? ""), value]);
+function reports(trials: Trial[], group: string, signal: AbortSignal) {
+    return stream<Messages["GetMetricsResponse"]>("GET /api/v1/trials/metrics/trial_metrics", { query: { trialIds: trials.map((t) => t.id), group }, signal });
+}
+
+/* Of trials that count epochs themselves: the epoch of a batch. */
+async function askEpochs(trials: Trial[], epochs: string, signal: AbortSignal): Promise<Map<number, (batches: number) => number>> {
+    const known = new Map<number, Points>(trials.map((t) => [t.id, { x: [], y: [] }]));
+    for await (const { metrics } of reports(trials, groupOf(epochs), signal))
+        for (const r of metrics) for (const [, v] of valuesOf(r, [epochs])) {
+            known.get(r.trialId)!.x.push(r.totalBatches);
+            known.get(r.trialId)!.y.push(v);
+        }
+    return new Map([...known].flatMap(([id, p]) => { const at = epochAt(p); return at ? [[id, at]] : []; }));
+}
+
+async function askPart({ trials, group, metrics, config }: WholePart, { x, epochs }: Whole, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
+    const own = x === "epochs" && epochs ? await askEpochs(trials, epochs, signal) : new Map<number, (batches: number) => number>();
+    const rows: Row[] = [], at = new Map(trials.map((t) => [t.id, own.get(t.id) ?? placeOf(t, x, config)]));
+    for await (const { metrics: some } of reports(trials, group, signal)) {
+        for (const r of some) for (const [metric, value] of valuesOf(r, metrics)) rows.push([r.trialId, metric, at.get(r.trialId)!(r.totalBatches, r.endTime ?? ""), value]);
         told(rows.length);
     }
     return rows.sort((a, b) => a[0] - b[0] || a[2] - b[2]);
 }
 
-export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; configOf: (t: Trial) => Experiment["config"] }
+export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; /* As epochMetric() says. */ epochs?: string | null; configOf: (t: Trial) => Experiment["config"] }
 
 /* What one request asks for. */
 export interface WholePart { trials: Trial[]; group: string; metrics: string[]; config: Experiment["config"] }
@@ -67,7 +84,7 @@ export function WholeCsv({ name, whole }: { name: string; whole: Whole }) {
         const mine = stop.current = new AbortController();
         setDone(0);
         try {
-            saveAs(name, await wholeCsv(whole, (part, told) => askPart(part, whole.x, told, mine.signal), setDone));
+            saveAs(name, await wholeCsv(whole, (part, told) => askPart(part, whole, told, mine.signal), setDone));
         } catch (e) {
             if (!mine.signal.aborted) toast(`CSV: ${(e as Error).message}`, true);
         }

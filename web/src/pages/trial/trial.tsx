@@ -21,15 +21,18 @@ import { isTerminal, State } from "../../ui/state";
 import { between, duration, full } from "../../ui/words/time";
 import { toast } from "../../ui/talk/toasts";
 import { CheckpointTable, COLLECTED_MS } from "./checkpoints";
+import { UnknownAxis } from "../experiment/charts";
+import { epochMetric } from "../experiment/epochs";
 import { askMetrics, askSeries, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 import { TrialProfile } from "./profile";
+import { TrialReports } from "./reports";
 import { TrialTimeline } from "./timeline";
 import { WhyLine } from "../cluster/why";
 
 const LIVE_MS = 1000, METRICS_MOST = 12;
-const AT = { hyperparameters: "Hyperparameters", profile: "Profile", timeline: "Timeline", checkpoints: "Checkpoints" } as const;
+const AT = { metrics: "Metrics", hyperparameters: "Hyperparameters", profile: "Profile", timeline: "Timeline", checkpoints: "Checkpoints" } as const;
 
 /* "m" of the address: the chosen metrics, one after the other. None chosen: the validation's, else all. */
 function chosenOf(view: ExpView, metrics: Metric[]): string[] {
@@ -53,15 +56,15 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
     const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
     const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
     const metrics = names.data ?? [], chosen = chosenOf(view, metrics);
-    const zoom = view.x === "batches" && view.zoom ? view.zoom : null;
-    const live = useLive(`curves of ${trial.id}`, `${chosen.join("|")} ${zoom} ${ended}`,
-        async (s) => Promise.all(chosen.map(async (m) => ({ metric: m, series: (await askSeries([trial.id], m, zoom, s))[0] }))), () => (ended ? null : LIVE_MS));
+    const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochsOf = (m: string) => (view.x === "epochs" ? epochMetric(metrics, m) : null);
+    const live = useLive(`curves of ${trial.id}`, `${chosen.join("|")} ${zoom} ${chosen.map(epochsOf)} ${ended}`,
+        async (s) => Promise.all(chosen.map(async (m) => ({ metric: m, series: (await askSeries([trial.id], m, zoom, s, epochsOf(m)))[0] }))), () => (ended ? null : LIVE_MS));
     const dark = isDark.value;
     const curves = useMemo(() => (live.data ?? []).flatMap((g, i) => {
         if (!g.series) return [];
-        const p = points(g.series, g.metric, view.x, config);
+        const p = points(g.series, g.metric, view.x, config, epochsOf(g.metric));
         return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }] : [];
-    }), [live.data, view.x, view.smooth, dark, config]);
+    }), [live.data, view.x, view.smooth, dark, config, names.data]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";
     const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${said}`;
@@ -80,11 +83,21 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
         <footer class="row soft">
             {curves.map((c) => <span key={c.label} class="chip"><span class="dot" style={{ background: c.colour }} />{c.label} {number(c.points.y.at(-1))}</span>)}
             <span class="curve-summary">{summary}</span>
+            {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`trial_${trial.id}.csv`} whole={{ trials: [trial], metrics: chosen, x: view.x, configOf: () => config }} />
+            <span class="row push"><WholeCsv name={`trial_${trial.id}.csv`} whole={{ trials: [trial], metrics: chosen, x: view.x, epochs: epochsOf(chosen[0] ?? ""), configOf: () => config }} />
                 <PictureButtons name={`trial_${trial.id}`} of={() => curvesPicture(chart, `trial ${trial.id}: ${summary}`)} /></span>
         </footer>
     </section>;
+}
+
+/* The metrics that were chosen; none: as many as fit. */
+function Reports({ trial, ended }: { trial: Trial; ended: boolean }) {
+    const view = expView(query.value.toString());
+    const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
+    const all = (names.data ?? []).map(metricId), ids = view.metric ? chosenOf(view, names.data ?? []).filter((id) => all.includes(id)) : all.slice(0, METRICS_MOST);
+    const set = (sort: string[]) => navigate(path.value + expQuery({ ...expView(query.value.toString()), sort: sort[0] === "-batches" ? [] : sort }), true);
+    return <TrialReports trial={trial.id} ended={ended} ids={ids} of={all.length} sort={view.sort} set={set} />;
 }
 
 function Hyperparameters({ trial, config }: { trial: Trial; config: Record<string, unknown> | null }) {
@@ -137,6 +150,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         {(!ended || trial.state === "STATE_ERROR") && <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} ended={ended} onlyWaiting={!ended} />}
         <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <Reports trial={trial} ended={ended} />
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
         <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} best={trial.bestCheckpoint?.uuid ?? null} of={of} /></section>

@@ -4,6 +4,7 @@ import { layer } from "../../../src/pages/experiment/charts";
 import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
+import { epochAt, epochMetric } from "../../../src/pages/experiment/epochs";
 import { partsOf, valuesOf, wholeCsv } from "../../../src/pages/experiment/whole";
 
 const trial = (id: number, value: number | null, state = "STATE_COMPLETED", hparams: object = {}): Trial =>
@@ -37,6 +38,22 @@ test("points by batches, by the trial's time and by the clock; names with dots; 
     const big = { ...s, trial: trial(1, 0, "", { global_batch_size: 32 }) };
     assert.deepEqual([points(big, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 640 }).x], [[320, 640], [0.5, 1]]);
     assert.deepEqual([points(s, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 0 }).x], [[], []]);
+});
+
+test("epochs as the trial counts them: exact where they were reported, in proportion elsewhere", () => {
+    const names = [{ group: "training", name: "epochs" }, { group: "validation", name: "loss" }, { group: "mine.x", name: "epoch" }];
+    assert.deepEqual(["training.loss", "validation.loss", "mine.x.loss"].map((m) => epochMetric(names, m)), ["training.epochs", "training.epochs", "mine.x.epoch"]);
+    assert.equal(epochMetric([{ group: "training", name: "epoch_loss" }], "training.loss"), null);
+    assert.deepEqual([0, 10, 15, 20, 30].map(epochAt({ x: [20, 10, 10], y: [3, 9, 1] })!), [-1, 1, 2, 3, 5]);
+    assert.deepEqual([5, 20].map(epochAt({ x: [10], y: [2] })!), [1, 4]);
+    assert.deepEqual([0, 3].map(epochAt({ x: [0], y: [2] })!), [2, 2]);
+    assert.equal(epochAt({ x: [1], y: [NaN] }), null);
+    const t = trial(1, 0, "", { global_batch_size: 32 }), time = "2026-01-01T00:00:00Z";
+    const s = { trial: t, metrics: [{ group: "training", type: "METRIC_TYPE_TRAINING" as const, data: [{ batches: 10, time, values: { epochs: 1 } }, { batches: 30, time, values: { epochs: 2 } }] },
+        { group: "validation", type: "METRIC_TYPE_VALIDATION" as const, data: [{ batches: 20, time, values: { loss: 7 } }] }] };
+    assert.deepEqual(points(s, "validation.loss", "epochs", { records_per_epoch: 32 }, "training.epochs"), { x: [1.5], y: [7] });
+    assert.deepEqual(points(s, "validation.loss", "epochs", { records_per_epoch: 32 }, "validation.epoch"), { x: [20], y: [7] });
+    assert.deepEqual(points(s, "validation.loss", "batches", null, "training.epochs"), { x: [20], y: [7] });
 });
 
 test("trials whose newest value has no place in a chart are counted", () => {
