@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""How many pages PostgreSQL reads for each reading route with each of its filters and orders, as pg_stat_statements counts them,
+over the rows of bench/api_rows.sql at a small scale. No time is looked at: a plan that looks up one by one what an index or one
+pass would find reads pages for each row that it goes over, and shows in their number at any size.
+
+usage: test_plans.py [TEXT]    only the cases whose name has TEXT in it; all numbers are printed
+"""
+import os
+import sys
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "bench")]
+import api  # noqa: E402
+import libapi  # noqa: E402
+from cluster import Cluster  # noqa: E402
+
+EXPERIMENTS, PER, BIG = 200, 4, 400
+MOST = 380  # pages of a case that is not below
+MANY = {  # the beginning of a case's name, the longest counts: pages, and what is on them
+    f"exp_trials_sample of {BIG} trials": (1700, "25 trials of all, with a point for each chunk"),
+    f"exp_trials_snapshot of {BIG} trials batches": (650, "a report of each trial"),
+    f"get_experiment_trials of {BIG} trials": (580, "the trials' heap, 330 pages, and the page's tails"),
+    f"preview_gc of {BIG} trials": (330, "each checkpoint"),
+    "search_experiments sort": (1550, "the best trial of each experiment"),
+    "search_experiments": (690, "the sums of each experiment"),
+    "group_experiments metrics": (950, "the summary of each trial"),
+    "group_experiments": (750, "each trial once"),
+    "resource_allocation_aggregated": (1050, "what each of 1,200 runs had"),
+    "get_experiments sortBy=SORT_BY_NUM_TRIALS": (640, "the sums of each experiment"),
+    "get_experiments sortBy=SORT_BY_CHECKPOINT": (640, "the sums of each experiment"),
+    "get_metrics trialIds": (800, "each report of ten trials"),
+    "get_training_metrics trialIds": (650, "each report of ten trials"),
+    "get_unknown_checkpoints": (600, "200 of them, each looked for among the known"),
+    "compare_trials": (700, "the chunks of ten trials, or of a long one"),
+}
+
+
+def bound(name):
+    found = [start for start in MANY if name.startswith(start)]
+    return MANY[max(found, key=len)][0] if found else MOST
+
+
+def pages(c, case):
+    """Read for one question."""
+    c.sql("SELECT pg_stat_statements_reset()")
+    api.ask(c, [case.make()], clients=1, seconds=0)
+    return int(c.sql("SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0) FROM pg_stat_statements WHERE query !~ 'pg_stat_statements'"))
+
+
+def main(only):
+    w = libapi.World(EXPERIMENTS, PER, BIG)
+    with Cluster(agents=0, master_args=["--reuse-answers", "false"], pg_args=["shared_preload_libraries=pg_stat_statements"]) as c:
+        c.login()
+        api.load_rows(c, w, 40, 16000)
+        c.sql("CREATE EXTENSION pg_stat_statements")
+        with api.Queue(c, w):
+            cases = [case for case in libapi.cases(w) if only in case.name]
+            for case in cases:  # the first question reads the catalogue too, and makes a plan
+                api.ask(c, [case.make() for _ in range(4)], clients=4, seconds=0)
+            read = {case.name: pages(c, case) for case in cases}
+    if only:
+        print("\n".join(f"{n:6} {name}" for name, n in read.items()))
+    over = [f"{name}: {n} pages, at most {bound(name)}" for name, n in read.items() if n > bound(name)]
+    assert not over, "these read more than they need:\n" + "\n".join(over)
+    print(f"test_plans: {len(read)} cases passed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")
