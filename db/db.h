@@ -69,12 +69,14 @@ int64_t db_affected(const struct db_result *r); /* rows written */
 /* Whose fault a failure is, as far as its SQLSTATE tells. */
 enum db_blame {
     DB_BLAME_NOBODY, /* it is none */
-    DB_BLAME_SERVER, /* not reached, ending, full, out of memory, read-only, or somebody has a lock:
-                      * whatever is asked */
+    DB_BLAME_SERVER, /* not reached, ending, full, read-only, or somebody has a lock: whatever is
+                      * asked */
     DB_BLAME_LEADER, /* another one leads */
     DB_BLAME_SCHEMA, /* a table, column or function is not as this version lays it */
     DB_BLAME_DATA,   /* however often it is asked, the database will never take it */
     DB_BLAME_MOMENT, /* the time limit: as a rule it passes */
+    DB_BLAME_STRAIN, /* memory, or reading and writing of a disk: mostly the server's, but one row
+                      * may need too much of it, or lie where the disk is bad */
     DB_BLAME_UNKNOWN /* the data's, or nobody's */
 };
 enum db_blame db_blame(const struct db_result *r);

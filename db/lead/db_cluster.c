@@ -50,6 +50,11 @@ void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number)
               db_i64_arg(db_i64_arg(DB_ARGS, epoch), number));
 }
 
+void db_limit_statements(struct db_tx *tx, int64_t ms)
+{
+    db_tx_add(tx, "SELECT set_config('statement_timeout', $1, true)", db_i64_arg(DB_ARGS, ms));
+}
+
 bool db_batch_is_done(const struct db_result *r)
 {
     return !strcmp(db_sqlstate(r), "DE005");

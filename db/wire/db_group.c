@@ -139,6 +139,14 @@ static void on_alone_sync(void *arg, const struct db_result *failed)
         flight_end(g);
 }
 
+static void forget_result(struct db_tx *tx)
+{
+    db_result_finish(&tx->result);
+    tx->result = (struct db_result){0};
+    tx->answered = 0;
+}
+
+/* But for what took longer than a statement may: it would do so again, and hold up the others. */
 static void retry_alone(struct db_group *g)
 {
     g->alone = g->conn->is_plain = true;
@@ -146,14 +154,13 @@ static void retry_alone(struct db_group *g)
     g->failed = false;
     g->flight_left = g->units;
     g->settling = g->flight;
-    for (struct db_tx *tx = g->flight; tx; tx = tx->next) {
-        db_result_finish(&tx->result);
-        tx->result = (struct db_result){0};
-        tx->answered = 0;
-    }
+    for (struct db_tx *tx = g->flight; tx; tx = tx->next)
+        if (!db_timed_out(&tx->result) || tx->many)
+            forget_result(tx);
     for (struct db_tx *tx = g->flight; tx && g->conn->state == CONN_UP; tx = tx->next) {
         send_epoch(g);
-        tx_send(g, tx);
+        if (!db_timed_out(&tx->result))
+            tx_send(g, tx);
         db_conn_sync(g->conn, on_alone_sync, g);
     }
 }

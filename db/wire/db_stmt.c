@@ -202,9 +202,9 @@ enum db_blame db_blame(const struct db_result *r)
         {"22", DB_BLAME_DATA},      {"23", DB_BLAME_DATA},      {"38", DB_BLAME_DATA},
         {"39", DB_BLAME_DATA},      {"44", DB_BLAME_DATA},      {"54", DB_BLAME_DATA},
         {"P0", DB_BLAME_DATA},      {"08", DB_BLAME_SERVER},    {"25006", DB_BLAME_SERVER},
-        {"53", DB_BLAME_SERVER},    {"57014", DB_BLAME_MOMENT}, {"57", DB_BLAME_SERVER},
-        {"58", DB_BLAME_SERVER},    {"40", DB_BLAME_SERVER},    {"55P03", DB_BLAME_SERVER},
-        {"42", DB_BLAME_SCHEMA},
+        {"53200", DB_BLAME_STRAIN}, {"58030", DB_BLAME_STRAIN}, {"53", DB_BLAME_SERVER},
+        {"57014", DB_BLAME_MOMENT}, {"57", DB_BLAME_SERVER},    {"58", DB_BLAME_SERVER},
+        {"40", DB_BLAME_SERVER},    {"55P03", DB_BLAME_SERVER}, {"42", DB_BLAME_SCHEMA},
     };
     if (r->rc >= 0)
         return DB_BLAME_NOBODY;
