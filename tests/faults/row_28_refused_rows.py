@@ -2,7 +2,7 @@
 """Row 28: PostgreSQL refuses rows of the core at random: of trials, allocations, experiments, searches, the timeline, logs.
 
 A trigger on each of these tables raises for a row in a few, whatever is in it, and for every row of one experiment in five, with
-codes that blame the data, the moment or nobody; with --all it also sleeps for longer than a statement may take. Meanwhile experiments are created, paused and activated; one of them is put under no such trigger.
+codes that blame the data, the moment or nobody; with --all it also sleeps for longer than a statement may take, and says for ever that memory is missing. Meanwhile experiments are created, paused and activated; one of them is put under no such trigger.
 The master must not end, nor be replaced; what has ended in ERROR must say so in its trials' logs; that one must train on; and
 when the triggers are gone, all that is left completes, also under the next master.
 """
@@ -24,7 +24,7 @@ CODES = "ARRAY['P0001', '22023', '23514', '54000', 'XX000', '0A000', '2F005', '5
 ALWAYS = f"""IF new.experiment_id % 5 = 0 THEN
                 RAISE EXCEPTION '{REFUSAL}' USING ERRCODE = CASE WHEN new.experiment_id % 2 = 0 THEN 'XX000' ELSE '0A000' END;
             END IF;"""
-NEVER = {"57014": "PERFORM pg_sleep(100)"}
+NEVER = {"57014": "PERFORM pg_sleep(100)", "53200": f"RAISE EXCEPTION '{REFUSAL}' USING ERRCODE = '53200'"}
 
 
 def refuse(c, spared, one_in):

@@ -68,7 +68,7 @@ static size_t find_ending_row(const struct core_effects *f)
 }
 
 enum { REFUSED_PER_MILLE = 2, ENDING_REFUSED_PER_MILLE = 30, STOPPED_PER_MILLE = 100 };
-enum { LOCKED_MAX_MS = 20000 };
+enum { LOCKED_MAX_MS = 12000 }; /* so long it is waited for (batch.c) */
 
 /* How it refuses that row: for ever, and whether it says so; or for a while, as it is locked. */
 static void choose_how(struct sim *m, struct master *s)
@@ -161,7 +161,7 @@ static void refuse_row(struct sim *m, struct master *s)
          (struct batch_told){.answer = s->bad_kind == BAD_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
                              .row = row,
                              .words = "no such rows here",
-                             .may_pass = s->bad_kind == BAD_LOCKED});
+                             .doubt = s->bad_kind == BAD_LOCKED ? BATCH_LATE : BATCH_ODD});
 }
 
 void driver_apply(struct sim *m, struct master *s)

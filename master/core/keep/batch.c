@@ -7,7 +7,9 @@
 #include <string.h>
 
 enum { RETRY_MS = 200, DOUBT_TRIES = 2 };
-enum { DOUBT_MS = 2000, MOMENT_MS = 60000, PATIENCE_MAX_MS = 30 * 60000, FORGET_MS = 60 * 60000 };
+enum { PATIENCE_MAX_MS = 30 * 60000, FORGET_MS = 60 * 60000 };
+static const int64_t patience[BATCH_DOUBT_COUNT] = {
+    [BATCH_ODD] = 2000, [BATCH_LATE] = BATCH_SINGLY_MS, [BATCH_STRAINED] = 5 * 60000};
 
 static void move_to(struct batch *b, enum batch_state to)
 {
@@ -176,10 +178,20 @@ static void on_refused(struct batch *b, const struct batch_told *t, int64_t now_
     }
 }
 
+/* Of the experiment whose row was taken out last, too. */
+static bool is_second(const struct batch *b, const struct core_effect *f)
+{
+    int64_t exp_id = 0, trial_id = 0;
+    return park_owner(f, &exp_id, &trial_id) && exp_id == b->doubted_exp;
+}
+
 static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
 {
-    int64_t ms = t->may_pass ? MOMENT_MS : DOUBT_MS;
-    for (int i = 0; i < b->doubted[b->effects.v[t->row].kind] && ms < PATIENCE_MAX_MS; i++)
+    const struct core_effect *f = &b->effects.v[t->row];
+    int64_t ms = patience[t->doubt];
+    if (is_second(b, f))
+        return ms; /* it loses nobody else anything */
+    for (int i = 0; i < b->doubted[f->kind] && ms < PATIENCE_MAX_MS; i++)
         ms *= 2;
     return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
 }
@@ -187,9 +199,9 @@ static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
 /* Counts this failure. */
 static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_ms)
 {
-    if (b->suspect.tries == 0 || b->suspect.row != t->row || b->suspect.may_pass != t->may_pass) {
+    if (b->suspect.tries == 0 || b->suspect.row != t->row || b->suspect.doubt != t->doubt) {
         b->suspect.row = t->row;
-        b->suspect.may_pass = t->may_pass;
+        b->suspect.doubt = t->doubt;
         b->suspect.since_ms = now_ms;
         b->suspect.tries = 0;
     }
@@ -211,7 +223,8 @@ static void blame_row(struct batch *b, const struct batch_told *t, int64_t now_m
     b->doubted_ms = now_ms;
     const struct core_effect *f = &b->effects.v[t->row];
     int64_t exp_id = 0, trial_id = 0;
-    bool whole = park_owner(f, &exp_id, &trial_id) && exp_id == b->doubted_exp;
+    bool whole = is_second(b, f);
+    park_owner(f, &exp_id, &trial_id);
     b->doubted_exp = exp_id ? exp_id : b->doubted_exp;
     b->doubted[f->kind] += b->doubted[f->kind] < UCHAR_MAX;
     take_out(b, &(struct core_refusal){t->row, whole, t->words}, now_ms, now_us);
@@ -223,7 +236,7 @@ static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_
     bool was_singly = b->is_singly;
     b->is_singly = true;
     forget_old(b, now_ms);
-    if (was_singly && !is_row && !t->may_pass) {
+    if (was_singly && !is_row && t->doubt == BATCH_ODD) {
         end_broken(b);
     } else if (was_singly && is_row && is_culprit(b, t, now_ms)) {
         blame_row(b, t, now_ms, now_us);

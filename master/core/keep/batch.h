@@ -24,12 +24,14 @@
  * and a server in trouble, are waited for; a table or function that is not as it was laid ends the
  * master, and the next start lays the functions again. Of other failures of a statement nobody can
  * say whether the row or the moment is at fault. A row is taken for the culprit when it alone
- * fails, twice and for some time, while the server is there and writes the batch's number: 2 s, or
- * a minute where it is the limit of time. That doubles with each row of one kind that was taken out
- * so within an hour of the last, up to half an hour, and the second of an experiment ends all of
- * it. So one bad row holds up all others for that long and no longer; and where all rows fail, ten
- * of a kind are lost in half an hour, not all of them in a minute. Where the batch's number cannot
- * be written, or who is parked, the master ends.
+ * fails, twice and for some time, while the server is there and writes the batch's number: 2 s;
+ * 15 s where it is the limit of time, which the batch as a whole has met before and which is
+ * shorter from then on (BATCH_SINGLY_MS); 5 minutes where the server lacks memory or cannot read
+ * its disk. That doubles with each row of one kind that was taken out so within an hour of the
+ * last, up to half an hour, but for the second of an experiment, which ends all of it. So one bad
+ * row holds up all others for that long and no longer; and where all rows fail, ten of a kind are
+ * lost in half an hour, not all of them in a minute. Where the batch's number cannot be written,
+ * or who is parked, the master ends.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -48,6 +50,17 @@ enum batch_state {
     BATCH_STATE_COUNT
 };
 
+/* Why nobody can say whose fault a failure is. */
+enum batch_doubt {
+    BATCH_ODD,      /* by who knows what */
+    BATCH_LATE,     /* it met the limit of time: as a rule it passes */
+    BATCH_STRAINED, /* the server lacks something, for this row or for all: as a rule it passes */
+    BATCH_DOUBT_COUNT
+};
+
+/* A statement that writes one row (is_singly) may take so long. */
+enum { BATCH_SINGLY_MS = 15000 };
+
 struct batch {
     struct core *core; /* borrowed, for core_refused() and edges_go() */
     enum batch_state state;
@@ -63,7 +76,7 @@ struct batch {
         size_t row;
         int64_t since_ms;
         unsigned tries; /* 0: no row is in doubt */
-        bool may_pass;
+        enum batch_doubt doubt;
     } suspect;
     int64_t doubted_exp; /* whose row was taken out last, as the culprit; 0: none's */
     int64_t doubted_ms;  /* when that was */
@@ -97,7 +110,7 @@ enum batch_answer {
     BATCH_AWAY,      /* whether it was committed is not known */
     BATCH_CANCELED,  /* by whoever ends */
     BATCH_REFUSED,   /* a row, by what the data are */
-    BATCH_DOUBTED,   /* a statement, by who knows what; may_pass: by the moment as a rule */
+    BATCH_DOUBTED,   /* a statement; doubt: why */
     BATCH_BROKEN     /* by another leader, or the schema is not this version's */
 };
 /* Of the transaction in flight. row: of BATCH_REFUSED and _DOUBTED, when is_singly, the effect that
@@ -106,7 +119,7 @@ struct batch_told {
     enum batch_answer answer;
     size_t row;
     const char *words;
-    bool may_pass;
+    enum batch_doubt doubt;
 };
 void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us);
 

@@ -234,7 +234,9 @@ static struct batch_told outcome_of(const struct driver *d, const struct db_resu
     size_t row = driver_rows_find(&d->rows, db_stmt_index(r));
     return (struct batch_told){.answer = blame == DB_BLAME_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
                                .row = row < d->rows.n ? row : d->batch.effects.n,
-                               .may_pass = blame == DB_BLAME_MOMENT};
+                               .doubt = blame == DB_BLAME_MOMENT   ? BATCH_LATE
+                                        : blame == DB_BLAME_STRAIN ? BATCH_STRAINED
+                                                                   : BATCH_ODD};
 }
 
 static void log_told(const struct driver *d, const struct batch *was, const char *words)
@@ -270,6 +272,8 @@ static void commit_batch(struct driver *d)
     driver_rows_finish(&d->rows);
     if (d->batch.is_numbered) {
         db_begin_batch(tx, db_epoch(d->sh->db), d->batch.number + 1);
+        if (d->batch.is_singly)
+            db_limit_statements(tx, BATCH_SINGLY_MS);
         driver_rows_save(tx, &d->batch.effects, d->batch.is_singly ? &d->rows : NULL);
         assert(db_tx_size(tx) > 1);
     } else {

@@ -159,17 +159,17 @@ static size_t begin_kill(int64_t id, enum core_effect_kind kind)
     return i;
 }
 
-static void doubt(size_t row, bool may_pass)
+static void doubt(size_t row, enum batch_doubt why)
 {
-    const struct batch_told t = {BATCH_DOUBTED, b.is_singly ? row : b.effects.n, "odd", may_pass};
+    const struct batch_told t = {BATCH_DOUBTED, b.is_singly ? row : b.effects.n, "odd", why};
     batch_tell(&b, &t, w.now_ms, 1);
 }
 
 /* So long until it is sent without the row; 0: it is not, but ends. */
-static int64_t doubted_for(size_t row, bool may_pass)
+static int64_t doubted_for(size_t row, enum batch_doubt why)
 {
     int64_t from = w.now_ms;
-    for (doubt(row, may_pass); b.state == BATCH_HELD; doubt(row, may_pass)) {
+    for (doubt(row, why); b.state == BATCH_HELD; doubt(row, why)) {
         assert_true(b.effects.v[row].kind != CORE_NOTHING);
         w.now_ms = batch_turn_ms(&b);
         batch_turn(&b, w.now_ms);
@@ -207,18 +207,40 @@ static void test_doubted(void **state)
     int64_t ids[5];
     for (int i = 0; i < 5; i++)
         ids[i] = new_run();
-    int64_t first = doubted_for(begin_kill(ids[0], CORE_SAVE_TRIAL), false);
+    int64_t first = doubted_for(begin_kill(ids[0], CORE_SAVE_TRIAL), BATCH_ODD);
     assert_true(first > 0);
     assert_int_equal(world_trial(&w, ids[0]).state, TRIAL_STOPPING_ERROR);
     commit();
-    assert_true(doubted_for(begin_kill(ids[1], CORE_SAVE_TRIAL), false) >= 2 * first - 200);
+    assert_true(doubted_for(begin_kill(ids[1], CORE_SAVE_TRIAL), BATCH_ODD) >= 2 * first - 200);
     commit();
     begin_kill(ids[2], CORE_SAVE_TRIAL);
     commit();
-    assert_true(doubted_for(begin_kill(ids[3], CORE_SAVE_TRIAL), true) > 10 * first);
+    assert_true(doubted_for(begin_kill(ids[3], CORE_SAVE_TRIAL), BATCH_LATE) >= 4 * 15000);
     commit();
     w.now_ms += 3600000; /* long ago */
-    assert_int_equal(doubted_for(begin_kill(ids[4], CORE_SAVE_TRIAL), false), first);
+    assert_int_equal(doubted_for(begin_kill(ids[4], CORE_SAVE_TRIAL), BATCH_ODD), first);
+    commit();
+}
+
+/* A row for which the server always lacks memory, or cannot read its disk, is not sent for ever. */
+static void test_strained(void **state)
+{
+    world_hello(&w, "a", 5, NULL, 0);
+    int64_t id = new_run(), other = new_run();
+    int64_t ms = doubted_for(begin_kill(id, CORE_SAVE_TRIAL), BATCH_STRAINED);
+    assert_in_range(ms, 5 * 60000, 6 * 60000);
+    assert_int_equal(world_trial(&w, id).state, TRIAL_STOPPING_ERROR);
+    commit();
+    assert_true(doubted_for(begin_kill(other, CORE_SAVE_TRIAL), BATCH_STRAINED) >= 2 * 5 * 60000);
+    commit();
+}
+
+/* What always meets the limit of time: about a minute, with that of the whole batch. */
+static void test_late(void **state)
+{
+    world_hello(&w, "a", 5, NULL, 0);
+    int64_t ms = doubted_for(begin_kill(new_run(), CORE_SAVE_TRIAL), BATCH_LATE);
+    assert_in_range(ms, BATCH_SINGLY_MS, BATCH_SINGLY_MS + 1000);
     commit();
 }
 
@@ -230,12 +252,13 @@ static void test_doubted_twice(void **state)
                                   "\"max_concurrent_trials\": 4}}");
     for (int i = 1; i <= 4; i++)
         world_run(&w, i);
-    assert_true(doubted_for(begin_kill(id, CORE_SAVE_TRIAL), false) > 0);
+    int64_t first = doubted_for(begin_kill(id, CORE_SAVE_TRIAL), BATCH_ODD);
+    assert_true(first > 0);
     assert_int_equal(b.effects.v[b.effects.n - 1].kind, CORE_SAVE_PARKED);
     size_t second = 0;
     while (b.effects.v[second].kind != CORE_SAVE_TRIAL)
         second++;
-    assert_true(doubted_for(second, false) > 0);
+    assert_in_range(doubted_for(second, BATCH_ODD), 1, first); /* nobody else loses by it */
     for (size_t i = 0; i < b.effects.n; i++)
         assert_true(b.effects.v[i].kind != CORE_SAVE_TRIAL);
     commit();
@@ -247,12 +270,12 @@ static void test_doubted_otherwise(void **state)
     world_hello(&w, "a", 4, NULL, 0);
     size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
     for (int i = 0; i < 3; i++) {
-        doubt(row, true);
+        doubt(row, BATCH_LATE);
         w.now_ms += 10000;
         batch_turn(&b, w.now_ms);
         EXPECT(BATCH_DO_COMMIT);
     }
-    assert_true(doubted_for(row, false) > 0);
+    assert_true(doubted_for(row, BATCH_ODD) > 0);
     commit();
 }
 
@@ -264,7 +287,7 @@ static void test_not_doubted(void **state)
     size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
     for (int i = 0; i < 30; i++) {
         if (i % 3 < 2)
-            doubt(i % 2 ? row : row + 1, true);
+            doubt(i % 2 ? row : row + 1, BATCH_LATE);
         else
             tell(BATCH_AWAY);
         assert_int_equal(b.state, BATCH_HELD);
@@ -281,16 +304,16 @@ static void test_doubted_for_all(void **state)
     world_hello(&w, "a", 4, NULL, 0);
     size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
     for (int i = 0; i < 30; i++) {
-        doubt(b.effects.n, true);
+        doubt(b.effects.n, BATCH_LATE);
         assert_int_equal(b.state, BATCH_HELD);
         w.now_ms += 300000;
         batch_turn(&b, w.now_ms);
         EXPECT(BATCH_DO_COMMIT);
     }
-    assert_true(doubted_for(row, false) > 0);
+    assert_true(doubted_for(row, BATCH_ODD) > 0);
     for (row = 0; b.effects.v[row].kind != CORE_SAVE_PARKED; row++)
         ;
-    assert_int_equal(doubted_for(row, false), 0);
+    assert_int_equal(doubted_for(row, BATCH_ODD), 0);
     EXPECT(BATCH_DO_DIE);
 }
 
@@ -304,6 +327,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_canceled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_strained, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_doubted, setup, teardown),
