@@ -1,6 +1,5 @@
 #include "db_reports.h"
 
-#include "clk.h"
 #include "db_call.h"
 #include "db_sql.h"
 #include "db_texts.h"
@@ -8,8 +7,6 @@
 #include "metric_chunks.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,12 +136,6 @@ static void add_text(struct db_texts *t, const char *s)
     db_texts_add(t, s, strlen(s));
 }
 
-static void add_i64(struct db_texts *t, int64_t v)
-{
-    char text[24];
-    db_texts_add(t, text, (size_t)snprintf(text, sizeof text, "%" PRId64, v));
-}
-
 static void add_buf(struct db_texts *t, const struct buf *b)
 {
     db_texts_add(t, b->p, b->len);
@@ -152,11 +143,9 @@ static void add_buf(struct db_texts *t, const struct buf *b)
 
 static void add_report(struct db_texts *columns, const struct db_metrics_report *r)
 {
-    char when[CLK_RFC3339_MAX];
-    clk_format(r->time_us, when);
-    add_i64(&columns[STEPS], r->steps);
+    db_texts_add_i32(&columns[STEPS], r->steps);
     add_text(&columns[METRICS], r->metrics);
-    add_text(&columns[TIMES], when);
+    db_texts_add_time(&columns[TIMES], r->time_us);
     db_texts_add(&columns[BATCHES], r->batches, r->batches_len);
 }
 
@@ -165,7 +154,7 @@ static void add_chunks(struct db_texts *columns, const struct metric_chunks *c)
     for (size_t i = 0; i < c->names_n; i++)
         add_text(&columns[NAMES], c->names[i]);
     for (size_t i = 0; i < c->n; i++) {
-        add_i64(&columns[ENDS], (int64_t)c->v[i].end);
+        db_texts_add_i32(&columns[ENDS], (int64_t)c->v[i].end);
         add_buf(&columns[DOCS], &c->v[i].doc);
         add_buf(&columns[LINES], &c->v[i].line);
         add_buf(&columns[VALUES], &c->v[i].values);
@@ -196,12 +185,11 @@ static void send_piece(const struct piece *of, const struct metric_chunks *chunk
     for (int i = 0; i < COLUMNS; i++)
         add_column(a, &columns[i]);
     db_text_arg(a, chunks->whole.p, chunks->whole.len);
-    db_write_quiet(
-        p->of->db,
-        "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::text[]::integer[], "
-        "$5::text[], $6::text[]::timestamptz[], $7::text[], $8::text[], "
-        "$9::text[]::integer[], $10::text[], $11::text[], $12::text[], $13)",
-        a, on_piece, p);
+    db_write_quiet(p->of->db,
+                   "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::integer[], "
+                   "$5::text[], $6::timestamptz[], $7::text[], $8::text[], "
+                   "$9::integer[], $10::text[], $11::text[], $12::text[], $13)",
+                   a, on_piece, p);
     for (int i = 0; i < COLUMNS; i++)
         db_texts_finish(&columns[i]);
 }
