@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""deploy/quickstart: up after being killed halfway, status, a second up, down leaves nothing."""
+"""deploy/quickstart: up after being killed halfway, status, a second up, down leaves nothing.
+
+That it builds is what tests/documents/run tries on a fresh Debian, and this with DET_TEST_LONG; else it lays what the tests have installed.
+"""
 import os
 import re
 import shutil
@@ -10,7 +13,7 @@ import tempfile
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import TOP, processes_with, wait_until  # noqa: E402
+from cluster import BIN, TOP, processes_with, wait_until  # noqa: E402
 
 if os.environ.get("DET_SANITIZED"):
     print("quickstart builds by itself: once is enough; skipped")
@@ -20,9 +23,32 @@ if os.environ.get("DET_SANITIZED"):
 state = os.path.join(tempfile.mkdtemp(prefix="det-qs-", dir="/var/lib" if os.getuid() == 0 else os.path.expanduser("~")), "state")
 os.chmod(os.path.dirname(state), 0o755)
 
+MESON = f"""#!/bin/sh
+case $1 in
+setup) mkdir -p "$2" && echo "$5" >"$2/prefix" && touch "$2/build.ninja" ;;
+install) prefix=$(cat "$3/prefix") && mkdir -p "$prefix" && cp -au {os.path.dirname(BIN)}/. "$prefix" ;;
+esac
+"""
+
+
+def builders():
+    """The environment in which what quickstart builds with lays what is installed already."""
+    if os.environ.get("DET_TEST_LONG"):
+        return dict(os.environ)
+    where = os.path.join(os.path.dirname(state), "builders")
+    os.mkdir(where)
+    for name, text in ("meson", MESON), ("ninja", "#!/bin/sh\n"):
+        with open(os.path.join(where, name), "w") as f:
+            f.write(text)
+        os.chmod(f.name, 0o755)
+    return {**os.environ, "PATH": where + ":" + os.environ["PATH"]}
+
+
+env = builders()
+
 
 def quickstart(command, code=0):
-    r = subprocess.run([os.path.join(TOP, "deploy/quickstart"), command, "--state", state], text=True, capture_output=True, cwd="/", timeout=900)
+    r = subprocess.run([os.path.join(TOP, "deploy/quickstart"), command, "--state", state], text=True, capture_output=True, cwd="/", timeout=900, env=env)
     assert r.returncode == code, (command, r.returncode, r.stdout, r.stderr)
     return r.stdout + r.stderr
 
@@ -42,8 +68,8 @@ def left(what=state):
 def thief():
     """What a trial on that cluster gets at of its secrets: its log."""
     port = open(state + "/master.port").read().strip()
-    env = dict(os.environ, DET_MASTER="http://127.0.0.1:" + port, DET_USER="admin", DET_PASS_FILE=state + "/admin.password",
-               XDG_CONFIG_HOME=state + "/config")
+    as_admin = dict(os.environ, DET_MASTER="http://127.0.0.1:" + port, DET_USER="admin", DET_PASS_FILE=state + "/admin.password",
+                    XDG_CONFIG_HOME=state + "/config")
     with tempfile.TemporaryDirectory() as d:
         shutil.copy(os.path.join(TOP, "tests/integration/thief.py"), d)
         with open(os.path.join(d, "thief.yaml"), "w") as f:
@@ -51,17 +77,17 @@ def thief():
                     "environment: {environment_variables: [STATE=" + state + "]}\n"
                     "searcher: {name: single, metric: loss, max_length: {batches: 1}}\n")
         det = [state + "/prefix/bin/det"]
-        out = subprocess.run([*det, "experiment", "create", d + "/thief.yaml", d], env=env, text=True, capture_output=True, timeout=60, check=True).stdout
+        out = subprocess.run([*det, "experiment", "create", d + "/thief.yaml", d], env=as_admin, text=True, capture_output=True, timeout=60, check=True).stdout
     exp = re.search(r"Created experiment (\d+)", out).group(1)
-    subprocess.run([*det, "experiment", "wait", exp], env=env, capture_output=True, timeout=60, check=True)
-    return subprocess.run([*det, "experiment", "logs", exp], env=env, text=True, capture_output=True, timeout=60, check=True).stdout
+    subprocess.run([*det, "experiment", "wait", exp], env=as_admin, capture_output=True, timeout=60, check=True)
+    return subprocess.run([*det, "experiment", "logs", exp], env=as_admin, text=True, capture_output=True, timeout=60, check=True).stdout
 
 
 try:
     assert "not running" in quickstart("status")
     assert "nothing is there" in quickstart("down")
     assert "is not known" in quickstart("upp", 2)
-    first = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
+    first = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True, env=env,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: os.path.exists(state + "/pg-data") or first.poll() is not None, 600, "PostgreSQL's directory")
     os.killpg(first.pid, signal.SIGKILL)
@@ -86,7 +112,7 @@ try:
         assert not [s for s in secrets if s in text], name
     # an up that is interrupted while it trains, and a down right behind it, which leaves nothing
     os.unlink(state + "/experiment")
-    second = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True,
+    second = subprocess.Popen([os.path.join(TOP, "deploy/quickstart"), "--state", state], cwd="/", start_new_session=True, env=env,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: left(state + "/agent/tasks/") or second.poll() is not None, 600, "a task")
     assert second.poll() is None
