@@ -6,7 +6,9 @@
 #include "mem.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +45,8 @@ struct archive_writer {
     struct archive *a;
     archive_sink *sink;
     void *arg;
+    locale_t
+        utf8; /* a ZIP archive's: it says of a name that it is UTF-8 where the locale is; 0: none */
 };
 
 static int to_buf(void *arg, const void *p, size_t n)
@@ -95,6 +99,7 @@ static struct archive_writer *new_zip(void)
     struct archive_writer *w = writer_new();
     if (archive_write_set_format_zip(w->a) != ARCHIVE_OK)
         abort();
+    w->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     return w;
 }
 
@@ -136,13 +141,28 @@ static int fail_archive(const struct archive_writer *w, const char *path, struct
     return det_fail(err, DET_EIO, "archive \"%s\": %s", path, archive_error_string(w->a));
 }
 
+/* In a locale of its own, if its name is of that: other programs take unmarked letters for those of
+ * an old PC. */
+static int write_header(struct archive_writer *w, struct archive_entry *e, const char *path)
+{
+    locale_t before = w->utf8 ? uselocale(w->utf8) : (locale_t)0;
+    if (before && mbstowcs(NULL, path, 0) == (size_t)-1) {
+        uselocale(before);
+        before = (locale_t)0;
+    }
+    int ok = archive_write_header(w->a, e);
+    if (before)
+        uselocale(before);
+    return ok;
+}
+
 static int add_header(struct archive_writer *w, const struct archive_file *f, struct det_err *err)
 {
     int rc = archive_check_path(f->path, err);
     if (rc < 0)
         return rc;
     struct archive_entry *e = entry_of(f);
-    int ok = archive_write_header(w->a, e);
+    int ok = write_header(w, e, f->path);
     archive_entry_free(e);
     /* A warning: the locale does not know the name's letters; it was written as bytes. */
     return ok == ARCHIVE_OK || ok == ARCHIVE_WARN ? 0 : fail_archive(w, f->path, err);
@@ -183,6 +203,8 @@ int archive_writer_end(struct archive_writer *w, struct det_err *err)
     if (archive_write_close(w->a) != ARCHIVE_OK)
         rc = det_fail(err, DET_EIO, "archive: %s", archive_error_string(w->a));
     archive_write_free(w->a);
+    if (w->utf8)
+        freelocale(w->utf8);
     free(w);
     return rc;
 }

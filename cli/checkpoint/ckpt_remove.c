@@ -100,7 +100,9 @@ static int wait_for_return(struct cli *c, const char *uuid, struct det_err *err)
         nanosleep(&pause, NULL);
     }
     det_fail(err, DET_ETIMEOUT,
-             "checkpoint %s is not back yet: an agent has to do it (det agent list)", uuid);
+             "checkpoint %s is not back yet: an agent that sees its store has to do it (det "
+             "agent list, det store list); it is done once one does",
+             uuid);
     return CLI_FAILED;
 }
 

@@ -195,6 +195,9 @@ def test_commands():
         profiled(c)
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
+        says(c.det("e", "wait", "1", "--polling-interval", "3600"), 0)  # seconds, of which none is waited for what has ended
+        for interval in ("0", "0.5", "soon"):
+            says(c.det("e", "wait", "1", "--polling-interval", interval, check=False), 2, "--polling-interval")
         says(c.det("e", "activate", "2"), 0)
         wait_until(lambda: c.trials(2) and c.trials(2)[0]["totalBatchesProcessed"] > 0 or c.experiment(2)["state"] == "STATE_COMPLETED", 60, "batches")
         says(c.det("e", "kill", "2"), 0)

@@ -3,6 +3,7 @@
 
 usage: test_stores.py NAME   (a function test_NAME below)
 """
+import concurrent.futures
 import json
 import os
 import shutil
@@ -145,16 +146,27 @@ def test_collection():
         c.wait(exp)
         now = settled(c, exp)
         keys = [now[s][0] for s in sorted(now)]
+
+        def told():
+            return int(c.sql("SELECT count(*) FROM task_logs WHERE log LIKE '%store%' AND task_id NOT IN (SELECT task_id FROM trials)"))
         store.unmount()
         c.det("checkpoint", "delete", "--yes", keys[0])
-        wait_until(lambda: c.sql("SELECT count(*) FROM task_logs WHERE log LIKE '%store%' AND task_id NOT IN (SELECT task_id FROM trials)") != "0",
-                   60, "the collection to say what it waits for")
+        wait_until(told, 60, "the collection to say what it waits for")
         assert {s for _, s in checkpoints(c, exp).values()} == {"COMPLETED"}
         assert os.listdir(store.root) == []
         store.mount()
         wait_until(lambda: checkpoints(c, exp)[min(now)][1] == "DELETED", 60, "the collection")
         assert aside(c, keys[0]) and all(there(c, k) for k in keys[1:])
-        c.det("checkpoint", "undelete", keys[0])
+        before = told()
+        store.unmount()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            back = pool.submit(c.det, "checkpoint", "undelete", keys[0], check=False)
+            try:
+                wait_until(lambda: told() > before, 60, "the undeletion to say what it waits for")
+                assert checkpoints(c, exp)[min(now)][1] == "DELETED" and os.listdir(store.root) == [] and not back.done()
+            finally:
+                store.mount()
+            assert back.result().returncode == 0, back.result()
         assert there(c, keys[0])
 
 

@@ -248,12 +248,51 @@ static void test_extract(void **state)
     buf_finish(&b);
 }
 
+/* General purpose bit 11 of a local header, whose name is `name`; -1: there is none. */
+static int says_utf8(const struct buf *zip, const char *name)
+{
+    enum { HEADER = 30, FLAGS = 6, NAME_LEN = 26 };
+    size_t n = strlen(name);
+    for (size_t i = 0; i + HEADER + n <= zip->len; i++) {
+        const unsigned char *p = (const unsigned char *)zip->p + i;
+        if (memcmp(p, "PK\3\4", 4) == 0 && (size_t)(p[NAME_LEN] | p[NAME_LEN + 1] << 8) == n &&
+            memcmp(p + HEADER, name, n) == 0)
+            return (p[FLAGS] | p[FLAGS + 1] << 8) >> 11 & 1;
+    }
+    return -1;
+}
+
+/* Else other programs read them as an old PC's letters. */
+static void a_zip_says_of_names_that_they_are_utf8(void **state)
+{
+    struct det_err err;
+    det_cleanup(buf_finish) struct buf zip = BUF_INIT;
+    static const char *const names[] = {"plain",
+                                        "gr\xc3\xb6\xc3\x9f"
+                                        "e.pth",
+                                        "\xe5\x90\x8d", "bytes\xff"};
+    struct archive_writer *w = archive_writer_create_zip(&zip);
+    for (size_t i = 0; i < DET_ARRAY_LEN(names); i++) {
+        struct archive_file f = {.path = names[i], .mode = 0644, .data = "x", .len = 1};
+        assert_int_equal(archive_writer_add(w, &f, &err), 0);
+    }
+    assert_int_equal(archive_writer_end(w, &err), 0);
+    assert_int_equal(says_utf8(&zip, names[0]), 0);
+    assert_int_equal(says_utf8(&zip, names[1]), 1);
+    assert_int_equal(says_utf8(&zip, names[2]), 1);
+    assert_int_equal(says_utf8(&zip, names[3]), 0); /* it is none */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),   cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_bomb),
+        cmocka_unit_test(a_zip_says_of_names_that_they_are_utf8),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_extract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
