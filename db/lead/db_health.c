@@ -20,7 +20,8 @@ static PGconn *dial(const char *conninfo)
 }
 
 /* The highest number of a table's column; 0 without the table. */
-static int highest(PGconn *pg, const char *table, const char *column, int *ret, struct det_err *err)
+static int find_highest(PGconn *pg, const char *table, const char *column, int *ret,
+                        struct det_err *err)
 {
     char sql[128];
     snprintf(sql, sizeof sql, "SELECT to_regclass('%s')", table);
@@ -55,13 +56,13 @@ int db_health(const char *conninfo, struct db_health *ret, struct det_err *err)
     ret->is_led = PQgetvalue(r, 0, 3)[0] == 't';
     ret->syncs = PQgetvalue(r, 0, 4)[0] == 't';
     snprintf(ret->commit, sizeof ret->commit, "%s", PQgetvalue(r, 0, 5));
-    int rc = highest(pg, "schema_version", "version", &ret->schema, err);
-    return rc == 0 ? highest(pg, "functions_laid", "number", &ret->functions, err) : rc;
+    int rc = find_highest(pg, "schema_version", "version", &ret->schema, err);
+    return rc == 0 ? find_highest(pg, "functions_laid", "number", &ret->functions, err) : rc;
 }
 
 /* One answer, "" without rows. */
-static int ask(PGconn *pg, const char *sql, const char *arg, char *ret, size_t max,
-               struct det_err *err)
+static int ask_text(PGconn *pg, const char *sql, const char *arg, char *ret, size_t max,
+                    struct det_err *err)
 {
     const char *const args[] = {arg};
     det_cleanup(PQclearp) PGresult *r = PQexecParams(pg, sql, 1, NULL, args, NULL, NULL, 0);
@@ -79,9 +80,9 @@ int db_health_store(const char *conninfo, const char *place, char id[DB_STORE_ID
     id[0] = '\0';
     if (PQstatus(pg) != CONNECTION_OK)
         return det_fail(err, DET_EUNAVAIL, "%s", PQerrorMessage(pg));
-    int rc = ask(pg, "SELECT to_regclass($1)", "stores", table, sizeof table, err);
+    int rc = ask_text(pg, "SELECT to_regclass($1)", "stores", table, sizeof table, err);
     if (rc < 0 || !table[0])
         return rc; /* of before there were stores */
-    return ask(pg, "SELECT coalesce(id::text, '') FROM stores WHERE place = $1", place, id,
-               DB_STORE_ID_MAX, err);
+    return ask_text(pg, "SELECT coalesce(id::text, '') FROM stores WHERE place = $1", place, id,
+                    DB_STORE_ID_MAX, err);
 }

@@ -24,7 +24,7 @@ enum { STALLED_AFTER = 6, LOST_AFTER_MS = 15000, BACKOFF_MIN_MS = 50, BACKOFF_MA
 
 static void on_timer(uv_timer_t *t);
 
-static void arm(struct db_lead *l, int ms)
+static void arm_timer(struct db_lead *l, int ms)
 {
     if (!l->is_closing)
         uv_timer_start(&l->timer, on_timer, (uint64_t)ms, 0);
@@ -35,14 +35,15 @@ static int period_ms(const struct db_lead *l)
     return l->epoch ? LEAD_BEAT_MS : LEAD_POLL_MS;
 }
 
-static void ask(struct db_lead *l, const char *sql, const struct db_args *args, db_op_cb *cb)
+static void send_question(struct db_lead *l, const char *sql, const struct db_args *args,
+                          db_op_cb *cb)
 {
     l->is_asking = true;
     db_conn_send(&l->conn, db_stmt_create(sql, args), cb, l);
     db_conn_sync(&l->conn, NULL, NULL);
 }
 
-static void answered(struct db_lead *l)
+static void note_answer(struct db_lead *l)
 {
     bool was = l->unanswered >= STALLED_AFTER;
     l->is_asking = false;
@@ -58,14 +59,14 @@ static void on_beat(void *arg, const struct db_result *r)
     struct db_lead *l = arg;
     if (l->conn.state != CONN_UP)
         return;
-    answered(l);
+    note_answer(l);
     if (db_rc(r) == 0 && db_affected(r) == 0)
         l->on_deposed(l->arg);
 }
 
-static void beat(struct db_lead *l)
+static void send_beat(struct db_lead *l)
 {
-    ask(l, BEAT, db_i64_arg(DB_ARGS, l->epoch), on_beat);
+    send_question(l, BEAT, db_i64_arg(DB_ARGS, l->epoch), on_beat);
 }
 
 static void on_join(void *arg, const struct db_result *r)
@@ -73,11 +74,11 @@ static void on_join(void *arg, const struct db_result *r)
     struct db_lead *l = arg;
     if (l->conn.state != CONN_UP)
         return;
-    answered(l);
+    note_answer(l);
     if (db_rows(r) == 1 && db_i64(r, 0, LEAD_JOIN_EPOCH) != l->epoch)
         l->on_deposed(l->arg);
     else
-        beat(l); /* at once: sessions that end sooner than a beat is due are no silence */
+        send_beat(l); /* at once: sessions that end sooner than a beat is due are no silence */
 }
 
 /* Standing by. */
@@ -87,7 +88,7 @@ static void on_take(void *arg, const struct db_result *r)
     struct db_lead *l = arg;
     if (l->conn.state != CONN_UP)
         return;
-    answered(l);
+    note_answer(l);
     l->epoch = db_rows(r) == 1 ? db_i64(r, 0, 0) : 0;
     lead_probe_reset(&l->probe);
     if (!l->epoch)
@@ -128,7 +129,7 @@ static void on_look(void *arg, const struct db_result *r)
     struct db_lead *l = arg;
     if (l->conn.state != CONN_UP)
         return;
-    answered(l);
+    note_answer(l);
     if (db_rows(r) != 1) {
         lead_watch_reset(&l->watch);
         return;
@@ -139,7 +140,7 @@ static void on_look(void *arg, const struct db_result *r)
                              .vacant = db_bool(r, 0, 3),
                              .refused = is_refused(l, db_bool(r, 0, 3), db_text(r, 0, 2))};
     if (lead_watch_look(&l->watch, (int64_t)(uv_hrtime() / 1000000), &seen))
-        ask(l, TAKE, db_str_arg(db_i64_arg(DB_ARGS, seen.epoch), l->url), on_take);
+        send_question(l, TAKE, db_str_arg(db_i64_arg(DB_ARGS, seen.epoch), l->url), on_take);
     else
         leader_seen(l, db_text(r, 0, 2));
 }
@@ -150,11 +151,11 @@ static void on_up(struct db_conn *c)
 {
     struct db_lead *l = c->owner;
     l->backoff_ms = BACKOFF_MIN_MS;
-    ask(l, SETTINGS, NULL, NULL);
+    send_question(l, SETTINGS, NULL, NULL);
     if (l->epoch)
-        ask(l, LEAD_JOIN, NULL, on_join);
+        send_question(l, LEAD_JOIN, NULL, on_join);
     else
-        ask(l, LOOK, NULL, on_look);
+        send_question(l, LOOK, NULL, on_look);
 }
 
 static void on_down(struct db_conn *c, const char *why)
@@ -169,11 +170,11 @@ static void on_down(struct db_conn *c, const char *why)
     }
     if (!l->epoch)
         lead_watch_reset(&l->watch);
-    arm(l, l->backoff_ms);
+    arm_timer(l, l->backoff_ms);
     l->backoff_ms = l->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : l->backoff_ms * 2;
 }
 
-static void dial(struct db_lead *l)
+static void dial_server(struct db_lead *l)
 {
     if (db_conn_open(&l->conn, l->conninfo) < 0)
         on_down(&l->conn, "the connection is refused at once");
@@ -181,7 +182,7 @@ static void dial(struct db_lead *l)
 
 /* Counted by this timer, so that no jump of a clock and no pause of this process looks like a
  * database that hangs. */
-static void waited(struct db_lead *l)
+static void count_silence(struct db_lead *l)
 {
     if (++l->unanswered == STALLED_AFTER && l->epoch)
         l->on_stalled(l->arg, true);
@@ -195,15 +196,15 @@ static void on_timer(uv_timer_t *t)
 {
     struct db_lead *l = t->data;
     if (l->conn.state == CONN_DOWN)
-        dial(l);
+        dial_server(l);
     else if (l->is_asking || l->conn.state == CONN_CONNECTING)
-        waited(l);
+        count_silence(l);
     else if (l->epoch)
-        beat(l);
+        send_beat(l);
     else
-        ask(l, LOOK, NULL, on_look);
+        send_question(l, LOOK, NULL, on_look);
     if (l->conn.state != CONN_DOWN)
-        arm(l, period_ms(l));
+        arm_timer(l, period_ms(l));
 }
 
 void db_lead_begin(struct db_lead *l, uv_loop_t *loop)
@@ -213,7 +214,7 @@ void db_lead_begin(struct db_lead *l, uv_loop_t *loop)
     uv_timer_init(loop, &l->timer);
     l->timer.data = l;
     l->probe.loop = loop;
-    arm(l, 0);
+    arm_timer(l, 0);
 }
 
 void db_lead_end(struct db_lead *l)

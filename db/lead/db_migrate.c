@@ -35,7 +35,7 @@ static int version_read(PGconn *pg, int *ret, struct det_err *err)
     return rc;
 }
 
-static int apply(PGconn *pg, const struct db_migration *m, struct det_err *err)
+static int apply_migration(PGconn *pg, const struct db_migration *m, struct det_err *err)
 {
     char note[128];
     snprintf(note, sizeof note, "INSERT INTO schema_version (version) VALUES (%d)", m->version);
@@ -57,7 +57,7 @@ static int try_commit(PGconn *pg, const struct db_migration *m, bool with_object
     const char *what = m ? m->name : "functions";
     int rc = run(pg, what, BEGIN, err);
     if (rc == 0 && m)
-        rc = apply(pg, m, err);
+        rc = apply_migration(pg, m, err);
     if (rc == 0 && with_objects)
         rc = db_objects_lay(pg, err);
     if (rc == 0)
@@ -66,7 +66,8 @@ static int try_commit(PGconn *pg, const struct db_migration *m, bool with_object
     return rc;
 }
 
-static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, struct det_err *err)
+static int commit_migration(PGconn *pg, const struct db_migration *m, bool with_objects,
+                            struct det_err *err)
 {
     int rc;
     bool is_said = false;
@@ -81,7 +82,7 @@ static int commit(PGconn *pg, const struct db_migration *m, bool with_objects, s
 }
 
 /* The cluster's identity and secrets, made once. */
-static int identity(PGconn *pg, struct det_err *err)
+static int make_identity(PGconn *pg, struct det_err *err)
 {
     char id[UUID_STR_MAX], key[65], token[65];
     uuid_random(id);
@@ -99,7 +100,7 @@ static int identity(PGconn *pg, struct det_err *err)
     return rc;
 }
 
-static int tables(PGconn *pg, int *have, bool *differ, struct det_err *err)
+static int compare_versions(PGconn *pg, int *have, bool *differ, struct det_err *err)
 {
     int rc = run(pg, "table",
                  "CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, "
@@ -120,12 +121,12 @@ static int migrate_locked(PGconn *pg, struct det_err *err)
 {
     int have = 0;
     bool differ = false;
-    int rc = tables(pg, &have, &differ, err);
+    int rc = compare_versions(pg, &have, &differ, err);
     for (int i = have; rc == 0 && i < db_migrations_n; i++)
-        rc = commit(pg, &db_migrations[i], i == db_migrations_n - 1, err);
+        rc = commit_migration(pg, &db_migrations[i], i == db_migrations_n - 1, err);
     if (rc == 0 && have == db_migrations_n && differ)
-        rc = commit(pg, NULL, true, err);
-    return rc == 0 ? identity(pg, err) : rc;
+        rc = commit_migration(pg, NULL, true, err);
+    return rc == 0 ? make_identity(pg, err) : rc;
 }
 
 static void ignore_notice(void *arg, const PGresult *r)

@@ -44,7 +44,8 @@ int db_objects_code(const PGresult *failed)
 }
 
 /* Rows or a command; the words of PostgreSQL after `what`. */
-static int ask(PGconn *pg, const char *what, const char *sql, PGresult **ret, struct det_err *err)
+static int ask_rows(PGconn *pg, const char *what, const char *sql, PGresult **ret,
+                    struct det_err *err)
 {
     PGresult *r = PQexec(pg, sql);
     ExecStatusType st = PQresultStatus(r);
@@ -57,10 +58,10 @@ static int ask(PGconn *pg, const char *what, const char *sql, PGresult **ret, st
     return 0;
 }
 
-static int run(PGconn *pg, const char *what, const char *sql, struct det_err *err)
+static int run_statement(PGconn *pg, const char *what, const char *sql, struct det_err *err)
 {
     det_cleanup(PQclearp) PGresult *r = NULL;
-    return ask(pg, what, sql, &r, err);
+    return ask_rows(pg, what, sql, &r, err);
 }
 
 static int row_of(const PGresult *laid, const char *what)
@@ -100,9 +101,9 @@ static int number_of(const PGresult *laid)
 int db_objects_look(PGconn *pg, bool *ret, struct det_err *err)
 {
     det_cleanup(PQclearp) PGresult *laid = NULL;
-    int rc = run(pg, "table", TABLE, err);
+    int rc = run_statement(pg, "table", TABLE, err);
     if (rc == 0)
-        rc = ask(pg, "functions_laid", LAID, &laid, err);
+        rc = ask_rows(pg, "functions_laid", LAID, &laid, err);
     if (rc < 0)
         return rc;
     int number = number_of(laid);
@@ -117,7 +118,7 @@ int db_objects_look(PGconn *pg, bool *ret, struct det_err *err)
     return 0;
 }
 
-static int keep(PGconn *pg, const struct db_object *o, struct det_err *err)
+static int keep_object(PGconn *pg, const struct db_object *o, struct det_err *err)
 {
     const char *const v[] = {o->what, o->hash};
     det_cleanup(PQclearp) PGresult *r = PQexecParams(pg, KEEP, 2, NULL, v, NULL, NULL, 0);
@@ -134,23 +135,23 @@ static int make_new(PGconn *pg, const PGresult *laid, struct det_err *err)
         if (is_laid(laid, o))
             continue;
         if (!is_there(laid, o))
-            rc = run(pg, o->what, o->sql, err);
+            rc = run_statement(pg, o->what, o->sql, err);
         if (rc == 0)
-            rc = keep(pg, o, err);
+            rc = keep_object(pg, o, err);
     }
     return rc;
 }
 
-static int drop(PGconn *pg, const char *what, struct det_err *err)
+static int drop_object(PGconn *pg, const char *what, struct det_err *err)
 {
     char sql[512];
     const char *name = strchr(what, ' ');
     if (!name)
         return det_fail(err, DET_ECORRUPT, "functions_laid has a row of \"%s\"", what);
     snprintf(sql, sizeof sql, "DROP %.*s IF EXISTS%s", (int)(name - what), what, name);
-    int rc = run(pg, what, sql, err);
+    int rc = run_statement(pg, what, sql, err);
     snprintf(sql, sizeof sql, "DELETE FROM functions_laid WHERE what = '%s'", what);
-    return rc == 0 ? run(pg, what, sql, err) : rc;
+    return rc == 0 ? run_statement(pg, what, sql, err) : rc;
 }
 
 /* Both lists have views, then triggers, then functions. */
@@ -159,9 +160,9 @@ static int drop_gone(PGconn *pg, const PGresult *laid, struct det_err *err)
     int rc = 0;
     for (int i = 0; rc == 0 && i < PQntuples(laid); i++)
         if (!is_known(PQgetvalue(laid, i, 0)))
-            rc = drop(pg, PQgetvalue(laid, i, 0), err);
+            rc = drop_object(pg, PQgetvalue(laid, i, 0), err);
     for (int i = 0; rc == 0 && db_objects_gone[i]; i++)
-        rc = drop(pg, db_objects_gone[i], err);
+        rc = drop_object(pg, db_objects_gone[i], err);
     return rc;
 }
 
@@ -181,31 +182,31 @@ static int check_stored(const PGresult *before, const PGresult *after, struct de
     return 0;
 }
 
-static int lay(PGconn *pg, struct det_err *err)
+static int lay_objects(PGconn *pg, struct det_err *err)
 {
     det_cleanup(PQclearp) PGresult *laid = NULL, *before = NULL, *after = NULL;
     char number[64];
     snprintf(number, sizeof number, "UPDATE functions_laid SET number = %d", db_objects_number);
-    int rc = ask(pg, "functions_laid", LAID, &laid, err);
+    int rc = ask_rows(pg, "functions_laid", LAID, &laid, err);
     if (rc == 0)
-        rc = ask(pg, "pg_depend", STORED, &before, err);
+        rc = ask_rows(pg, "pg_depend", STORED, &before, err);
     if (rc == 0)
         rc = make_new(pg, laid, err);
     if (rc == 0)
-        rc = ask(pg, "pg_depend", STORED, &after, err);
+        rc = ask_rows(pg, "pg_depend", STORED, &after, err);
     if (rc == 0)
         rc = check_stored(before, after, err);
     if (rc == 0)
         rc = drop_gone(pg, laid, err);
-    return rc == 0 ? run(pg, "number", number, err) : rc;
+    return rc == 0 ? run_statement(pg, "number", number, err) : rc;
 }
 
 int db_objects_lay(PGconn *pg, struct det_err *err)
 {
-    int rc = run(pg, "settings", "SET LOCAL check_function_bodies = off", err);
+    int rc = run_statement(pg, "settings", "SET LOCAL check_function_bodies = off", err);
     if (rc == 0)
-        rc = lay(pg, err);
+        rc = lay_objects(pg, err);
     if (rc == 0)
-        rc = run(pg, "settings", "SET LOCAL check_function_bodies = on", err);
-    return rc == 0 ? run(pg, "a body", CHECK, err) : rc;
+        rc = run_statement(pg, "settings", "SET LOCAL check_function_bodies = on", err);
+    return rc == 0 ? run_statement(pg, "a body", CHECK, err) : rc;
 }

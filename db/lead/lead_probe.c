@@ -19,7 +19,7 @@ static void on_closed(uv_handle_t *h)
     free(h->data);
 }
 
-static void end(struct lead_probe_call *c)
+static void end_call(struct lead_probe_call *c)
 {
     if (c->probe)
         c->probe->call = NULL;
@@ -37,7 +37,7 @@ static void on_connect(uv_connect_t *req, int status)
     if (c->probe)
         c->probe->is_refused = status == UV_ECONNREFUSED;
     if (!uv_is_closing((uv_handle_t *)&c->tcp))
-        end(c);
+        end_call(c);
 }
 
 static void on_name(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
@@ -51,11 +51,11 @@ static void on_name(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
     }
     uv_freeaddrinfo(found);
     if (!begun)
-        end(c);
+        end_call(c);
 }
 
 /* http://HOST:PORT, http://[V6]:PORT. */
-static bool split(const char *url, char host[256], char port[8])
+static bool split_url(const char *url, char host[256], char port[8])
 {
     const char *at = strstr(url, "://");
     const char *colon = strrchr(url, ':');
@@ -78,13 +78,13 @@ void lead_probe_look(struct lead_probe *p, const char *url)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     char host[256], port[8];
-    if (p->call || !split(url, host, port))
+    if (p->call || !split_url(url, host, port))
         return;
     struct lead_probe_call *c = p->call = det_zalloc(sizeof *c);
     c->probe = p;
     c->name.data = c;
     if (uv_getaddrinfo(p->loop, &c->name, on_name, host, port, &hints) != 0)
-        end(c);
+        end_call(c);
 }
 
 void lead_probe_reset(struct lead_probe *p)
@@ -96,5 +96,5 @@ void lead_probe_reset(struct lead_probe *p)
     p->call = NULL;
     c->probe = NULL;
     if (c->has_tcp)
-        end(c); /* its connect ends as canceled */
+        end_call(c); /* its connect ends as canceled */
 }

@@ -1,6 +1,6 @@
 #include "db_audit.h"
 
-static struct db_args *optional(struct db_args *a, int64_t v)
+static struct db_args *add_optional(struct db_args *a, int64_t v)
 {
     return v ? db_i64_arg(a, v) : db_null_arg(a);
 }
@@ -16,7 +16,7 @@ void db_audit_write(struct db *db, const struct db_audit_row *row, db_cb *cb, vo
         "INSERT INTO audit (epoch, n, user_id, username, address, operation, method, path, "
         "detail, status, token_id) VALUES ($1::bigint, $2::bigint, $3::integer, $4, $5, $6, $7, "
         "$8, $9::jsonb, $10::integer, $11::integer) ON CONFLICT DO NOTHING",
-        optional(optional(a, row->status), row->token_id), cb, arg);
+        add_optional(add_optional(a, row->status), row->token_id), cb, arg);
 }
 
 void db_audit_answered(struct db *db, int64_t n, int status, db_cb *cb, void *arg)
@@ -47,7 +47,7 @@ void db_audit_list(struct db *db, const struct db_audit_filter *f, db_cb *cb, vo
 {
     struct db_args *a = DB_ARGS;
     db_time_arg(db_str_arg(db_str_arg(a, f->username), f->operation), f->since_us);
-    optional(optional(a, f->before_epoch), f->before_n);
+    add_optional(add_optional(a, f->before_epoch), f->before_n);
     db_query(db, f->username ? OF_USER : OF_ALL, db_i64_arg(a, f->limit), cb, arg);
 }
 

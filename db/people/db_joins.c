@@ -11,7 +11,7 @@ void db_join_token_create(struct db *db, const char *sha256, const char *agent_i
         db_i64_arg(db_str_arg(db_str_arg(DB_ARGS, sha256), agent_id), life_s), cb, arg);
 }
 
-static struct db_args *who(struct db_args *a, const struct db_join *j)
+static struct db_args *add_joiner(struct db_args *a, const struct db_join *j)
 {
     return db_str_arg(db_str_arg(db_str_arg(a, j->token_sha256), j->agent_id), j->key);
 }
@@ -26,12 +26,12 @@ void db_join_look(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
     db_query(db,
              VERDICT("(SELECT agent_join_judge(t, $2, $3) FROM agent_join_tokens t WHERE "
                      "t.token_sha256 = $1)"),
-             who(DB_ARGS, j), cb, arg);
+             add_joiner(DB_ARGS, j), cb, arg);
 }
 
 void db_join(struct db *db, const struct db_join *j, db_cb *cb, void *arg)
 {
-    struct db_args *a = db_str_arg(who(DB_ARGS, j), j->fingerprint);
+    struct db_args *a = db_str_arg(add_joiner(DB_ARGS, j), j->fingerprint);
     db_write(db, VERDICT("agent_join($1, $2, $3, $4, $5::timestamptz, $6::timestamptz)"),
              db_time_arg(db_time_arg(a, j->from_us), j->until_us), cb, arg);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct buf *next(struct db_columns *c)
+static struct buf *next_column(struct db_columns *c)
 {
     if (c->at >= DB_ARGS_MAX)
         abort(); /* the count is fixed by the statement's text: our mistake */
@@ -28,7 +28,7 @@ static void add_quoted(struct buf *b, const char *s)
 
 void db_col(struct db_columns *c, const char *s, bool is_number)
 {
-    struct buf *b = next(c);
+    struct buf *b = next_column(c);
     if (s && !is_number)
         add_quoted(b, s);
     else

@@ -43,7 +43,7 @@ void db_kick(struct db *db)
         uv_timer_start(&db->kick, on_kick, 0, 0);
 }
 
-static struct deferred *defer(struct db *db, db_cb *cb, void *arg)
+static struct deferred *defer_answer(struct db *db, db_cb *cb, void *arg)
 {
     struct deferred *d = det_zalloc(sizeof *d);
     d->cb = cb;
@@ -57,10 +57,10 @@ static struct deferred *defer(struct db *db, db_cb *cb, void *arg)
 void db_fail_later(struct db *db, db_cb *cb, void *arg, int code, const char *text)
 {
     if (cb)
-        db_result_fail(&defer(db, cb, arg)->result, code, text);
+        db_result_fail(&defer_answer(db, cb, arg)->result, code, text);
 }
 
 void db_recent_later(struct db *db, struct db_recent *r, db_cb *cb, void *arg)
 {
-    defer(db, cb, arg)->recent = db_recent_ref(r);
+    defer_answer(db, cb, arg)->recent = db_recent_ref(r);
 }

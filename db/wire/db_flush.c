@@ -2,14 +2,14 @@
 
 #include "db_group.h"
 
-static void ask(struct db_flush *f);
+static void force_log(struct db_flush *f);
 
 static void on_done(struct db_flush *f, bool ok)
 {
     struct db_tx *list = f->asked;
     f->asked = NULL;
     if (f->waiting)
-        ask(f); /* the disk works while the answers are made */
+        force_log(f); /* the disk works while the answers are made */
     f->on_flushed(f->arg, list, ok);
 }
 
@@ -26,7 +26,7 @@ static void on_sync(void *arg, const struct db_result *failed)
 }
 
 /* A message in the log that nobody reads: the least that makes a commit wait for the disk. */
-static void ask(struct db_flush *f)
+static void force_log(struct db_flush *f)
 {
     static const char sql[] = "SELECT pg_logical_emit_message(true, 'det', '')";
     f->asked = f->waiting;
@@ -53,5 +53,5 @@ void db_flush_push(struct db_flush *f, struct db_tx *list)
         ;
     f->waiting_end = end;
     if (!f->asked)
-        ask(f);
+        force_log(f);
 }

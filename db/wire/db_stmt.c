@@ -271,7 +271,7 @@ bool db_bool(const struct db_result *r, int row, int col)
     return db_text(r, row, col)[0] == 't';
 }
 
-static int nibble(char c)
+static int nibble_of(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -288,7 +288,7 @@ int db_bytes(const struct db_result *r, int row, int col, struct buf *out, struc
         return det_fail(err, DET_ECORRUPT, "column %d is not bytea", col);
     buf_reserve(out, n / 2);
     for (size_t i = 2; i < n; i += 2) {
-        int hi = nibble(p[i]), lo = nibble(p[i + 1]);
+        int hi = nibble_of(p[i]), lo = nibble_of(p[i + 1]);
         if (hi < 0 || lo < 0)
             return det_fail(err, DET_ECORRUPT, "column %d is not bytea", col);
         buf_add_ch(out, (char)(hi << 4 | lo));

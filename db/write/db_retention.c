@@ -80,7 +80,7 @@ static const char *const delete_sql[RETENTION_KINDS] = {
 };
 /* clang-format on */
 
-static struct db_args *days(struct db_args *a, const struct db_retention *keep)
+static struct db_args *add_days(struct db_args *a, const struct db_retention *keep)
 {
     return db_i64_arg(db_i64_arg(a, keep->log_days), keep->metric_days);
 }
@@ -88,7 +88,7 @@ static struct db_args *days(struct db_args *a, const struct db_retention *keep)
 void db_retention_due(struct db *db, const struct db_retention *keep, int64_t beyond, db_cb *cb,
                       void *arg)
 {
-    db_query(db, due_sql, db_i64_arg(days(DB_ARGS, keep), beyond), cb, arg);
+    db_query(db, due_sql, db_i64_arg(add_days(DB_ARGS, keep), beyond), cb, arg);
 }
 
 void db_retention_delete(struct db *db, const struct db_retention_portion *p, db_cb *cb, void *arg)
@@ -99,5 +99,5 @@ void db_retention_delete(struct db *db, const struct db_retention_portion *p, db
 
 void db_retention_count(struct db *db, const struct db_retention *keep, db_cb *cb, void *arg)
 {
-    db_query(db, count_sql, days(DB_ARGS, keep), cb, arg);
+    db_query(db, count_sql, add_days(DB_ARGS, keep), cb, arg);
 }
