@@ -124,6 +124,41 @@ static void on_docs(void *arg, const struct db_result *r)
     buf_finish(&out);
 }
 
+static char *judge_anew(const struct collection *c, const struct db_result *r)
+{
+    det_cleanup(freep) struct gc_checkpoint *v = gc_judge(r, &c->keep);
+    JSON_OWN go = json_array();
+    for (int i = 0; i < db_rows(r); i++)
+        if (v[i].why == 0 && *v[i].uuid)
+            json_array_append_new(go, json_string(v[i].uuid));
+    return json_text(go);
+}
+
+static bool is_same_keep(const struct gc_keep *a, const struct gc_keep *b)
+{
+    return a->experiment_best == b->experiment_best && a->trial_best == b->trial_best &&
+           a->trial_latest == b->trial_latest;
+}
+
+/* What would go, as a JSON array; caller frees. Many may ask about one large experiment at once: it
+ * is judged once for who asks with the same numbers as the first, which stand before it. */
+static char *judge_shared(const struct collection *c, const struct db_result *r)
+{
+    struct buf *made = db_made(r);
+    struct gc_keep had;
+    if (made->len > sizeof had) {
+        memcpy(&had, made->p, sizeof had);
+        if (is_same_keep(&had, &c->keep))
+            return det_strdup(made->p + sizeof had);
+    }
+    char *text = judge_anew(c, r);
+    if (made->len == 0) {
+        buf_add(made, &c->keep, sizeof c->keep);
+        buf_add(made, text, strlen(text) + 1);
+    }
+    return text;
+}
+
 static void on_previewed(void *arg, const struct db_result *r)
 {
     struct collection *c = arg;
@@ -133,13 +168,8 @@ static void on_previewed(void *arg, const struct db_result *r)
         http_fail(c->req, DET_ENOENT, "experiment %" PRId64 " not found", c->exp_id);
         return;
     }
-    det_cleanup(freep) struct gc_checkpoint *v = gc_judge(r, &c->keep);
-    JSON_OWN go = json_array();
-    for (int i = 0; i < db_rows(r); i++)
-        if (v[i].why == 0 && *v[i].uuid)
-            json_array_append_new(go, json_string(v[i].uuid));
     JSON_OWN name = json_string(db_text(r, 0, GC_METRIC_NAME));
-    det_cleanup(freep) char *metric = json_text(name), *uuids = json_text(go);
+    det_cleanup(freep) char *metric = json_text(name), *uuids = judge_shared(c, r);
     c->metric_name = http_strdup(c->req, metric);
     db_gc_docs(c->sh->db, uuids, on_docs, c);
 }
