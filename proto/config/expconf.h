@@ -40,7 +40,8 @@ DET_MUST int expconf_complete(const json_t *raw, const struct expconf_defaults *
                               json_t **ret_config, struct mistakes *errs, struct det_err *err);
 
 /* Appends a line for each key of a complete configuration whose value is not the default and that
- * nothing acts on: "bind_mounts[0].container_path: has no effect: ...". */
+ * nothing acts on: "bind_mounts[0].container_path: has no effect: ..."; and one where a key acts on
+ * less than a reader would think. */
 void expconf_idle(const json_t *config, struct mistakes *ret);
 
 /* A part of a configuration (a template, the master's checkpoint_storage): checked and normalised,

@@ -1,4 +1,5 @@
 /* What a configuration says that nothing acts on. */
+#include "entrypoint.h"
 #include "expconf_schema.h"
 
 #include <string.h>
@@ -26,8 +27,21 @@ static void on_key(struct expconf_walk *w, const struct expconf_key *key, json_t
     mistakes_add(w->errs, w->where.p, "has no effect: %s", key->idle);
 }
 
+/* A command says itself when it gets on; one that says nothing cannot be told from one that hangs.
+ */
+static void say_what_stall_counts(const json_t *config, struct mistakes *ret)
+{
+    const char *class = json_str(config, "entrypoint", "");
+    if (json_int(config, "stall_timeout", 0) > 0 && !entrypoint_is_class(class))
+        mistakes_add(ret, "stall_timeout",
+                     "of a command it counts from its first "
+                     "context.train.report_training_metrics() (determined.core): one that never "
+                     "calls that is not ended by it");
+}
+
 void expconf_idle(const json_t *config, struct mistakes *ret)
 {
     struct expconf_walk w = {.on_key = on_key, .errs = ret};
     expconf_walk(&w, (json_t *)config);
+    say_what_stall_counts(config, ret);
 }

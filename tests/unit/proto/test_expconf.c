@@ -483,16 +483,16 @@ static void test_not_a_map(void **state)
     }
 }
 
-static char *idle(const char *more)
+static char *idle_of(const char *entrypoint, const char *more)
 {
     char text[512];
     json_t *config = NULL;
     struct det_err err;
     struct mistakes m = MISTAKES_INIT;
     snprintf(text, sizeof text,
-             "{entrypoint: 'm:T', searcher: {name: single, metric: l, max_length: {batches: 5}}, "
+             "{entrypoint: %s, searcher: {name: single, metric: l, max_length: {batches: 5}}, "
              "checkpoint_storage: {type: shared_fs, host_path: /c}%s}",
-             more);
+             entrypoint, more);
     struct expconf_defaults none = {0};
     if (expconf_parse(text, strlen(text), &none, &config, NULL, &err) < 0)
         fail_msg("%s", err.text);
@@ -503,7 +503,7 @@ static char *idle(const char *more)
 
 static void assert_idle(const char *more, const char *first, size_t lines)
 {
-    det_cleanup(freep) char *text = idle(more);
+    det_cleanup(freep) char *text = idle_of("'m:T'", more);
     size_t n = 0;
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         n++;
@@ -529,6 +529,19 @@ static void test_idle(void **state)
                 "optimizations.mixed_precision: has no effect", 2);
 }
 
+/* Who never says that it gets on is not watched, whatever is written. */
+static void test_stall_of_a_command(void **state)
+{
+    assert_idle(", stall_timeout: 60", "", 0);
+    static const char *const commands[] = {"python3 train.py", "[python3, train.py]"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(commands); i++) {
+        det_cleanup(freep) char *given = idle_of(commands[i], ", stall_timeout: 60");
+        det_cleanup(freep) char *never = idle_of(commands[i], ", stall_timeout: 0");
+        assert_non_null(strstr(given, "stall_timeout: of a command it counts from its first "));
+        assert_string_equal(never, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_view_searchers),
         cmocka_unit_test(test_not_a_map),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_stall_of_a_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
