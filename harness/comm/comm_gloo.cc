@@ -6,6 +6,7 @@ extern "C" {
 }
 #include "comm_impl.h"
 
+#include <poll.h>
 #include <sys/random.h>
 
 #include <array>
@@ -175,8 +176,10 @@ const struct comm_transport transport = {
 
 // gloo takes whoever connects first for the rank that it waits for. Anybody on the host may, so the
 // ranks say over each connection what only they know, from the store, which knows its own; where
-// one of them hears something else, or nothing, all begin again with other ports.
-enum { ATTEMPTS = 6, FIRST_CHECK_MS = 2000, WORD_BYTES = 16 };
+// one of them hears something else, or nothing in the time for it, all begin again with other
+// ports, until the time for joining is over: who comes again and again wins nothing by it. A rank
+// that ends meanwhile ends it at once, by name (COMM_STORE_LOST).
+enum { CHECK_MS = 2000, CHECK_MAX_MS = 16000, PAUSE_MAX_MS = 500, WORD_BYTES = 16 };
 using Word = std::array<char, WORD_BYTES>;
 
 struct Join {
@@ -221,7 +224,7 @@ std::unique_ptr<Gloo> connect_once(const Join &j, int attempt)
     g->context->setTimeout(ms(j.left_ms()));
     Store s(j.store, "gloo/" + std::to_string(attempt) + "/", j.left_ms());
     g->context->connectFullMesh(s, g->device);
-    check_peers(j, *g, s, FIRST_CHECK_MS << attempt);
+    check_peers(j, *g, s, attempt < 3 ? CHECK_MS << attempt : CHECK_MAX_MS);
     return g;
 }
 
@@ -248,17 +251,17 @@ extern "C" int comm_gloo_open(int rank, int size, const char *address, struct co
         bool all = false;
         int rc = guarded(err, [&] { g = connect_once(j, attempt); });
         if (rc < 0 && clk_mono_ms() >= j.until_ms)
-            return rc;
+            return det_wrap(err, rc, "the ranks did not come together within %d ms",
+                            join_timeout_ms);
         struct det_err other;
         int agreed = guarded(&other, [&] { all = all_joined(j, attempt, rc == 0); });
         if (agreed < 0)
-            return rc < 0 ? rc : det_fail(err, agreed, "%s", other.text);
+            return det_fail(err, agreed, "before the ranks had come together: %s", other.text);
         if (all) {
             *ret = &transport;
             *ret_self = g.release();
             return 0;
         }
-        if (attempt + 1 == ATTEMPTS)
-            return rc < 0 ? rc : det_fail(err, DET_EPEER, "gloo: the ranks do not come together");
+        poll(nullptr, 0, attempt < 6 ? 10 << attempt : PAUSE_MAX_MS);
     }
 }

@@ -20,6 +20,7 @@ struct comm_store {
     int fd;       /* -1: broken */
     char *reason; /* why a rank has left; NULL: none has as far as known */
     char server[128];
+    bool is_lost; /* what was asked for last may never come: a rank is gone */
 };
 
 static int send_frame(struct comm_store *s, enum comm_store_op op, const char *key, const void *p,
@@ -38,8 +39,8 @@ static int recv_frame(struct comm_store *s, int64_t deadline_ms, struct comm_sto
     int rc = comm_net_recv(s->fd, f, sizeof *f, deadline_ms, err);
     if (rc < 0)
         return det_wrap(err, rc, "rendezvous at %s", s->server);
-    if ((f->op != COMM_STORE_VALUE && f->op != COMM_STORE_REASON) || f->key_bytes ||
-        f->value_bytes > COMM_STORE_VALUE_MAX)
+    if ((f->op != COMM_STORE_VALUE && f->op != COMM_STORE_REASON && f->op != COMM_STORE_LOST) ||
+        f->key_bytes || f->value_bytes > COMM_STORE_VALUE_MAX)
         return det_fail(err, DET_ECORRUPT, "rendezvous at %s: not an answer of a rank", s->server);
     det_cleanup(freep) char *p = det_alloc(f->value_bytes + 1);
     rc = comm_net_recv(s->fd, p, f->value_bytes, deadline_ms, err);
@@ -71,6 +72,9 @@ static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t dead
             return rc;
         if (f.op == COMM_STORE_REASON)
             keep_reason(s, value);
+        s->is_lost = f.op == COMM_STORE_LOST;
+        if (s->is_lost)
+            return det_fail(err, DET_EPEER, "%s", value);
         if (f.op != op)
             continue;
         *ret_n = f.value_bytes;
@@ -182,7 +186,7 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
     int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
     if (rc == 0)
         rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
-    return rc < 0 ? mark_broken(s, rc) : 0;
+    return rc < 0 && !s->is_lost ? mark_broken(s, rc) : rc;
 }
 
 int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err)

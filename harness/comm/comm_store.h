@@ -29,14 +29,16 @@ enum comm_store_op {
     COMM_STORE_HELLO = 1, /* value: struct comm_store_hello; answered by VALUE: "" when all is well,
                              COMM_STORE_REFUSED or COMM_STORE_LATER before the connection ends */
     COMM_STORE_PUT,       /* key, value; no answer */
-    COMM_STORE_GET,       /* key; answered by VALUE once the key is there */
+    COMM_STORE_GET,       /* key; answered by VALUE once the key is there, by LOST where it is not
+                             and a rank is gone: whoever was to put it may be that one */
     COMM_STORE_VERDICT,   /* value: u32 ms; answered by VALUE: a text that names the lost ranks */
     COMM_STORE_LEAVE,     /* value: why; answered by REASON */
     COMM_STORE_LEFT,      /* answered by REASON */
     COMM_STORE_GONE,      /* answered by VALUE: "rank 2 is gone", or nothing */
     COMM_STORE_VALUE,     /* key empty */
-    COMM_STORE_REASON     /* key empty; value: "rank 1: why" of the first that left, or nothing;
+    COMM_STORE_REASON,    /* key empty; value: "rank 1: why" of the first that left, or nothing;
                              the others get it unasked, as it leaves */
+    COMM_STORE_LOST       /* key empty; value as of GONE */
 };
 
 struct comm_store_frame {

@@ -237,14 +237,34 @@ static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *
     return true;
 }
 
+static void name_gone(const struct comm_store_server *s, struct buf *out)
+{
+    for (int r = 0; r < s->size; r++)
+        if (s->gone[r])
+            buf_addf(out, "%srank %d is gone", out->len ? ", " : "", r);
+}
+
 static bool on_gone(struct comm_store_server *s, struct peer *p)
 {
     det_cleanup(buf_finish) struct buf who = BUF_INIT;
-    for (int r = 0; r < s->size; r++)
-        if (s->gone[r])
-            buf_addf(&who, "%srank %d is gone", who.len ? ", " : "", r);
+    name_gone(s, &who);
     queue_reply(p, buf_str(&who), who.len);
     return true;
+}
+
+/* Keys that a rank leaves behind are there; another one is not waited for in vain. */
+static void answer_lost(struct comm_store_server *s)
+{
+    det_cleanup(buf_finish) struct buf who = BUF_INIT;
+    name_gone(s, &who);
+    for (size_t i = 0; who.len && i < s->peers.n; i++) {
+        struct peer *p = s->peers.v[i];
+        if (!p->want)
+            continue;
+        free(p->want);
+        p->want = NULL;
+        send_answer(p, COMM_STORE_LOST, who.p, who.len);
+    }
 }
 
 static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, const char *key,
@@ -364,6 +384,7 @@ static void *serve_peers(void *arg)
         for (size_t i = fds.n - 2; i-- > 0;) /* backwards: drop_peer() moves what follows */
             if (fds.v[i + 2].revents && !on_readable(s, s->peers.v[i]))
                 drop_peer(s, i);
+        answer_lost(s);
         if (fds.v[1].revents)
             on_connection(s);
     }

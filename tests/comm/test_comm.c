@@ -486,6 +486,36 @@ static void stranger_in_a_ranks_place(void **state)
         close(pipes[i]);
 }
 
+/* Rank 1 finds the others, and ends before it has told where it is to be reached: those do not wait
+ * until the time for joining is over. */
+static int joins_halfway(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_options o = ranks_options(rank, size, port);
+    o.join_timeout_ms = 3600000;
+    if (rank == 1) {
+        struct comm_store *s = NULL;
+        const struct comm_store_options so = {.host = "127.0.0.1",
+                                              .port = port,
+                                              .rank = rank,
+                                              .size = size,
+                                              .secret = o.secret,
+                                              .timeout_ms = o.join_timeout_ms};
+        RANK_CHECK(comm_store_connect(&so, &s, &err) == 0);
+        comm_store_close(s);
+        return 0;
+    }
+    RANK_CHECK(comm_open(&o, &c, &err) == DET_EPEER);
+    RANK_CHECK(strstr(err.text, "rank 1 is gone"));
+    return 0;
+}
+
+static void ends_before_all_have_joined(void **state)
+{
+    ranks_pass(3, joins_halfway, NULL, 100000);
+}
+
 /* The third process knows no protocol: frames of impossible lengths, half frames, requests
  * without a HELLO, noise. The two ranks must not notice. Rank 1 joins after the first of it: rank 0
  * listens until both are done. */
@@ -600,6 +630,7 @@ int main(void)
         cmocka_unit_test(one_after_the_other_beside_a_worker),
         cmocka_unit_test(a_forked_copy_ends_nothing),
         cmocka_unit_test(stranger_in_a_ranks_place),
+        cmocka_unit_test(ends_before_all_have_joined),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(no_descriptor_to_end_by),
