@@ -1,6 +1,9 @@
 # A control group for what a suite starts: memory and processes of all of them together have a limit, and who is left in it
-# is known by that. Where none can be made (no root, no version 1 and the own group of version 2 gives its children no
-# controllers), group_make says so and the others do nothing. A name A/B is a group within A, whose limits hold for all in it.
+# is known by that. Where none can be made group_make tells why, once, and the others do nothing. A name A/B is a group within
+# A, whose limits hold for all in it.
+#
+# Version 2 gives controllers to a group's children only where it has no processes of its own: groups are made below the
+# nearest one that does (the caller's own, or one above it), and processes are in a child of each, LEAF.
 #
 # group_make NAME      makes the groups; 1: none
 # group_share N        its share of the processors where others want them too, 1024 being a group's without this
@@ -10,7 +13,22 @@
 # group_end            ends who is left in them, or in groups within, and removes them
 GROUP_MEMORY_SHARE=85 # of the machine's memory, in percent
 GROUP_PROCESSES=4096
-group_dirs=()
+group_dirs=() group_said=
+GROUP_ROOT=/sys/fs/cgroup GROUP_LEAF=leaf
+
+# The folder of version 2, at PATH or above it, whose children get memory and processes to limit; none: 1.
+group_parent2() { # group_parent2 PATH
+    local dir=$GROUP_ROOT${1%/} root=$GROUP_ROOT
+    [ -f "$root/cgroup.controllers" ] || return 1
+    until grep -qw memory "$dir/cgroup.subtree_control" 2>/dev/null; do
+        if [ "$dir" = "$root" ]; then
+            echo "+memory +pids +cpu" 2>/dev/null >"$root/cgroup.subtree_control" || return 1
+        else
+            dir=${dir%/*}
+        fi
+    done
+    echo "$dir"
+}
 
 # The folders in which the caller's own groups for memory, processes and their time may have children; one where they are of
 # version 2.
@@ -18,10 +36,20 @@ group_parents() {
     local id names path
     while IFS=: read -r id names path; do
         case ,$names, in
-        *,memory,* | *,pids,* | *,cpuacct,* | *,cpu,*) echo "/sys/fs/cgroup/${names##*,}${path%/}" ;;
-        ,,) if grep -qw memory "/sys/fs/cgroup${path%/}/cgroup.subtree_control" 2>/dev/null; then echo "/sys/fs/cgroup${path%/}"; fi ;;
+        *,memory,* | *,pids,* | *,cpuacct,* | *,cpu,*) echo "$GROUP_ROOT/${names##*,}${path%/}" ;;
+        ,,) group_parent2 "$path" ;;
         esac
-    done </proc/self/cgroup
+    done <"${GROUP_SELF:-/proc/self/cgroup}"
+}
+
+group_why() { # what is missing where there are none
+    if [ "$(id -u)" != 0 ]; then
+        echo "only root can make them"
+    elif [ -f "$GROUP_ROOT/cgroup.controllers" ]; then
+        echo "no group above this process gives its children the memory controller (cgroup.subtree_control), as in a container whose own group has processes in it"
+    else
+        echo "neither version 1 with the controller memory nor version 2 can be written to in $GROUP_ROOT"
+    fi
 }
 
 group_limit() { # group_limit DIR: each file that the version and the controller have
@@ -33,6 +61,17 @@ group_limit() { # group_limit DIR: each file that the version and the controller
     [ ! -f "$1/pids.max" ] || echo $GROUP_PROCESSES >"$1/pids.max"
 }
 
+group_leaf() { # group_leaf DIR: of version 2, where its processes are
+    echo "+memory +pids +cpu" >"$1/cgroup.subtree_control" && mkdir "$1/$GROUP_LEAF"
+}
+
+group_procs() { # the files that name the processes of the groups
+    local dir
+    for dir in "${group_dirs[@]}"; do
+        if [ -d "$dir/$GROUP_LEAF" ]; then echo "$dir/$GROUP_LEAF/cgroup.procs"; else echo "$dir/cgroup.procs"; fi
+    done
+}
+
 group_make() {
     local parent dir
     group_dirs=()
@@ -41,18 +80,25 @@ group_make() {
         mkdir "$dir" 2>/dev/null || continue
         group_dirs+=("$dir")
         group_limit "$dir" 2>/dev/null || { group_end; return 1; }
+        [ ! -f "$dir/cgroup.subtree_control" ] || group_leaf "$dir" 2>/dev/null || { group_end; return 1; }
     done
-    [ ${#group_dirs[@]} -gt 0 ]
+    [ ${#group_dirs[@]} -gt 0 ] && return
+    [ -n "$group_said" ] || echo "no control groups: $(group_why)" >&2
+    group_said=yes
+    return 1
 }
 
 group_share() {
     local dir
-    for dir in "${group_dirs[@]}"; do [ ! -f "$dir/cpu.shares" ] || echo "$1" >"$dir/cpu.shares"; done
+    for dir in "${group_dirs[@]}"; do
+        [ ! -f "$dir/cpu.shares" ] || echo "$1" >"$dir/cpu.shares"
+        [ ! -f "$dir/cpu.weight" ] || echo $((($1 * 100 + 1023) / 1024)) >"$dir/cpu.weight"
+    done
 }
 
 group_enter() {
-    local dir
-    for dir in "${group_dirs[@]}"; do echo "$BASHPID" >"$dir/cgroup.procs" || return 1; done
+    local file
+    for file in $(group_procs); do echo "$BASHPID" >"$file" || return 1; done
 }
 
 group_cpu_ms() {
@@ -67,7 +113,8 @@ group_cpu_ms() {
 }
 
 group_left() {
-    [ ${#group_dirs[@]} -eq 0 ] || sort -nu "${group_dirs[@]/%//cgroup.procs}" 2>/dev/null | while read -r pid; do
+    local pid
+    [ ${#group_dirs[@]} -eq 0 ] || group_procs | xargs sort -nu 2>/dev/null | while read -r pid; do
         echo "$pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
     done
 }
