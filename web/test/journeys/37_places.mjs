@@ -87,6 +87,22 @@ async function templates(page) {
     await page.getByText("There is no template yet.").waitFor();
 }
 
+/* What Determined's page kept for the reader is a link; what it kept is left as it is. */
+async function former(page, id) {
+    const settings = [["filterset", JSON.stringify({ showArchived: false, filterGroup: { kind: "group", conjunction: "and", children: [{ kind: "field", columnName: "name", operator: "contains", value: "no such <b>" }] } })],
+        ["sortString", "numTrials=asc"]].map(([key, value]) => ({ key, storagePath: "experimentListingForProject1", value: JSON.stringify(value) }));
+    await api("POST", "/users/setting", { settings });
+    await page.goto(`${url}/det/projects/1`);
+    await page.getByRole("link", { name: "As you had them listed" }).click();
+    await page.getByText("No experiment matches.").waitFor();
+    check(new URL(page.url()).searchParams.get("sort") === "trials", page.url());
+    const { settings: left } = await api("GET", "/users/setting");
+    check(settings.every((s) => left.some((l) => l.storagePath === s.storagePath && l.key === s.key && l.value === s.value)), "the settings were changed");
+    await page.getByText("Conditions: 2").waitFor();
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.locator(`tr[data-experiment="${id}"]`).waitFor();
+}
+
 export default async function ({ page }) {
     page.mayFail = [isAnswer(409, "POST /api/v1/workspaces"), isAnswer(400, "POST /api/v1/workspaces"), isValidation];
     const id = await create(paused, null, false);
@@ -94,6 +110,7 @@ export default async function ({ page }) {
     await move(page, id);
     await cut(page);
     await templates(page);
+    await former(page, id);
     check(await page.locator("main :is(i, b, img, script)").count() === 0, "a name became an element");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment, "it");
     await api("POST", `/experiments/${id}/kill`, {});

@@ -1,6 +1,7 @@
 /* One project: what it is for, and its experiments, the newest first. */
 import { useEffect } from "preact/hooks";
 import { call } from "../../api/client";
+import { formerList } from "../../state/former";
 import { useLive } from "../../state/live";
 import { navigate, query } from "../../state/router";
 import { count } from "../../ui/words/format";
@@ -20,6 +21,7 @@ export function ProjectPage({ id = "" }: Record<string, string>) {
             call("GET /api/v1/experiments", { query: { projectId: Number(id), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC", limit: NEWEST }, signal })]);
         return { project, experiments };
     }, () => LIVE_MS), p = live.data?.project;
+    const former = useLive("settings of the former page", "", async (signal) => (await call("GET /api/v1/users/setting", { signal })).settings, () => null), kept = formerList(former.data ?? [], Number(id));
     const filtered = filteredProject(id, query.value);
     useEffect(() => { if (filtered) navigate(filtered, true); }, [filtered]); // an old link to its list
     return <>
@@ -28,7 +30,8 @@ export function ProjectPage({ id = "" }: Record<string, string>) {
         <Problem error={live.error} what="The project" />
         {p && <p class="facts soft">{p.description && <Name text={p.description} />}<span>{count(p.numExperiments, "experiment")}, {p.numActiveExperiments} active</span>
             {p.numExperiments > NEWEST && <span>the newest {NEWEST} are below</span>}
-            <a href={filteredProject(id, new URLSearchParams("search="))!}>All of them, with filters</a></p>}
+            <a href={filteredProject(id, new URLSearchParams("search="))!}>All of them, with filters</a>
+            {kept && <a href={kept} title="Filter, order and columns that Determined's page kept for you">As you had them listed</a>}</p>}
         {live.data && <Grid name="Experiments" rows={live.data.experiments} keyOf={(e) => e.id} none="It has no experiment yet: an experiment's Move… brings one here." columns={[
             { head: "experiment", cell: (e) => <a href={`/det/experiments/${e.id}`}><Name text={e.name} /> #{e.id}</a> }, { head: "state", cell: (e) => <State state={e.state} /> },
             { head: "owner", cell: (e) => <Name text={e.username} /> }, { head: "started", cell: (e) => <span title={full(e.startTime)}>{ago(e.startTime, Date.now())}</span> },

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formerList } from "../../../src/state/former";
+import { listView } from "../../../src/state/list_address";
+
+const kept = (key: string, value: unknown, project = 7) => ({ key, storagePath: `experimentListingForProject${project}`, value: JSON.stringify(value) });
+const field = (columnName: string, operator: string, value: unknown) => ({ kind: "field", columnName, operator, value, location: "x", type: "y" });
+const filterset = JSON.stringify({ showArchived: true, filterGroup: { kind: "group", conjunction: "and", children: [field("state", "=", "COMPLETED"), field("startTime", ">", "2026-03-05T00:00:00Z"), { kind: "group", conjunction: "and", children: [] },
+    { kind: "group", conjunction: "or", children: [field("validation.accuracy.last", ">=", 0.9), field("hp.lr", "<", 0.01)] }] } });
+
+test("what Determined's page kept of a project's list is an address", () => {
+    const settings = [kept("filterset", filterset), kept("sortString", "numTrials=asc,validation.loss.min=desc,gone=asc"), kept("columns", ["id", "name", "user", "hp.lr", "validation.loss.min", "<b>"]),
+        kept("sortString", "id=asc", 8), { key: "rowHeight", storagePath: "globalTableSettings", value: "\"TALL\"" }];
+    const address = formerList(settings, 7), view = listView(address.slice(address.indexOf("?")));
+    assert.ok(address.startsWith("/det/experiments?"));
+    assert.deepEqual(view.tree, { how: "and", children: [{ column: "projectId", op: "=", value: 7 }, { column: "state", op: "=", value: "COMPLETED" }, { column: "startTime", op: ">", value: "2026-03-05" },
+        { how: "or", children: [{ column: "validation.accuracy.last", op: ">=", value: 0.9 }, { column: "hp.lr", op: "<", value: 0.01 }] }] });
+    assert.deepEqual([view.sort, view.columns, view.hps, view.metrics, view.archived], [["trials", "-validation.loss.min"], ["id", "name", "owner"], ["lr"], ["validation.loss.min"], "too"]);
+});
+
+test("what is not there, or cannot be read, is no address", () => {
+    assert.deepEqual([[], [kept("columns", ["id"], 8)], [kept("compare", true)], [kept("filterset", "{}")], [{ ...kept("filterset", 0), value: "{" }], [kept("filterset", { filterGroup: { kind: "group", children: [] } })]]
+        .map((s) => formerList(s, 7)), ["", "", "", "", "", ""]);
+});
