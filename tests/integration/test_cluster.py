@@ -11,6 +11,7 @@ import masters  # noqa: E402
 import paced  # noqa: E402
 import promtext  # noqa: E402
 from cluster import TOP, ApiError, Cluster, wait_until  # noqa: E402
+from proxy import Proxy  # noqa: E402
 
 MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
 
@@ -163,6 +164,33 @@ def test_two_ranks():
     with Cluster(agents=2, slots=1) as c:
         _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}))
         assert sha(ours) == sha(last_state(c, two["id"])[1])
+
+
+def test_asked_again():
+    """A host's connection breaks while its task waits at the rendezvous: it asks again, and the gang of its first run starts."""
+    with Cluster(agents=0, slots=1) as c:
+        c.login()
+        proxy, port = Proxy(("127.0.0.1", c.port)), c.port
+        proxy.noted = b"/rendezvous "
+        c.n_agents = 2
+        c.start_agent(1)
+        c.port = proxy.port
+        c.start_agent(0)
+        c.port = port
+        c.wait_agents(2)
+        run(c, config(resources={"slots_per_trial": 2}))  # both know the store
+        before = proxy.notes
+        os.kill(c.pid("agent-1"), signal.SIGSTOP)  # its task is long in coming
+        exp = c.create(config(resources={"slots_per_trial": 2}), "examples/digits")
+        wait_until(lambda: proxy.notes == before + 1, 30, "the first task at the rendezvous")
+        for n, end in enumerate((proxy.desert, proxy.cut), 2):  # the master keeps the older connection; it sees its end
+            end()
+            wait_until(lambda: proxy.notes == before + n, 30, "the question that replaces the older one")
+        os.kill(c.pid("agent-1"), signal.SIGCONT)
+        c.wait(exp)
+        trial = c.trials(exp)[0]
+        assert trial["restarts"] == 0 and " run 1, " in c.logs(trial["id"]) and " run 2, " not in c.logs(trial["id"]), c.logs(trial["id"])
+        proxy.close()
 
 
 def test_restart():

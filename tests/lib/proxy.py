@@ -4,6 +4,7 @@
     ... connect to 127.0.0.1:p.port ...
     p.stall("up"); p.flow()                   # bytes of that way wait (as under packet loss), then arrive
     p.cut()                                   # every connection ends now
+    p.desert()                                # for the client; the server is not told, as where a host vanishes
     p.cut_on("up", b"COMMIT")                 # the next pattern is passed on, then nothing comes back, and it ends
     p.cut_after("down", 1000)                 # so many bytes from now on, counted over all connections
     p.delay_s, p.bytes_per_s = 0.2, 10000     # of each way
@@ -28,6 +29,7 @@ class Pipe:
     def __init__(self, proxy, client, server):
         self.p, self.ends, self.dead = proxy, {"up": (client, server), "down": (server, client)}, False
         self.prepared = {}  # statements of PostgreSQL on it: name -> text
+        self.deserted = False  # the server's end stays open
         self.muted = False  # nothing goes down any more: it is about to be cut
         for way in WAYS:
             threading.Thread(target=self.pump, args=(way,), daemon=True).start()
@@ -58,7 +60,7 @@ class Pipe:
 
     def cut(self):
         self.dead = True
-        for s in self.ends["up"]:
+        for s in self.ends["up"][:1 if self.deserted else 2]:
             try:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 s.shutdown(socket.SHUT_RDWR)
@@ -72,6 +74,8 @@ class Proxy:
     def __init__(self, target, port=0):
         self.target, self.delay_s, self.bytes_per_s, self.linger_s, self.cuts = target, 0, 0, 0.05, 0
         self.lock = threading.Lock()
+        self.noted, self.notes = None, 0  # bytes, and how many pieces of the way up had them
+        self.left = []  # the server's ends of deserted connections
         self.stalled, self.pipes, self.rule, self.refuses, self.closed = set(), set(), None, False, False
         self.changed = threading.Condition(self.lock)
         self.listener = socket.create_server(("127.0.0.1", port))
@@ -112,6 +116,7 @@ class Proxy:
         with self.lock:
             rule = self.rule
             if way == "up":
+                self.notes += self.noted is not None and self.noted in data
                 pipe.prepared.update(PREPARE.findall(data))
             if not rule or rule["way"] != way:
                 return data, False
@@ -152,6 +157,14 @@ class Proxy:
         for p in pipes:
             p.cut()
 
+    def desert(self):
+        with self.lock:
+            pipes = list(self.pipes)
+        for p in pipes:
+            p.deserted = True
+            p.cut()
+        self.left += [p.ends["up"][1] for p in pipes]
+
     def cut_after(self, way, n):
         with self.lock:
             self.rule = {"way": way, "left": max(n, 1)}
@@ -178,3 +191,5 @@ class Proxy:
         self.listener.close()
         self.flow()
         self.cut()
+        for s in self.left:
+            s.close()
