@@ -1,5 +1,5 @@
 // What is queued says why in the master's words; a remedy is pressed, and it starts.
-import { api, check, create, pictures, until, url } from "./harness.mjs";
+import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
 
 const config = (name, slots) => ({ name, entrypoint: ["sleep", "600"], max_restarts: 0, hyperparameters: {}, resources: { slots_per_trial: slots },
     searcher: { name: "single", metric: "x", max_length: { batches: 1 } } });
@@ -30,6 +30,20 @@ async function starts(page, why) {
     given = { seconds: null, basis: "nobody knows" };
     await why.getByText("When it starts cannot be told: nobody knows.").waitFor();
     await page.unrouteAll({ behavior: "ignoreErrors" });
+}
+
+/* A trial that trains tells how far it is: what waits for it is expected to start, by the master's own reckoning. */
+async function expects(page, slots) {
+    const trains = await create(`${exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 100000").replace("epochs: 2\n", "epochs: 50\n")}resources: {slots_per_trial: ${slots}}\n`, "digits");
+    await until(async () => (await api("GET", `/experiments/${trains}`)).experiment.state === "STATE_RUNNING", "it to train");
+    const waits = await create(config("waits for it", slots)), told = () => api("GET", `/experiments/${waits}/why`);
+    await until(async () => typeof (await told()).expectedStart?.seconds === "number", "an expected start");
+    await page.goto(`${url}/det/experiments/${waits}`);
+    await page.getByRole("button", { name: /why, and what would help/ }).click();
+    await page.getByText(/^Expected to start in about \d/).waitFor();
+    await pictures(page, "why-expected");
+    for (const id of [trains, waits]) await api("POST", `/experiments/${id}/kill`, {});
+    await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left");
 }
 
 export default async function ({ page }) {
@@ -69,5 +83,6 @@ export default async function ({ page }) {
     await until(async () => (await state(held)) !== "STATE_PAUSED", "it to be active");
     for (const id of [first, second, held]) await api("POST", `/experiments/${id}/kill`, {});
     await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left"); // rows that go move those below
+    await expects(page, slots);
     await out(page);
 }
