@@ -150,21 +150,27 @@ static const struct core_pool_options pools[] = {
      .agent_reconnect_wait_ms = 5000},
 };
 
+/* The default pool with an agent a, the pool gpu with an agent b, and one quota over both. */
+static void begin_quota_world(struct world *w, const struct core_quota *q)
+{
+    struct core_options o = core_options_default;
+    o.pools = pools;
+    o.pools_n = 1;
+    o.quotas = q;
+    o.quotas_n = 1;
+    world_init(w, &o);
+    hello(w, "a", "");
+    hello(w, "b", "gpu");
+}
+
 /* What a quota of all pools keeps waiting in one starts when his work in another ends, also where
  * he has had nothing yet. */
 static void test_quota_over_pools(void **state)
 {
-    static const struct core_quota quotas[] = {{"*", NULL, 2}};
-    struct core_options o = core_options_default;
+    static const struct core_quota quota = {"*", NULL, 2};
     struct core_alloc_view a;
     struct world w;
-    o.pools = pools;
-    o.pools_n = 1;
-    o.quotas = quotas;
-    o.quotas_n = 1;
-    world_init(&w, &o);
-    hello(&w, "a", "");
-    hello(&w, "b", "gpu");
+    begin_quota_world(&w, &quota);
     int64_t first = create(&w, 2, 0, "");
     world_run(&w, 1);
     create(&w, 2, 0, "gpu");
@@ -181,17 +187,10 @@ static void test_quota_over_pools(void **state)
 /* Who is held back in one pool, by what he was given in another, holds nobody back there. */
 static void test_quota_spent_elsewhere(void **state)
 {
-    static const struct core_quota quotas[] = {{"*", NULL, 3}};
-    struct core_options o = core_options_default;
+    static const struct core_quota quota = {"*", NULL, 3};
     struct core_alloc_view a;
     struct world w;
-    o.pools = pools;
-    o.pools_n = 1;
-    o.quotas = quotas;
-    o.quotas_n = 1;
-    world_init(&w, &o);
-    hello(&w, "a", "");
-    hello(&w, "b", "gpu");
+    begin_quota_world(&w, &quota);
     create_as(&w, "alice", 1, 10, "gpu");
     create_as(&w, "alice", 2, 10, "gpu"); /* needs what the first has */
     create_as(&w, "bob", 1, 90, "gpu");   /* less important: is kept back */

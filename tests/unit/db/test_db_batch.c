@@ -59,14 +59,9 @@ static void on_deposed(void *arg)
 
 static int setup(void **state)
 {
-    struct det_err err;
-    if (pg_private_start(&pg) < 0)
+    struct db_options o = {.on_state = on_ignore, .on_deposed = on_deposed};
+    if (pg_private_open_as(&pg, &loop, o, &db) < 0)
         return -1;
-    uv_loop_init(&loop);
-    struct db_options o = {.conninfo = pg.uri, .on_state = on_ignore, .on_deposed = on_deposed};
-    assert_int_equal(db_migrate(pg.uri, &err), 0);
-    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
-    assert_int_equal(db_start(db, &err), 0);
     run_sql("INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
             "original_config, searcher_metric) SELECT i, 'j' || i, 1, 'ACTIVE', now(), 'n', '{}', "
             "'', 'a' FROM generate_series(1, 9) i");
@@ -76,18 +71,10 @@ static int setup(void **state)
     return 0;
 }
 
-static void on_closed(void *arg)
-{
-    *(bool *)arg = true;
-}
-
 static int teardown(void **state)
 {
-    bool closed = false;
-    db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 60000));
+    pg_private_close(&pg, &loop, db);
     assert_int_equal(uv_loop_close(&loop), 0);
-    pg_private_down(&pg);
     return 0;
 }
 

@@ -51,6 +51,13 @@ static const char *ask(const char *sql)
     return out + 1;
 }
 
+static void run_sql(const char *sql)
+{
+    char out[2048] = {0};
+    db_write(db, sql, NULL, on_text, out);
+    assert_true(loop_until(&loop, (bool *)out, 60000));
+}
+
 static void on_ignore(void *arg, bool up)
 {
 }
@@ -62,44 +69,21 @@ static void on_deposed(void *arg)
 
 static int setup(void **state)
 {
-    struct det_err err;
-    if (pg_private_start(&pg) < 0)
+    struct db_options o = {.on_state = on_ignore, .on_deposed = on_deposed};
+    if (pg_private_open_as(&pg, &loop, o, &db) < 0)
         return -1;
-    uv_loop_init(&loop);
-    struct db_options o = {.conninfo = pg.uri, .on_state = on_ignore, .on_deposed = on_deposed};
-    assert_int_equal(db_migrate(pg.uri, &err), 0);
-    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
-    assert_int_equal(
-        db_query_now(
-            db,
-            "INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
+    run_sql("INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
             "original_config, searcher_metric) VALUES (1, 'j', 1, 'ACTIVE', now(), 'n', '{}', '', "
-            "'loss')",
-            NULL, NULL, NULL, &err),
-        0);
-    assert_int_equal(
-        db_query_now(
-            db,
-            "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
-            "start_time) VALUES (1, 1, 'r', '1.r', 'ACTIVE', 1, '{}', now())",
-            NULL, NULL, NULL, &err),
-        0);
-    assert_int_equal(db_start(db, &err), 0);
+            "'loss')");
+    run_sql("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
+            "start_time) VALUES (1, 1, 'r', '1.r', 'ACTIVE', 1, '{}', now())");
     return 0;
-}
-
-static void on_closed(void *arg)
-{
-    *(bool *)arg = true;
 }
 
 static int teardown(void **state)
 {
-    bool closed = false;
-    db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 60000));
+    pg_private_close(&pg, &loop, db);
     assert_int_equal(uv_loop_close(&loop), 0);
-    pg_private_down(&pg);
     return 0;
 }
 
@@ -115,13 +99,6 @@ static int report(int64_t run, const char *group, int64_t steps, const char *met
     db_report_metrics(db, &r, on_did, &d);
     assert_true(loop_until(&loop, &d.done, 60000));
     return d.rc;
-}
-
-static void run_sql(const char *sql)
-{
-    char out[2048] = {0};
-    db_write(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
 }
 
 static void test_metrics(void **state)
