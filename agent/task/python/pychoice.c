@@ -72,8 +72,8 @@ int pychoice_find(const char *wanted, const char *path, const char *work, struct
 {
     det_cleanup(freep) char *place = place_of(wanted, path, work);
     *ret = PYCHOICE_NONE;
-    errno = 0;
-    if (access(place, F_OK) < 0 && errno != ENOENT && errno != ENOTDIR)
+    struct stat st; /* access() would ask for who started this process */
+    if (stat(place, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
         return det_fail_errno(err, DET_EPERM, errno, "%s", wanted);
     det_cleanup(freep) char *exe = is_folder(place) ? interpreter_in(place) : det_strdup(place);
     if (!exe)
