@@ -15,7 +15,7 @@ struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 #ifdef __x86_64__
 /* Goes from one stack to another: what a callee has to save lies on it. swapcontext() asks the
  * kernel for the mask of signals each time, and sanitizers clean the whole stack for it, which took
- * two thirds of the tests' time and what they know of the frames there. */
+ * half of the tests' time and what they know of the frames there. */
 struct place {
     void *sp;
 };
