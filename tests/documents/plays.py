@@ -20,7 +20,7 @@ NOT_RUN = {
     ("docs/reliability.md", "tests/faults/run --all"): "the same",
     **{("docs/reliability.md", c.text): "tests/run sim runs the same, shorter" for c in commands("docs/reliability.md") if c.is_block},
     ("README.md", "det experiment watch 2"): "a screen; tests/integration/test_cli.py watches",
-    ("docs/compatibility.md", "det trial plot ID... [--svg FILE] [--png FILE]"): "tests/integration/test_cli.py draws",
+    ("docs/compatibility.md", "det trial plot ID... [--log] [--svg FILE] [--png FILE]"): "tests/integration/test_cli.py draws",
     **{("docs/configuration.md", t): "lines of a startup-hook.sh; tests/integration/test_agent_tasks.py has such hooks"
        for t in ("export PATH=...", "export DET_PYTHON_EXECUTABLE=...")},
     **{(page, "det trial stacks ID"): "tests/integration/test_cli.py asks" for page in ("docs/compatibility.md", "docs/reliability.md")},

@@ -264,7 +264,7 @@ def on_terminal(c, *words, seen=None, then=None, typed=None):
         os.close(screen)
         p.kill()
         p.wait()
-    return said.decode()
+    return said.decode(errors="replace")  # what was seen may end within a character
 
 
 def watched(c, *words, seen, then):

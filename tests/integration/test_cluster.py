@@ -11,6 +11,7 @@ import masters  # noqa: E402
 import paced  # noqa: E402
 import promtext  # noqa: E402
 from cluster import TOP, ApiError, Cluster, wait_until  # noqa: E402
+from ports import gang_environment  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
@@ -162,7 +163,7 @@ def test_two_ranks():
         assert sha(last_state(c, two["id"])[1]) == sha(last_state(c, again["id"])[1])
         ours = last_state(c, two["id"])[1]
     with Cluster(agents=2, slots=1) as c:
-        _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}))
+        _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}, environment=gang_environment()))
         assert sha(ours) == sha(last_state(c, two["id"])[1])
 
 
@@ -178,10 +179,11 @@ def test_asked_again():
         c.start_agent(0)
         c.port = port
         c.wait_agents(2)
-        run(c, config(resources={"slots_per_trial": 2}))  # both know the store
+        both = config(resources={"slots_per_trial": 2}, environment=gang_environment())
+        run(c, both)  # both know the store
         before = proxy.notes
         os.kill(c.pid("agent-1"), signal.SIGSTOP)  # its task is long in coming
-        exp = c.create(config(resources={"slots_per_trial": 2}), "examples/digits")
+        exp = c.create(both, "examples/digits")
         wait_until(lambda: proxy.notes == before + 1, 30, "the first task at the rendezvous")
         for n, end in enumerate((proxy.desert, proxy.cut), 2):  # the master keeps the older connection; it sees its end
             end()
