@@ -29,15 +29,15 @@ static const struct {
     [SUBJECT_TOKEN] = {ACCESS_TOKEN, "token"},
 };
 
-static int judge(const struct http_req *req, unsigned right, const struct may_what *what,
-                 struct det_err *err)
+static int judge_req(const struct http_req *req, unsigned right, const struct may_what *what,
+                     struct det_err *err)
 {
     const struct may_who who = {req->who.user_id, req->who.is_admin, req->who.token_id != 0};
     return may(req->sh->conf->authz, &who, right, what, err);
 }
 
 /* Of the whole cluster: what is so too of each thing in it. */
-static struct may_what cluster(const struct http_req *req)
+static struct may_what describe_cluster(const struct http_req *req)
 {
     return (struct may_what){.granted = roles_rights(req->who.roles)};
 }
@@ -46,8 +46,8 @@ static struct may_what cluster(const struct http_req *req)
 static bool may_anyhow(const struct http_req *req, const struct rule *rule)
 {
     struct det_err err;
-    const struct may_what all = cluster(req);
-    return judge(req, rule->right, &all, &err) == 0;
+    const struct may_what all = describe_cluster(req);
+    return judge_req(req, rule->right, &all, &err) == 0;
 }
 
 #define NOT_FOUND "%s %.80s not found"
@@ -58,7 +58,7 @@ struct ask {
     json_t *ids;
 };
 
-static void refuse(json_t *refused, const char *id, const struct det_err *err)
+static void note_refused(json_t *refused, const char *id, const struct det_err *err)
 {
     json_set(refused, id, json_make("{s:i,s:s}", "code", err->code, "text", err->text));
 }
@@ -82,12 +82,12 @@ static void judge_row(const struct ask *a, const struct db_result *r, int i, jso
         .owner = text_of(r, i, ACCESS_OWNER_NAME),
         .place = text_of(r, i, ACCESS_PLACE),
     };
-    if (judge(a->req, a->in.rule->right, &what, &err) == 0)
+    if (judge_req(a->req, a->in.rule->right, &what, &err) == 0)
         return;
     bool unseen = a->in.subject == SUBJECT_TOKEN && !a->req->who.is_admin;
     if (unseen && what.owner_id != a->req->who.user_id)
         det_fail(&err, DET_ENOENT, NOT_FOUND, subjects[a->in.subject].noun, id);
-    refuse(refused, id, &err);
+    note_refused(refused, id, &err);
 }
 
 static void judge_missing(const struct ask *a, const json_t *found, json_t *refused)
@@ -98,7 +98,7 @@ static void judge_missing(const struct ask *a, const json_t *found, json_t *refu
         if (json_object_get(found, id))
             continue;
         det_fail(&err, DET_ENOENT, NOT_FOUND, subjects[a->in.subject].noun, id);
-        refuse(refused, id, &err);
+        note_refused(refused, id, &err);
     }
 }
 
@@ -171,8 +171,8 @@ static void on_one(void *arg, const json_t *refused)
 void access_ask_one(struct http_req *req, const struct access_one *in, int64_t id)
 {
     struct det_err err;
-    const struct may_what all = cluster(req);
-    if (id == 0 && judge(req, in->rule->right, &all, &err) < 0) {
+    const struct may_what all = describe_cluster(req);
+    if (id == 0 && judge_req(req, in->rule->right, &all, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }
@@ -287,7 +287,7 @@ static bool is_change(const struct http_req *req, const struct rule *rule)
 void access_enter(struct http_req *req, const struct rule *rule, http_handler *fn)
 {
     struct det_err err;
-    const struct may_what all = cluster(req);
+    const struct may_what all = describe_cluster(req);
     if (is_change(req, rule))
         audit_begin(req, (enum route_id)(rule - rules_all));
     if (rule->right == 0) {
@@ -296,7 +296,7 @@ void access_enter(struct http_req *req, const struct rule *rule, http_handler *f
                may_anyhow(req, rule)) {
         fn(req->sh, req);
     } else if (rule->subject == SUBJECT_NONE) {
-        det_ignore(judge(req, rule->right, &all, &err), "may_anyhow() said no: err has why");
+        det_ignore(judge_req(req, rule->right, &all, &err), "may_anyhow() said no: err has why");
         http_fail_err(req, &err);
     } else {
         enter_about(req, rule, fn);

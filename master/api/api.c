@@ -28,14 +28,14 @@ static void go_in(struct http_req *req)
     access_enter(req, &rules_all[i], handlers[i]);
 }
 
-static void enter(struct shell *sh, struct http_req *req)
+static void enter_route(struct shell *sh, struct http_req *req)
 {
     large_enter(req, (enum route_id)route_of(req), go_in);
 }
 
 const struct http_route api_routes[] = {
 #define X(name, method, pattern, auth, body)                                                       \
-    {HTTP_##method, pattern, HTTP_AUTH_##auth, enter, BODY_##body},
+    {HTTP_##method, pattern, HTTP_AUTH_##auth, enter_route, BODY_##body},
     ROUTES(X)
 #undef X
 };

@@ -5,7 +5,7 @@
 
 #define VALUES_MAX 1000
 
-static bool bad(struct http_req *req, const struct det_err *err)
+static bool refuse_query(struct http_req *req, const struct det_err *err)
 {
     http_fail_err(req, err);
     return false;
@@ -14,7 +14,7 @@ static bool bad(struct http_req *req, const struct det_err *err)
 bool api_query_i64(struct http_req *req, const char *name, int64_t fallback, int64_t *ret)
 {
     struct det_err err;
-    return http_query_i64(req, name, fallback, ret, &err) == 0 || bad(req, &err);
+    return http_query_i64(req, name, fallback, ret, &err) == 0 || refuse_query(req, &err);
 }
 
 bool api_query_flag(struct http_req *req, const char *name, int *ret)
@@ -23,7 +23,7 @@ bool api_query_flag(struct http_req *req, const char *name, int *ret)
     bool v = false;
     const char *text = http_query(req, name);
     if (text && *text && http_query_bool(req, name, false, &v, &err) < 0)
-        return bad(req, &err);
+        return refuse_query(req, &err);
     *ret = text && *text ? v : -1;
     return true;
 }
@@ -35,7 +35,7 @@ bool api_query_time(struct http_req *req, const char *name, int64_t *ret)
     *ret = 0;
     if (text && *text && clk_parse(text, ret, &err) < 0) {
         det_wrap(&err, DET_EINVAL, "query parameter %s", name);
-        return bad(req, &err);
+        return refuse_query(req, &err);
     }
     return true;
 }
@@ -46,7 +46,7 @@ bool api_query_enum(struct http_req *req, const char *name, const struct wire_na
     const char *text = http_query(req, name);
     *ret = 0;
     if (text && *text && wire_enum_text(text, name, names, ret, &err) < 0)
-        return bad(req, &err);
+        return refuse_query(req, &err);
     return true;
 }
 
@@ -68,7 +68,8 @@ bool api_page(struct http_req *req, const struct wire_name *sorts, struct db_pag
 }
 
 /* All values, or false (answered) when there are too many. */
-static bool values(struct http_req *req, const char *name, const char *ret[VALUES_MAX], size_t *n)
+static bool read_values(struct http_req *req, const char *name, const char *ret[VALUES_MAX],
+                        size_t *n)
 {
     const char *all[VALUES_MAX + 1];
     *n = http_query_all(req, name, all, VALUES_MAX + 1);
@@ -93,7 +94,7 @@ bool api_query_strings(struct http_req *req, const char *name, const char **ret)
 {
     const char *v[VALUES_MAX];
     size_t n;
-    if (!values(req, name, v, &n))
+    if (!read_values(req, name, v, &n))
         return false;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -112,13 +113,13 @@ static bool query_list(struct http_req *req, const char *name, add_fn *add, cons
     const char *v[VALUES_MAX];
     struct det_err err;
     size_t n;
-    if (!values(req, name, v, &n))
+    if (!read_values(req, name, v, &n))
         return false;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         if (add(list, v[i], name, arg, &err) < 0) {
             json_decref(list);
-            return bad(req, &err);
+            return refuse_query(req, &err);
         }
     return as_text(req, list, ret);
 }
@@ -141,7 +142,7 @@ bool api_query_ints(struct http_req *req, const char *name, const char **ret)
 }
 
 /* Filters look at what is stored: what an ACTIVE one is shown as counts as ACTIVE. */
-static const char *stored(const char *state)
+static const char *map_state(const char *state)
 {
     static const char *const shown[] = {"QUEUED", "PULLING", "STARTING", "RUNNING"};
     for (size_t i = 0; i < DET_ARRAY_LEN(shown); i++)
@@ -164,7 +165,7 @@ static int add_enum(json_t *list, const char *text, const char *name, const void
     if (rc < 0)
         return rc;
     json_array_append_new(
-        list, e->prefix_len ? json_string(stored(wire_name_of(e->names, number) + e->prefix_len))
+        list, e->prefix_len ? json_string(map_state(wire_name_of(e->names, number) + e->prefix_len))
                             : json_integer(number));
     return 0;
 }

@@ -209,7 +209,7 @@ const char *api_trial_state(struct shell *sh, int64_t id, const char *text)
     return v.state == TRIAL_ACTIVE ? run_state_name(v.run_state) : text;
 }
 
-static bool own(struct http_req *req, bool is_own, const char *what)
+static bool check_own(struct http_req *req, bool is_own, const char *what)
 {
     if (req->who.kind != WHO_ALLOC || is_own)
         return true;
@@ -219,17 +219,17 @@ static bool own(struct http_req *req, bool is_own, const char *what)
 
 bool api_own_trial(struct http_req *req, int64_t trial_id)
 {
-    return own(req, req->who.trial_id == trial_id, "trial");
+    return check_own(req, req->who.trial_id == trial_id, "trial");
 }
 
 bool api_own_experiment(struct http_req *req, int64_t exp_id)
 {
-    return own(req, req->who.experiment_id == exp_id, "experiment");
+    return check_own(req, req->who.experiment_id == exp_id, "experiment");
 }
 
 bool api_own_task(struct http_req *req, const char *task_id)
 {
-    return own(req, !strcmp(req->who.task_id, task_id), "task");
+    return check_own(req, !strcmp(req->who.task_id, task_id), "task");
 }
 
 bool api_own_alloc(struct http_req *req, const char *alloc_id)
@@ -239,5 +239,5 @@ bool api_own_alloc(struct http_req *req, const char *alloc_id)
                   "allocation id \"%.80s\" is malformed: expected <task id>.<number>", alloc_id);
         return false;
     }
-    return own(req, !strcmp(req->who.alloc_id, alloc_id), "allocation");
+    return check_own(req, !strcmp(req->who.alloc_id, alloc_id), "allocation");
 }

@@ -73,7 +73,7 @@ static const char *const members[] = {
     "workspaceId",
 };
 
-static json_t *kept(const json_t *v, int depth);
+static json_t *kept_value(const json_t *v, int depth);
 
 static json_t *kept_object(const json_t *v, int depth)
 {
@@ -81,7 +81,7 @@ static json_t *kept_object(const json_t *v, int depth)
     for (size_t i = 0; i < DET_ARRAY_LEN(members); i++) {
         const json_t *m = wire_get(v, members[i]);
         if (m)
-            json_set(out, members[i], kept(m, depth + 1));
+            json_set(out, members[i], kept_value(m, depth + 1));
     }
     return out;
 }
@@ -91,13 +91,13 @@ static json_t *kept_list(const json_t *v, int depth)
     json_t *out = json_array();
     size_t n = json_array_size(v);
     for (size_t i = 0; i < n && i < LIST_MAX; i++)
-        json_array_append_new(out, kept(json_array_get(v, i), depth + 1));
+        json_array_append_new(out, kept_value(json_array_get(v, i), depth + 1));
     if (n > LIST_MAX)
         json_array_append_new(out, json_string("..."));
     return out;
 }
 
-static json_t *kept(const json_t *v, int depth)
+static json_t *kept_value(const json_t *v, int depth)
 {
     if (depth > 4)
         return json_string("...");
@@ -118,7 +118,7 @@ static char *detail_of(const struct http_req *req)
     JSON_OWN body = json_parse(req->body.p, req->body.len, NULL);
     if (!json_is_object(body) && !json_is_array(body))
         return NULL;
-    JSON_OWN some = kept(body, 0);
+    JSON_OWN some = kept_value(body, 0);
     if (json_object_size(some) + json_array_size(some) == 0)
         return NULL;
     char *text = json_text(some);
@@ -199,7 +199,7 @@ static void on_kept(struct http_req *req, void *arg, int status)
 }
 
 /* Takes a copy of *row, but for its texts. */
-static struct line *begin(struct http_req *req, const struct db_audit_row *row)
+static struct line *begin_line(struct http_req *req, const struct db_audit_row *row)
 {
     struct line *l = http_mem(req, sizeof *l);
     char *address = http_mem(req, HTTP_ADDRESS_MAX);
@@ -234,7 +234,7 @@ void audit_begin(struct http_req *req, enum route_id route)
                                .token_id = req->who.token_id,
                                .operation = routes_all[route].name,
                                .detail = detail ? http_strdup(req, detail) : NULL};
-    http_on_answer(req, on_answer, begin(req, &row));
+    http_on_answer(req, on_answer, begin_line(req, &row));
 }
 
 void audit_login(struct http_req *req, int64_t user_id, const char *username)
@@ -243,7 +243,7 @@ void audit_login(struct http_req *req, int64_t user_id, const char *username)
                                .username = http_strdup(req, username),
                                .operation = "login",
                                .status = 200};
-    begin(req, &row);
+    begin_line(req, &row);
 }
 
 /* ---- GET /master/audit ---- */

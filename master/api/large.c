@@ -54,7 +54,7 @@ static json_t *read_body(const struct reading *r, struct large *l, struct det_er
     return json_parse(body->p, body->len, err);
 }
 
-static void work(struct slow_job *j)
+static void read_large(struct slow_job *j)
 {
     struct reading *r = container_of(j, struct reading, job);
     if (!r->req) {
@@ -74,7 +74,7 @@ static void on_dropped(struct slow_job *j, int status)
 }
 
 /* The request has ended. */
-static void drop(struct shell *sh, void *read)
+static void drop_reading(struct shell *sh, void *read)
 {
     struct reading *r = read;
     r->req = NULL;
@@ -87,7 +87,7 @@ static void on_read(struct slow_job *j, int status)
 {
     struct reading *r = container_of(j, struct reading, job);
     struct http_req *req = r->req;
-    http_keep(req, r, drop);
+    http_keep(req, r, drop_reading);
     if (status < 0)
         http_fail(req, DET_EUNAVAIL, "the master is stopping");
     else if (r->rc < 0)
@@ -105,7 +105,7 @@ void large_enter(struct http_req *req, enum route_id route, void (*go_in)(struct
     }
     struct reading *r = det_zalloc(sizeof *r);
     *r = (struct reading){
-        .job = {.work = work, .done = on_read}, .req = req, .route = route, .go_in = go_in};
+        .job = {.work = read_large, .done = on_read}, .req = req, .route = route, .go_in = go_in};
     if (slow_push(req->sh->large, &r->job) == 0)
         return;
     free(r);

@@ -48,7 +48,7 @@ static bool is_known(const struct http_req *req, const char *tag)
     return known && (!strcmp(known, "*") || strstr(known, tag));
 }
 
-static void answer(struct http_req *req, const struct page_file *f, const char *cached)
+static void answer_file(struct http_req *req, const struct page_file *f, const char *cached)
 {
     bool packed = f->packed && accepts_gzip(req);
     char tag[TAG_MAX];
@@ -109,7 +109,7 @@ static void serve_folder(struct http_req *req, const char *folder, const char *n
                                     .tag = "",
                                     .plain = (const unsigned char *)text.p,
                                     .plain_n = text.len};
-        answer(req, &f, CHECKED);
+        answer_file(req, &f, CHECKED);
     }
     buf_finish(&text);
 }
@@ -122,7 +122,7 @@ static bool is_plain(const char *name)
                strlen(name);
 }
 
-static void serve(struct shell *sh, struct http_req *req)
+static void serve_page(struct shell *sh, struct http_req *req)
 {
     bool asset = !strncmp(req->path, ASSETS, strlen(ASSETS));
     const char *name = asset ? req->path + 1 : INDEX;
@@ -136,10 +136,10 @@ static void serve(struct shell *sh, struct http_req *req)
     }
     for (size_t i = 0; i < page_files_n; i++)
         if (!strcmp(page_files[i].name, name)) {
-            answer(req, &page_files[i], asset ? FOR_EVER : CHECKED);
+            answer_file(req, &page_files[i], asset ? FOR_EVER : CHECKED);
             return;
         }
     http_fail(req, DET_ENOENT, "the page has no such file");
 }
 
-const struct http_route page_route = {HTTP_GET, "/det/{page}", HTTP_AUTH_NONE, serve, 0};
+const struct http_route page_route = {HTTP_GET, "/det/{page}", HTTP_AUTH_NONE, serve_page, 0};

@@ -155,7 +155,7 @@ static int report_check(const struct http_req *req, const struct report_body *b,
     return rc;
 }
 
-static int report(struct report_call *c, const json_t *body, struct det_err *err)
+static int take_report(struct report_call *c, const json_t *body, struct det_err *err)
 {
     const struct http_who *who = &c->req->who;
     bool is_task = who->kind == WHO_ALLOC;
@@ -195,7 +195,7 @@ void api_post_checkpoint(struct shell *sh, struct http_req *req)
     struct report_call *c = http_mem(req, sizeof *c);
     *c = (struct report_call){.sh = sh, .req = req};
     JSON_OWN body = api_body(req);
-    if (body && report(c, body, &err) < 0)
+    if (body && take_report(c, body, &err) < 0)
         http_fail_err(req, &err);
 }
 

@@ -17,7 +17,7 @@ struct collection {
     char *metric_name;   /* of a preview, as JSON */
 };
 
-static json_t *entry(const struct db_result *r, int i, const struct gc_checkpoint *v)
+static json_t *make_entry(const struct db_result *r, int i, const struct gc_checkpoint *v)
 {
     json_t *j = json_make("{s:s,s:I,s:I,s:I,s:b,s:s}", "uuid", v->uuid, "experimentId",
                           (json_int_t)db_i64(r, i, GC_EXP), "trialId", (json_int_t)v->trial_id,
@@ -50,7 +50,7 @@ static void on_judged(void *arg, const struct db_result *r)
     for (int i = 0; i < db_rows(r); i++) {
         if (!*v[i].uuid)
             continue;
-        json_array_append_new(list, entry(r, i, &v[i]));
+        json_array_append_new(list, make_entry(r, i, &v[i]));
         count += v[i].why == 0;
         bytes += v[i].why == 0 ? db_i64(r, i, GC_BYTES) : 0;
     }
@@ -61,7 +61,7 @@ static void on_judged(void *arg, const struct db_result *r)
                                      (json_int_t)count, "deletedBytes", sum, "dryRun", c->dry_run));
 }
 
-static void collect(void *arg)
+static void begin_collection(void *arg)
 {
     struct collection *c = arg;
     db_gc_list(c->sh->db, &(struct db_gc_scope){.exp_id = c->exp_id}, on_judged, c);
@@ -101,12 +101,12 @@ void api_collect_checkpoints(struct shell *sh, struct http_req *req)
                              .dry_run = b.dry_run == 1,
                              .keep = b.keep};
     if (c->dry_run)
-        collect(c);
+        begin_collection(c);
     else
-        access_ask_one(
-            req,
-            &(struct access_one){&rules_all[ROUTE_collect_checkpoints], SUBJECT_EXP, collect, c},
-            c->exp_id);
+        access_ask_one(req,
+                       &(struct access_one){&rules_all[ROUTE_collect_checkpoints], SUBJECT_EXP,
+                                            begin_collection, c},
+                       c->exp_id);
 }
 
 /* ---- GET /experiments/{id}/preview_gc ---- */

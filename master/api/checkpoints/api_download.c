@@ -78,7 +78,7 @@ static int on_packed(void *arg, const void *p, size_t n)
     return goes_on ? 0 : -1;
 }
 
-static int pack(struct download *d, struct det_err *err)
+static int pack_checkpoint(struct download *d, struct det_err *err)
 {
     det_cleanup(det_closep) int root = fsx_open_dir(AT_FDCWD, d->root, err);
     det_cleanup(det_closep) int dir = root < 0 ? -1 : fsx_open_dir(root, d->uuid, err);
@@ -98,7 +98,7 @@ static void download_run(void *arg)
 {
     struct download *d = arg;
     struct det_err err = {0};
-    int rc = pack(d, &err);
+    int rc = pack_checkpoint(d, &err);
     uv_mutex_lock(&d->lock);
     d->rc = rc;
     d->err = err;
@@ -144,9 +144,9 @@ static void download_end(struct download *d)
     uv_close((uv_handle_t *)&d->async, on_closed);
 }
 
-static void pump(void *arg);
+static void send_packed(void *arg);
 
-static void answer(struct download *d)
+static void begin_answer(struct download *d)
 {
     char disposition[80];
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s.%s\"", d->uuid,
@@ -155,11 +155,11 @@ static void answer(struct download *d)
                                   .disposition = disposition};
     struct http_req *req = d->req;
     d->req = NULL;
-    d->stream = http_stream_begin_as(req, &a, pump, d);
+    d->stream = http_stream_begin_as(req, &a, send_packed, d);
 }
 
 /* What is packed goes on its way, if there is room in the stream. */
-static void pump(void *arg)
+static void send_packed(void *arg)
 {
     struct download *d = arg;
     struct buf ready = BUF_INIT;
@@ -167,7 +167,7 @@ static void pump(void *arg)
         return;
     uv_mutex_lock(&d->lock);
     if (d->req && (d->ready.len > 0 || (d->done && d->rc == 0)))
-        answer(d);
+        begin_answer(d);
     d->cut = d->stream && http_stream_is_gone(d->stream);
     if (d->stream && (d->cut || !http_stream_is_full(d->stream))) {
         ready = d->ready;
@@ -185,10 +185,10 @@ static void pump(void *arg)
 
 static void on_async(uv_async_t *a)
 {
-    pump(a->data);
+    send_packed(a->data);
 }
 
-static bool wants(struct http_req *req, const char *type)
+static bool accepts_type(struct http_req *req, const char *type)
 {
     const char *accept = http_header(req, "Accept");
     return accept && strstr(accept, type);
@@ -208,7 +208,7 @@ static void download_begin(struct api_call *c, char *root, const char *until)
     struct download *d = det_zalloc(sizeof *d);
     *d = (struct download){.sh = c->sh, .req = c->req, .root = root};
     snprintf(d->until, sizeof d->until, "%s", until);
-    d->zip = !wants(c->req, "application/gzip");
+    d->zip = !accepts_type(c->req, "application/gzip");
     memcpy(d->uuid, uuid, sizeof d->uuid);
     d->sh->downloads++;
     uv_mutex_init(&d->lock);
@@ -261,7 +261,7 @@ void api_download_checkpoint(struct shell *sh, struct http_req *req)
     const char *uuid = http_param(req, "checkpointUuid");
     if (!uuid_is_valid(uuid))
         http_fail(req, DET_EINVAL, "\"%.60s\" is not a UUID", uuid);
-    else if (!wants(req, "application/gzip") && !wants(req, "application/zip"))
+    else if (!accepts_type(req, "application/gzip") && !accepts_type(req, "application/zip"))
         http_reply(req, 415,
                    "{\"message\":\"Accept: application/gzip or application/zip is needed\"}");
     else

@@ -163,7 +163,7 @@ static void on_missing(void *arg, const struct db_result *r)
     api_reply_json(c->req, json_make("{s:o}", "unknown", unknown));
 }
 
-static int note(struct left_call *c, json_t *list, bool done, struct det_err *err)
+static int note_found(struct left_call *c, json_t *list, bool done, struct det_err *err)
 {
     JSON_OWN found = json_array();
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -218,7 +218,7 @@ void api_note_unknown_checkpoints(struct shell *sh, struct http_req *req)
         det_cleanup(freep) char *text = json_text(b.names);
         db_ckpt_missing(sh->db, text, on_missing, c);
     } else if (rc == 0) {
-        rc = note(c, b.checkpoints, b.done == 1, &err);
+        rc = note_found(c, b.checkpoints, b.done == 1, &err);
     }
     if (rc < 0)
         http_fail_err(req, &err);

@@ -108,7 +108,7 @@ static int labels_read(struct http_req *req, const json_t *list, const char **re
     return rc;
 }
 
-static void keep(struct http_req *req, const char *text, const char **ret)
+static void keep_text(struct http_req *req, const char *text, const char **ret)
 {
     if (text)
         *ret = http_strdup(req, text);
@@ -158,13 +158,13 @@ bool model_words(struct http_req *req, const json_t *body, struct db_model_words
         http_fail_err(req, &err);
         return false;
     }
-    keep(req, b.name, &ret->name);
-    keep(req, b.description, &ret->description);
-    keep(req, b.comment, &ret->comment);
-    keep(req, b.notes, &ret->notes);
+    keep_text(req, b.name, &ret->name);
+    keep_text(req, b.description, &ret->description);
+    keep_text(req, b.comment, &ret->comment);
+    keep_text(req, b.notes, &ret->notes);
     ret->workspace_id = b.workspace_id;
     *ret_workspace = NULL;
-    keep(req, b.workspace && *b.workspace ? b.workspace : NULL, ret_workspace);
+    keep_text(req, b.workspace && *b.workspace ? b.workspace : NULL, ret_workspace);
     return true;
 }
 

@@ -52,7 +52,7 @@ static void on_adopted(void *arg, const struct core_reply *r)
         http_reply(req, 200, "{}");
 }
 
-static void adopt(struct adopting *a, json_t *known)
+static void adopt_place(struct adopting *a, json_t *known)
 {
     struct core_event ev = {.kind = CORE_EV_STORE_ADOPT,
                             .adopt = {.place = a->place, .known = known}};
@@ -68,7 +68,7 @@ static void on_known(void *arg, const struct db_result *r)
     }
     const char *text = db_rows(r) == 1 && !db_is_null(r, 0, 0) ? db_text(r, 0, 0) : "[]";
     JSON_OWN known = json_parse(text, strlen(text), NULL);
-    adopt(a, known);
+    adopt_place(a, known);
 }
 
 void api_adopt_store(struct shell *sh, struct http_req *req)
@@ -89,7 +89,7 @@ void api_adopt_store(struct shell *sh, struct http_req *req)
     memcpy(a->place, b.place, strlen(b.place) + 1);
     json_decref(body);
     if (b.empty == 1)
-        adopt(a, NULL);
+        adopt_place(a, NULL);
     else
         db_store_known(sh->db, a->place, on_known, a);
 }

@@ -336,7 +336,7 @@ static void on_slot_set(void *arg, const struct core_reply *r)
         api_get_slot(c->sh, c->req);
 }
 
-static void set(struct shell *sh, struct http_req *req, int slot, bool enabled)
+static void set_enabled(struct shell *sh, struct http_req *req, int slot, bool enabled)
 {
     struct {
         int drain;
@@ -364,14 +364,14 @@ static void set_agent(struct shell *sh, struct http_req *req, bool enabled)
         http_fail(req, DET_ESTATE, "agent %.100s is not connected now; try again when it is back",
                   a.id);
     else
-        set(sh, req, -1, enabled);
+        set_enabled(sh, req, -1, enabled);
 }
 
 static void set_slot(struct shell *sh, struct http_req *req, bool enabled)
 {
     struct core_slot_view s;
     if (slot_of(sh, req, &s))
-        set(sh, req, s.id, enabled);
+        set_enabled(sh, req, s.id, enabled);
 }
 
 void api_enable_agent(struct shell *sh, struct http_req *req)

@@ -75,8 +75,8 @@ static void on_said(void *arg, const struct core_reply *r)
         api_reply_core(arg, r);
 }
 
-static void say(struct shell *sh, struct http_req *req, enum core_event_kind kind,
-                const char *container)
+static void post_event(struct shell *sh, struct http_req *req, enum core_event_kind kind,
+                       const char *container)
 {
     const char *id = alloc_of(req);
     if (!id)
@@ -90,20 +90,20 @@ static void say(struct shell *sh, struct http_req *req, enum core_event_kind kin
 
 void api_ack_preemption(struct shell *sh, struct http_req *req)
 {
-    say(sh, req, CORE_EV_ACK_PREEMPTION, NULL);
+    post_event(sh, req, CORE_EV_ACK_PREEMPTION, NULL);
 }
 
 void api_mark_daemon(struct shell *sh, struct http_req *req)
 {
-    say(sh, req, CORE_EV_DAEMON, http_param(req, "resourcesId"));
+    post_event(sh, req, CORE_EV_DAEMON, http_param(req, "resourcesId"));
 }
 
 void api_allocation_ready(struct shell *sh, struct http_req *req)
 {
-    say(sh, req, CORE_EV_READY, NULL);
+    post_event(sh, req, CORE_EV_READY, NULL);
 }
 
 void api_allocation_waiting(struct shell *sh, struct http_req *req)
 {
-    say(sh, req, CORE_EV_WAITING, NULL);
+    post_event(sh, req, CORE_EV_WAITING, NULL);
 }

@@ -15,20 +15,20 @@ struct rotation {
     char former[FINGERPRINT_MAX];
 };
 
-static void copy(struct buf *to, const struct db_result *r, int col)
+static void copy_text(struct buf *to, const struct db_result *r, int col)
 {
     buf_add_str(to, db_text(r, 0, col));
 }
 
 /* Served from here on; whoever's rotation it was. */
-static int serve(struct rotation *o, const struct db_result *r, struct det_err *err)
+static int serve_authority(struct rotation *o, const struct db_result *r, struct det_err *err)
 {
     struct shell *sh = o->req->sh;
     struct db_authority a = {0};
-    copy(&a.cert, r, AUTHORITY_CERT);
-    copy(&a.key, r, AUTHORITY_KEY);
-    copy(&a.vouches, r, AUTHORITY_VOUCHES);
-    copy(&a.formers, r, AUTHORITY_FORMERS);
+    copy_text(&a.cert, r, AUTHORITY_CERT);
+    copy_text(&a.key, r, AUTHORITY_KEY);
+    copy_text(&a.vouches, r, AUTHORITY_VOUCHES);
+    copy_text(&a.formers, r, AUTHORITY_FORMERS);
     bool is_ours = strcmp(buf_str(&a.cert), buf_str(&o->next.cert)) == 0;
     int rc = transport_take(sh->transport, sh->http, &a, err);
     if (rc == 0 && !is_ours)
@@ -47,7 +47,7 @@ static void on_replaced(void *arg, const struct db_result *r)
         pem_pair_finish(&o->next);
         return;
     }
-    int rc = serve(o, r, &err);
+    int rc = serve_authority(o, r, &err);
     if (rc == 0)
         rc = authority_fingerprint(buf_str(&o->next.cert), print, &err);
     pem_pair_finish(&o->next);
@@ -60,8 +60,8 @@ static void on_replaced(void *arg, const struct db_result *r)
     api_reply_json(o->req, json_make("{s:s, s:s}", "fingerprint", print, "former", o->former));
 }
 
-static int begin(struct rotation *o, const struct pem_pair *now, struct buf *vouch,
-                 struct det_err *err)
+static int begin_rotation(struct rotation *o, const struct pem_pair *now, struct buf *vouch,
+                          struct det_err *err)
 {
     int rc = authority_fingerprint(buf_str(&now->cert), o->former, err);
     return rc == 0 ? authority_succeed(now, &o->next, vouch, err) : rc;
@@ -80,7 +80,7 @@ void api_rotate_authority(struct shell *sh, struct http_req *req)
     }
     struct rotation *o = http_mem(req, sizeof *o);
     o->req = req;
-    if (begin(o, now, &vouch, &err) < 0) {
+    if (begin_rotation(o, now, &vouch, &err) < 0) {
         pem_pair_finish(&o->next);
         http_fail_err(req, &err);
         return;

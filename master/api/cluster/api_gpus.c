@@ -112,7 +112,7 @@ static const struct family families[] = {
 };
 
 /* None where no GPU is known: a family without samples is not written. */
-static void samples(struct shell *sh, const struct family *f, struct buf *out)
+static void write_samples(struct shell *sh, const struct family *f, struct buf *out)
 {
     struct core_agent_view a;
     struct core_slot_view s;
@@ -134,5 +134,5 @@ static void samples(struct shell *sh, const struct family *f, struct buf *out)
 void gpus_metrics(struct shell *sh, struct buf *out)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(families); i++)
-        samples(sh, &families[i], out);
+        write_samples(sh, &families[i], out);
 }

@@ -56,7 +56,7 @@ static json_t *job_json(const struct job *job, const char *username, int64_t wor
     return j;
 }
 
-static bool wanted(const struct jobs_call *c, const struct core_exp_view *v)
+static bool is_wanted(const struct jobs_call *c, const struct core_exp_view *v)
 {
     if (!c->states)
         return true;
@@ -76,7 +76,7 @@ static size_t jobs_collect(const struct jobs_call *c, struct job **ret)
     for (size_t i = 0; i < n; i++)
         if (core_exp_get(api_core(c->sh), ids[i], &(*ret)[k].v)) {
             (*ret)[k].ahead = (int64_t)i;
-            k += wanted(c, &(*ret)[k].v);
+            k += is_wanted(c, &(*ret)[k].v);
         }
     free(ids);
     return k;
@@ -114,7 +114,7 @@ static void on_owners(void *arg, const struct db_result *r)
     free(all);
 }
 
-static void jobs(struct shell *sh, struct http_req *req, bool v2)
+static void list_jobs(struct shell *sh, struct http_req *req, bool v2)
 {
     struct jobs_call *c = http_mem(req, sizeof *c);
     const char *pool = http_query(req, "resourcePool");
@@ -137,12 +137,12 @@ static void jobs(struct shell *sh, struct http_req *req, bool v2)
 
 void api_get_jobs(struct shell *sh, struct http_req *req)
 {
-    jobs(sh, req, false);
+    list_jobs(sh, req, false);
 }
 
 void api_get_jobs_v2(struct shell *sh, struct http_req *req)
 {
-    jobs(sh, req, true);
+    list_jobs(sh, req, true);
 }
 
 void api_get_job_queue_stats(struct shell *sh, struct http_req *req)

@@ -36,7 +36,7 @@ static void on_token(void *arg, const struct db_result *r)
                                      "agentId", c->agent_id ? c->agent_id : ""));
 }
 
-static void make(struct shell *sh, struct http_req *req, const char *agent_id, int64_t life_s)
+static void make_token(struct shell *sh, struct http_req *req, const char *agent_id, int64_t life_s)
 {
     struct token_call *c = http_mem(req, sizeof *c);
     char digest[HASH_HEX_MAX];
@@ -76,7 +76,7 @@ void api_post_join_token(struct shell *sh, struct http_req *req)
         http_fail(req, DET_EINVAL, "lifespanSeconds: %" PRId64 "; expected 1 to %d", b.life_s,
                   LIFE_MAX_S);
     else
-        make(sh, req, id, b.life_s);
+        make_token(sh, req, id, b.life_s);
 }
 
 static void on_revoked(void *arg, const struct db_result *r)

@@ -61,7 +61,7 @@ static void on_turn(uv_idle_t *turn)
         logs_end(m);
 }
 
-static void wake(void *arg)
+static void wake_stream(void *arg)
 {
     struct master_logs *m = arg;
     if (!m->over)
@@ -69,7 +69,7 @@ static void wake(void *arg)
 }
 
 /* A negative offset counts from the end; limit 0 is all. */
-static void range(struct master_logs *m, int64_t offset, int64_t limit, bool follow)
+static void set_range(struct master_logs *m, int64_t offset, int64_t limit, bool follow)
 {
     const struct logring *ring = m->sh->logring;
     int64_t first = logring_first(ring), end = logring_end(ring);
@@ -94,11 +94,11 @@ void api_master_logs(struct shell *sh, struct http_req *req)
     }
     struct master_logs *m = det_zalloc(sizeof *m);
     m->sh = sh;
-    range(m, offset, limit, follow == 1);
+    set_range(m, offset, limit, follow == 1);
     uv_idle_init(sh->loop, &m->turn);
     m->turn.data = m;
     if (follow == 1)
-        m->watch = logring_watch(sh->logring, wake, m);
-    m->stream = http_stream_begin(req, NULL, wake, m);
-    wake(m);
+        m->watch = logring_watch(sh->logring, wake_stream, m);
+    m->stream = http_stream_begin(req, NULL, wake_stream, m);
+    wake_stream(m);
 }

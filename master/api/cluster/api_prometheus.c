@@ -28,8 +28,8 @@ void api_readiness(struct shell *sh, struct http_req *req)
         http_reply(req, 200, "{\"status\":\"ready\"}");
 }
 
-static void states(struct buf *out, const char *name, const size_t *n, int count,
-                   const char *(*text)(int state))
+static void write_states(struct buf *out, const char *name, const size_t *n, int count,
+                         const char *(*text)(int state))
 {
     for (int i = 0; i < count; i++)
         prom_sample(out, name, PROM_LABELS("state", text(i)), (double)n[i]);
@@ -50,23 +50,23 @@ static const char *alloc_text(int s)
     return alloc_state_text((enum alloc_state)s);
 }
 
-static void work(const struct core_counts *n, struct buf *out)
+static void write_work(const struct core_counts *n, struct buf *out)
 {
     int64_t waited_us =
         n->oldest_pending_us == INT64_MAX ? 0 : clk_wall_us() - n->oldest_pending_us;
     prom_family(out, "det_experiments", "gauge", "Experiments that are not finished.");
-    states(out, "det_experiments", n->experiments, EXP_STATE_COUNT, exp_text);
+    write_states(out, "det_experiments", n->experiments, EXP_STATE_COUNT, exp_text);
     prom_family(out, "det_trials", "gauge", "Trials of experiments that are not finished.");
-    states(out, "det_trials", n->trials, TRIAL_STATE_COUNT, trial_text);
+    write_states(out, "det_trials", n->trials, TRIAL_STATE_COUNT, trial_text);
     prom_family(out, "det_allocations", "gauge", "Allocations that have not ended.");
-    states(out, "det_allocations", n->allocations, ALLOC_STATE_COUNT, alloc_text);
+    write_states(out, "det_allocations", n->allocations, ALLOC_STATE_COUNT, alloc_text);
     prom_single(out, "det_queue_length", "gauge", "Allocations that wait for slots.",
                 (double)n->allocations[ALLOC_PENDING]);
     prom_single(out, "det_queue_oldest_seconds", "gauge", "How long the oldest of them waits.",
                 waited_us > 0 ? (double)waited_us / 1e6 : 0);
 }
 
-static void hosts(const struct core *core, const struct core_counts *n, struct buf *out)
+static void write_hosts(const struct core *core, const struct core_counts *n, struct buf *out)
 {
     struct core_pool_view p;
     prom_family(out, "det_agents", "gauge", "Agents, by their link.");
@@ -85,7 +85,7 @@ static void hosts(const struct core *core, const struct core_counts *n, struct b
     }
 }
 
-static void events(const struct shell *sh, struct buf *out)
+static void write_events(const struct shell *sh, struct buf *out)
 {
     struct driver_stats d;
     driver_stats(sh->driver, &d);
@@ -112,7 +112,7 @@ static void events(const struct shell *sh, struct buf *out)
                 (double)sh->counts.retention_metrics);
 }
 
-static void database(const struct shell *sh, struct buf *out)
+static void write_database(const struct shell *sh, struct buf *out)
 {
     struct db_stats s;
     db_stats(sh->db, &s);
@@ -132,7 +132,7 @@ static void database(const struct shell *sh, struct buf *out)
     prom_hist(out, "det_commit_seconds", "From sending a transaction to its answer.", &s.commit);
 }
 
-static void http(const struct shell *sh, struct buf *out)
+static void write_http(const struct shell *sh, struct buf *out)
 {
     const struct http_stats *s = http_stats(sh->http);
     prom_family(out, "det_http_requests_total", "counter", "Requests answered.");
@@ -178,7 +178,7 @@ static double open_files(void)
     return n;
 }
 
-static void process(struct buf *out)
+static void write_process(struct buf *out)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -194,13 +194,13 @@ void api_prometheus(struct shell *sh, struct http_req *req)
     struct buf out = BUF_INIT;
     struct core_counts n;
     core_count(api_core(sh), &n);
-    work(&n, &out);
-    hosts(api_core(sh), &n, &out);
+    write_work(&n, &out);
+    write_hosts(api_core(sh), &n, &out);
     gpus_metrics(sh, &out);
-    events(sh, &out);
-    database(sh, &out);
-    http(sh, &out);
-    process(&out);
+    write_events(sh, &out);
+    write_database(sh, &out);
+    write_http(sh, &out);
+    write_process(&out);
     http_reply_with(req, &(struct http_answer){.content_type = PROM_CONTENT_TYPE}, buf_str(&out),
                     out.len);
     buf_finish(&out);

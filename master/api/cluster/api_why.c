@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct core_now now(void)
+static struct core_now read_clocks(void)
 {
     return (struct core_now){clk_mono_ms(), clk_wall_us()};
 }
@@ -73,7 +73,7 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     if (!api_id(req, "id", &c->id))
         return;
-    json_t *j = core_why_trial(driver_core_to_try(sh->driver), c->id, now());
+    json_t *j = core_why_trial(driver_core_to_try(sh->driver), c->id, read_clocks());
     if (j)
         gpus_tell_idle(sh, c->id, j);
     if (j)
@@ -94,7 +94,7 @@ void api_get_experiment_why(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     if (!api_id(req, "id", &c->id))
         return;
-    json_t *j = core_why_exp(driver_core_to_try(sh->driver), c->id, now());
+    json_t *j = core_why_exp(driver_core_to_try(sh->driver), c->id, read_clocks());
     if (j)
         api_reply_json(req, j);
     else
@@ -110,7 +110,7 @@ void api_get_job_why(struct shell *sh, struct http_req *req)
     for (size_t i = 0; i < n && !j; i++) {
         struct core_exp_view v;
         if (core_exp_get(api_core(sh), ids[i], &v) && strcmp(v.job_id, job) == 0)
-            j = core_why_exp(driver_core_to_try(sh->driver), ids[i], now());
+            j = core_why_exp(driver_core_to_try(sh->driver), ids[i], read_clocks());
     }
     if (j)
         api_reply_json(req, j);

@@ -124,7 +124,7 @@ static void on_archived(void *arg, const struct db_result *r)
         act_end(a, 0, NULL);
 }
 
-static void archive(void *arg, const struct core_reply *r)
+static void write_archived(void *arg, const struct core_reply *r)
 {
     struct act *a = arg;
     if (r->code < 0)
@@ -224,7 +224,7 @@ void exp_act(struct shell *sh, enum exp_act kind, int64_t id, int64_t project_id
     else if (kind == EXP_ACT_MOVE)
         db_exp_move(sh->db, id, project_id, on_moved, a);
     else if (kind == EXP_ACT_ARCHIVE || kind == EXP_ACT_UNARCHIVE)
-        exp_edit_begin(sh, id, archive, a);
+        exp_edit_begin(sh, id, write_archived, a);
     else
         act_core(a);
 }

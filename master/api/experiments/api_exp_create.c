@@ -162,13 +162,13 @@ static void create_work_large(struct slow_job *j)
     c->rc = create_read(c);
 }
 
-static json_t *warnings(const struct create *c)
+static json_t *make_warnings(const struct create *c)
 {
     return c->exceeded ? json_make("[s]", "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED") : json_array();
 }
 
 /* What of the configuration has no effect, a line each. */
-static json_t *advice(const struct create *c)
+static json_t *make_advice(const struct create *c)
 {
     struct mistakes idle = MISTAKES_INIT;
     json_t *lines = json_array();
@@ -186,8 +186,8 @@ static json_t *advice(const struct create *c)
 /* The members of an answer after `config`, and its end. */
 static void put_advice(const struct create *c, struct buf *out)
 {
-    JSON_OWN w = warnings(c);
-    JSON_OWN a = advice(c);
+    JSON_OWN w = make_warnings(c);
+    JSON_OWN a = make_advice(c);
     buf_add_str(out, ",\"warnings\":");
     json_write(out, w);
     buf_add_str(out, ",\"advice\":");
@@ -197,9 +197,9 @@ static void put_advice(const struct create *c, struct buf *out)
 
 static void create_validated(struct create *c)
 {
-    api_reply_json(c->req,
-                   json_make("{s:o,s:o,s:o,s:o}", "experiment", exp_made_zero(c->config), "config",
-                             json_incref(c->config), "warnings", warnings(c), "advice", advice(c)));
+    api_reply_json(c->req, json_make("{s:o,s:o,s:o,s:o}", "experiment", exp_made_zero(c->config),
+                                     "config", json_incref(c->config), "warnings", make_warnings(c),
+                                     "advice", make_advice(c)));
     create_free(c);
 }
 
@@ -513,7 +513,7 @@ static void create_begin(struct create *c)
         create_fail(c, DET_EUNAVAIL, "no worker thread");
 }
 
-static void create(struct shell *sh, struct http_req *req, const char *external_id)
+static void make_experiment(struct shell *sh, struct http_req *req, const char *external_id)
 {
     struct create *c = det_zalloc(sizeof *c);
     c->sh = sh;
@@ -524,7 +524,7 @@ static void create(struct shell *sh, struct http_req *req, const char *external_
 
 void api_create_experiment(struct shell *sh, struct http_req *req)
 {
-    create(sh, req, NULL);
+    make_experiment(sh, req, NULL);
 }
 
 void api_put_external_experiment(struct shell *sh, struct http_req *req)
@@ -535,5 +535,5 @@ void api_put_external_experiment(struct shell *sh, struct http_req *req)
         http_fail(req, DET_EINVAL, "externalExperimentId: expected UTF-8 of at most %d bytes",
                   EXTERNAL_ID_MAX);
     else
-        create(sh, req, id);
+        make_experiment(sh, req, id);
 }

@@ -256,7 +256,7 @@ static void write_label(void *arg, const struct core_reply *r)
         db_exp_label(l->sh->db, l->id, l->name, l->add, on_labelled, l);
 }
 
-static void label(struct shell *sh, struct http_req *req, bool add)
+static void change_label(struct shell *sh, struct http_req *req, bool add)
 {
     struct label *l = http_mem(req, sizeof *l);
     *l = (struct label){.sh = sh, .req = req, .name = http_param(req, "label"), .add = add};
@@ -270,10 +270,10 @@ static void label(struct shell *sh, struct http_req *req, bool add)
 
 void api_put_experiment_label(struct shell *sh, struct http_req *req)
 {
-    label(sh, req, true);
+    change_label(sh, req, true);
 }
 
 void api_delete_experiment_label(struct shell *sh, struct http_req *req)
 {
-    label(sh, req, false);
+    change_label(sh, req, false);
 }

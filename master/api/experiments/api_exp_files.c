@@ -39,7 +39,7 @@ struct tree {
 };
 
 /* The node of a folder below files, made when it is not there. */
-static json_t *folder(struct tree *t, json_t *files, const char *path, const char *name)
+static json_t *ensure_folder(struct tree *t, json_t *files, const char *path, const char *name)
 {
     json_t *node = map_get(t->folders, path);
     if (node)
@@ -76,7 +76,7 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
     char *name = path;
     for (char *slash = strchr(name, '/'); slash; slash = strchr(name, '/')) {
         *slash = 0;
-        node = folder(t, files, path, name);
+        node = ensure_folder(t, files, path, name);
         files = json_arr(node, "files");
         *slash = '/';
         name = slash + 1;
@@ -85,7 +85,7 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
         return 0;
     clk_format(f->mtime_s * 1000000, time);
     if (f->is_dir) {
-        node = folder(t, files, path, name);
+        node = ensure_folder(t, files, path, name);
     } else {
         node = json_make("{s:s,s:s,s:n,s:I,s:b,s:s,s:[]}", "path", path, "name", name,
                          "modifiedTime", "contentLength", (json_int_t)f->len, "isDir", 0,

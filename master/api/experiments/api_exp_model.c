@@ -23,31 +23,32 @@ struct sending {
 
 static void on_part(void *arg, const struct db_result *r);
 
-static void ask(struct sending *s)
+static void ask_part(struct sending *s)
 {
     s->is_asked = true;
     db_exp_model_def_part(s->sh->db, &s->part, on_part, s);
 }
 
-static void cut(struct sending *s)
+static void cut_stream(struct sending *s)
 {
     http_stream_cut(s->stream);
     free(s);
 }
 
-static void pump(void *arg)
+static void pump_parts(void *arg)
 {
     struct sending *s = arg;
     if (s->is_asked)
         return;
     if (http_stream_is_gone(s->stream))
-        cut(s);
+        cut_stream(s);
     else if (!http_stream_is_full(s->stream))
-        ask(s);
+        ask_part(s);
 }
 
 /* The next bytes of the answer. */
-static int next(struct sending *s, const struct db_result *r, struct buf *out, struct det_err *err)
+static int add_part(struct sending *s, const struct db_result *r, struct buf *out,
+                    struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf part = BUF_INIT;
     int rc = db_bytes(r, 0, PART_BYTES, &part, err);
@@ -68,13 +69,13 @@ static int next(struct sending *s, const struct db_result *r, struct buf *out, s
 static void go_on(struct sending *s, const struct db_result *r)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
-    if (db_rc(r) < 0 || db_rows(r) == 0 || next(s, r, &out, NULL) < 0) {
-        cut(s);
+    if (db_rc(r) < 0 || db_rows(r) == 0 || add_part(s, r, &out, NULL) < 0) {
+        cut_stream(s);
         return;
     }
     http_stream_write(s->stream, out.p, out.len);
     if (s->part.from < s->size) {
-        pump(s);
+        pump_parts(s);
     } else {
         http_stream_end(s->stream);
         free(s);
@@ -90,7 +91,7 @@ static void name_of(const struct db_result *r, char out[160])
             *p = '_'; /* a header, and the name of a file */
 }
 
-static void begin(struct sending *s, const struct db_result *r)
+static void begin_answer(struct sending *s, const struct db_result *r)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
     struct http_req *req = s->req;
@@ -104,11 +105,11 @@ static void begin(struct sending *s, const struct db_result *r)
     s->size = db_i64(r, 0, PART_SIZE);
     s->part.exp_id = db_i64(r, 0, PART_EXP);
     s->part.task_id = NULL; /* the request's */
-    int rc = next(s, r, &out, &err);
+    int rc = add_part(s, r, &out, &err);
     if (rc == 0 && s->part.from < s->size) {
-        s->stream = http_stream_begin_as(req, &a, pump, s);
+        s->stream = http_stream_begin_as(req, &a, pump_parts, s);
         http_stream_write(s->stream, out.p, out.len);
-        pump(s);
+        pump_parts(s);
         return;
     }
     if (rc < 0)
@@ -127,7 +128,7 @@ static void on_part(void *arg, const struct db_result *r)
         return;
     }
     if (!api_failed(s->req, r) && db_rows(r) > 0) {
-        begin(s, r);
+        begin_answer(s, r);
         return;
     }
     if (db_rc(r) == 0)
@@ -139,7 +140,7 @@ static void model_send(struct shell *sh, struct http_req *req, struct db_part pa
 {
     struct sending *s = det_zalloc(sizeof *s);
     *s = (struct sending){.sh = sh, .req = req, .part = part, .as_json = as_json};
-    ask(s);
+    ask_part(s);
 }
 
 void api_get_model_def(struct shell *sh, struct http_req *req)

@@ -162,7 +162,7 @@ static void on_checkpoints(void *arg, const struct db_result *r)
         api_reply_list(c, r, NULL, true);
 }
 
-static void checkpoints(struct shell *sh, struct http_req *req, bool of_trial)
+static void list_checkpoints(struct shell *sh, struct http_req *req, bool of_trial)
 {
     struct api_call *c = api_call(sh, req);
     struct db_ckpt_filter f = {.metric = query_text(req, "sortByMetric")};
@@ -183,10 +183,10 @@ static void checkpoints(struct shell *sh, struct http_req *req, bool of_trial)
 
 void api_get_experiment_checkpoints(struct shell *sh, struct http_req *req)
 {
-    checkpoints(sh, req, false);
+    list_checkpoints(sh, req, false);
 }
 
 void api_get_trial_checkpoints(struct shell *sh, struct http_req *req)
 {
-    checkpoints(sh, req, true);
+    list_checkpoints(sh, req, true);
 }

@@ -18,7 +18,7 @@ static void on_one(void *arg, int code, const char *text)
         http_reply(arg, 200, "{}");
 }
 
-static void one(struct shell *sh, struct http_req *req, enum exp_act act, const char *param)
+static void act_on_one(struct shell *sh, struct http_req *req, enum exp_act act, const char *param)
 {
     int64_t id;
     if (api_id(req, param, &id))
@@ -207,7 +207,7 @@ static int bulk_ids(struct bulk *b, const json_t *ids, struct det_err *err)
 }
 
 /* Where a move goes to; false: answered. */
-static bool destination(struct http_req *req, const json_t *body, int64_t *ret)
+static bool read_destination(struct http_req *req, const json_t *body, int64_t *ret)
 {
     struct det_err err;
     const json_t *to = wire_get(body, "destinationProjectId");
@@ -223,12 +223,13 @@ static bool destination(struct http_req *req, const json_t *body, int64_t *ret)
     return true;
 }
 
-static void many(struct shell *sh, struct http_req *req, enum exp_act act, enum route_id route)
+static void act_on_many(struct shell *sh, struct http_req *req, enum exp_act act,
+                        enum route_id route)
 {
     struct det_err err;
     int64_t project_id = 0;
     JSON_OWN body = api_body(req);
-    if (!body || (act == EXP_ACT_MOVE && !destination(req, body, &project_id)))
+    if (!body || (act == EXP_ACT_MOVE && !read_destination(req, body, &project_id)))
         return;
     const json_t *ids = api_list(req, body, "experimentIds");
     if (!ids)
@@ -251,11 +252,11 @@ static void many(struct shell *sh, struct http_req *req, enum exp_act act, enum 
 #define ACT(name, names, act, param)                                                               \
     void api_##name(struct shell *sh, struct http_req *req)                                        \
     {                                                                                              \
-        one(sh, req, act, param);                                                                  \
+        act_on_one(sh, req, act, param);                                                           \
     }                                                                                              \
     void api_##names(struct shell *sh, struct http_req *req)                                       \
     {                                                                                              \
-        many(sh, req, act, ROUTE_##names);                                                         \
+        act_on_many(sh, req, act, ROUTE_##names);                                                  \
     }
 ACT(activate_experiment, activate_experiments, EXP_ACT_ACTIVATE, "id")
 ACT(pause_experiment, pause_experiments, EXP_ACT_PAUSE, "id")
@@ -271,13 +272,13 @@ struct move {
     int64_t id, project_id; /* id 0: many, which the body names */
 };
 
-static void move(void *arg)
+static void perform_move(void *arg)
 {
     const struct move *m = arg;
     if (m->id)
         exp_act(m->req->sh, EXP_ACT_MOVE, m->id, m->project_id, on_one, m->req);
     else
-        many(m->req->sh, m->req, EXP_ACT_MOVE, ROUTE_move_experiments);
+        act_on_many(m->req->sh, m->req, EXP_ACT_MOVE, ROUTE_move_experiments);
 }
 
 static void move_begin(struct http_req *req, int64_t id)
@@ -285,10 +286,11 @@ static void move_begin(struct http_req *req, int64_t id)
     struct move *m = http_mem(req, sizeof *m);
     *m = (struct move){.req = req, .id = id};
     JSON_OWN body = api_body(req);
-    if (!body || !destination(req, body, &m->project_id))
+    if (!body || !read_destination(req, body, &m->project_id))
         return;
     const struct rule *making = &rules_all[ROUTE_create_experiment];
-    access_ask_one(req, &(struct access_one){making, SUBJECT_PROJECT, move, m}, m->project_id);
+    access_ask_one(req, &(struct access_one){making, SUBJECT_PROJECT, perform_move, m},
+                   m->project_id);
 }
 
 void api_move_experiment(struct shell *sh, struct http_req *req)

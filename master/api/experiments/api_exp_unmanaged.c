@@ -21,18 +21,18 @@ static void making_end(struct making *m, int64_t id, const struct det_err *err)
     free(m);
 }
 
-static void find(struct making *m);
+static void find_experiment(struct making *m);
 
 static void on_stored(void *arg, int rc, const struct det_err *err)
 {
     struct making *m = arg;
     if (rc == DET_EEXIST && m->in.external_id)
-        find(m); /* somebody was faster */
+        find_experiment(m); /* somebody was faster */
     else
         making_end(m, m->id, err);
 }
 
-static void store(struct making *m)
+static void store_experiment(struct making *m)
 {
     char job_id[UUID_STR_MAX];
     uuid_random(job_id);
@@ -66,7 +66,7 @@ static void on_id(void *arg, const struct core_reply *r)
         return;
     }
     m->id = r->id;
-    store(m);
+    store_experiment(m);
 }
 
 static void take_id(struct making *m)
@@ -83,7 +83,7 @@ static void on_found(void *arg, const struct db_result *r)
         take_id(m);
 }
 
-static void find(struct making *m)
+static void find_experiment(struct making *m)
 {
     db_unmanaged_find(m->sh->db, m->in.owner_id, m->in.external_id, on_found, m);
 }
@@ -94,7 +94,7 @@ void exp_unmanaged_make(struct shell *sh, const struct exp_unmanaged *in, exp_un
     struct making *m = det_alloc(sizeof *m);
     *m = (struct making){.sh = sh, .in = *in, .cb = cb, .arg = arg};
     if (in->external_id)
-        find(m);
+        find_experiment(m);
     else
         take_id(m);
 }

@@ -50,7 +50,7 @@ static void preview_work(uv_work_t *w)
 }
 
 /* {"100 400": 3, ..}, the longest first. */
-static json_t *plain(const struct preview *p)
+static json_t *make_plain(const struct preview *p)
 {
     json_t *results = json_object();
     for (size_t i = 0; i < json_array_size(p->kinds); i++) {
@@ -65,7 +65,7 @@ static json_t *plain(const struct preview *p)
     return json_make("{s:o, s:I}", "results", results, "seed", (json_int_t)p->seed);
 }
 
-static json_t *simulation(const struct preview *p)
+static json_t *make_simulation(const struct preview *p)
 {
     json_t *trials = json_array();
     for (size_t i = 0; i < json_array_size(p->kinds); i++) {
@@ -92,7 +92,7 @@ static void preview_done(uv_work_t *w, int status)
         http_fail(p->req, status < 0 ? DET_EUNAVAIL : p->rc, "%s",
                   status < 0 ? uv_strerror(status) : p->err.text);
     else
-        api_reply_json(p->req, p->is_plain ? plain(p) : simulation(p));
+        api_reply_json(p->req, p->is_plain ? make_plain(p) : make_simulation(p));
     preview_free(p);
 }
 

@@ -13,8 +13,8 @@ static void put_text(struct buf *out, const char *key, const struct db_result *r
 }
 
 /* "[<time>] <container> [rank=<n>] || <LEVEL>: <log>" */
-static void message(struct buf *out, const struct db_result *r, int row, const char *time,
-                    const char *level)
+static void write_message(struct buf *out, const struct db_result *r, int row, const char *time,
+                          const char *level)
 {
     size_t id = db_text_len(r, row, LOG_COL_CONTAINER), shown = id < 8 ? id : 8;
     buf_addf(out, "[%s] ", time);
@@ -46,7 +46,7 @@ void log_line_write(struct buf *out, const struct db_result *r, int row, int64_t
     size_t n = db_text_len(r, row, LOG_COL_TEXT);
     struct buf text = BUF_INIT;
     time_text(db_i64(r, row, LOG_COL_TIME), time);
-    message(&text, r, row, time, level);
+    write_message(&text, r, row, time, level);
     size_t head = text.len;
     buf_add(&text, log, n);
     if (n == 0 || log[n - 1] != '\n')

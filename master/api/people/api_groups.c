@@ -48,7 +48,7 @@ static bool name_ok(struct http_req *req, const json_t *name)
     return false;
 }
 
-static void edit(struct shell *sh, struct http_req *req, int64_t id)
+static void edit_group(struct shell *sh, struct http_req *req, int64_t id)
 {
     JSON_OWN body = api_body(req);
     const json_t *name = body ? wire_get(body, "name") : NULL;
@@ -65,14 +65,14 @@ static void edit(struct shell *sh, struct http_req *req, int64_t id)
 
 void api_post_group(struct shell *sh, struct http_req *req)
 {
-    edit(sh, req, 0);
+    edit_group(sh, req, 0);
 }
 
 void api_put_group(struct shell *sh, struct http_req *req)
 {
     int64_t id;
     if (api_id(req, "groupId", &id))
-        edit(sh, req, id);
+        edit_group(sh, req, id);
 }
 
 void api_get_group(struct shell *sh, struct http_req *req)

@@ -12,7 +12,7 @@ static void on_list(void *arg, const struct db_result *r)
     api_reply_list(arg, r, NULL, true);
 }
 
-static bool filter(struct http_req *req, struct db_place_filter *f)
+static bool read_filter(struct http_req *req, struct db_place_filter *f)
 {
     const char *name = http_query(req, "name");
     *f = (struct db_place_filter){.name = name && *name ? name : NULL};
@@ -26,7 +26,7 @@ void api_get_workspaces(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     struct db_place_filter f;
     c->key = "workspaces";
-    if (!filter(req, &f) || !api_page(req, wire_workspace_sort, &c->page))
+    if (!read_filter(req, &f) || !api_page(req, wire_workspace_sort, &c->page))
         return;
     const char *exact = http_query(req, "nameCaseSensitive");
     f.exact_name = exact && *exact ? exact : NULL;
@@ -38,7 +38,7 @@ void api_get_workspace_projects(struct shell *sh, struct http_req *req)
     struct api_call *c = api_call(sh, req);
     struct db_place_filter f;
     c->key = "projects";
-    if (filter(req, &f) && api_id(req, "id", &f.workspace_id) &&
+    if (read_filter(req, &f) && api_id(req, "id", &f.workspace_id) &&
         api_page(req, wire_project_sort, &c->page))
         db_project_list(sh->db, &f, &c->page, on_list, c);
 }
@@ -90,7 +90,7 @@ static void on_created(void *arg, const struct db_result *r)
 
 /* What Determined's workspaces hold and these do not: to take it would be to lose it. Empty is as
  * good as not given. */
-static bool kept(struct http_req *req, const json_t *body)
+static bool check_kept(struct http_req *req, const json_t *body)
 {
     static const char *const lost[] = {"agentUserGroup",     "checkpointStorageConfig",
                                        "defaultComputePool", "defaultComputeResourcePool",
@@ -117,7 +117,7 @@ void api_post_workspace(struct shell *sh, struct http_req *req)
     json_t *body;
     if (!place_read(req, &b, &body))
         return;
-    if (kept(req, body))
+    if (check_kept(req, body))
         db_workspace_create(sh->db, b.name, req->who.user_id, on_created, req);
     json_decref(body);
 }

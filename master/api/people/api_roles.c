@@ -204,7 +204,7 @@ static const struct wire_field search_fields[] = {
     {"workspaceId", WIRE_I32, offsetof(struct search_body, workspace_id), 0, NULL},
 };
 
-static void search(struct http_req *req, bool local_only)
+static void find_roles(struct http_req *req, bool local_only)
 {
     struct search_body b = {0};
     json_t *given;
@@ -232,12 +232,12 @@ static void search(struct http_req *req, bool local_only)
 
 void api_search_roles(struct shell *sh, struct http_req *req)
 {
-    search(req, false);
+    find_roles(req, false);
 }
 
 void api_search_roles_assignable(struct shell *sh, struct http_req *req)
 {
-    search(req, true);
+    find_roles(req, true);
 }
 
 static void on_by_id(void *arg, const struct db_result *r)
@@ -295,7 +295,7 @@ static void on_granted(void *arg, const struct db_result *r)
         http_reply(req, 200, "{}");
 }
 
-static void grant(const struct grant *g)
+static void apply_grant(const struct grant *g)
 {
     if (g->add)
         db_roles_add(g->req->sh->db, g->list, on_granted, g->req);
@@ -307,7 +307,7 @@ static void on_asked(void *arg, const json_t *refused)
 {
     struct grant *g = arg;
     if (refused && !access_refused(g->req, refused))
-        grant(g);
+        apply_grant(g);
 }
 
 /* One assignment as {"role", "user" or "group", "workspace"}; its workspace also into places. */
@@ -366,7 +366,7 @@ static int grants_read(struct http_req *req, json_t *body, json_t *list, json_t 
     return 0;
 }
 
-static void change(struct http_req *req, enum route_id route, bool add)
+static void change_assignments(struct http_req *req, enum route_id route, bool add)
 {
     struct det_err err;
     JSON_OWN body = api_body(req);
@@ -389,7 +389,7 @@ static void change(struct http_req *req, enum route_id route, bool add)
                   "only an administrator may give and take roles in the whole cluster; name a "
                   "workspace (scopeWorkspaceId, det rbac -w) or ask one");
     else if (whole)
-        grant(g);
+        apply_grant(g);
     else
         access_ask(req, &(struct access_ask){&rules_all[route], SUBJECT_WORKSPACE, on_asked, g},
                    places);
@@ -397,10 +397,10 @@ static void change(struct http_req *req, enum route_id route, bool add)
 
 void api_add_assignments(struct shell *sh, struct http_req *req)
 {
-    change(req, ROUTE_add_assignments, true);
+    change_assignments(req, ROUTE_add_assignments, true);
 }
 
 void api_remove_assignments(struct shell *sh, struct http_req *req)
 {
-    change(req, ROUTE_remove_assignments, false);
+    change_assignments(req, ROUTE_remove_assignments, false);
 }

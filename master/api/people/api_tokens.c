@@ -39,7 +39,7 @@ static void on_created(void *arg, const struct db_result *r)
     api_reply_json(c->req, answer);
 }
 
-static void create(void *arg)
+static void create_token(void *arg)
 {
     struct create_call *c = arg;
     memcpy(c->token, TOKEN_PREFIX, sizeof TOKEN_PREFIX);
@@ -106,9 +106,9 @@ void api_post_token(struct shell *sh, struct http_req *req)
     if (lifespan_read(sh->conf, b.lifespan, &c->in.lifespan_s, &err) < 0)
         http_fail_err(req, &err);
     else
-        access_ask_one(req,
-                       &(struct access_one){&rules_all[ROUTE_post_token], SUBJECT_USER, create, c},
-                       c->in.user_id);
+        access_ask_one(
+            req, &(struct access_one){&rules_all[ROUTE_post_token], SUBJECT_USER, create_token, c},
+            c->in.user_id);
 }
 
 static void on_list(void *arg, const struct db_result *r)

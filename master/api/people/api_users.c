@@ -35,7 +35,7 @@ struct user_change {
 };
 
 /* Whoever changes a password of their own stays. */
-static const char *kept(const struct user_change *u)
+static const char *spare_session(const struct user_change *u)
 {
     return u->req->who.user_id == u->id ? u->req->who.session : NULL;
 }
@@ -55,7 +55,7 @@ static void on_changed(void *arg, const struct db_result *r)
     }
     auth_forget_user(u->sh->auth, db_i64(r, 0, 0));
     if (u->edit.password || u->edit.active == 0) /* as in the table */
-        http_drop(u->sh->http, &(struct http_ended){.user_id = u->id, .keep = kept(u)});
+        http_drop(u->sh->http, &(struct http_ended){.user_id = u->id, .keep = spare_session(u)});
     struct buf out = BUF_INIT;
     buf_addf(&out, "{\"user\":%s}", db_text(r, 0, 1));
     http_reply_buf(u->req, 200, &out);
@@ -65,7 +65,7 @@ static void on_changed(void *arg, const struct db_result *r)
 static void change_write(struct user_change *u)
 {
     if (u->id)
-        db_user_edit(u->sh->db, u->id, &u->edit, kept(u), on_changed, u);
+        db_user_edit(u->sh->db, u->id, &u->edit, spare_session(u), on_changed, u);
     else
         db_user_create(u->sh->db, &u->edit, on_changed, u);
 }
@@ -131,7 +131,7 @@ static const struct wire_field agent_user_fields[] = {
     {"agentGroup", WIRE_STR, offsetof(struct agent_user_body, group), WIRE_REQUIRED, NULL},
 };
 
-static char *keep(struct http_req *req, const char *s)
+static char *keep_text(struct http_req *req, const char *s)
 {
     return s ? http_strdup(req, s) : NULL;
 }
@@ -140,8 +140,8 @@ static char *keep(struct http_req *req, const char *s)
 static int change_fill(struct user_change *u, const struct user_body *b, struct det_err *err)
 {
     struct agent_user_body a = {0};
-    u->edit = (struct db_user_edit){.username = keep(u->req, b->username),
-                                    .display_name = keep(u->req, b->display_name),
+    u->edit = (struct db_user_edit){.username = keep_text(u->req, b->username),
+                                    .display_name = keep_text(u->req, b->display_name),
                                     .admin = b->admin,
                                     .active = b->active,
                                     .remote = b->remote};
@@ -156,8 +156,8 @@ static int change_fill(struct user_change *u, const struct user_body *b, struct 
     u->edit.set_agent_user = true;
     u->edit.uid = a.uid;
     u->edit.gid = a.gid;
-    u->edit.user_name = keep(u->req, a.user);
-    u->edit.group_name = keep(u->req, a.group);
+    u->edit.user_name = keep_text(u->req, a.user);
+    u->edit.group_name = keep_text(u->req, a.group);
     return 0;
 }
 

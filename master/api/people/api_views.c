@@ -124,7 +124,7 @@ static int words_check(const struct view_call *c, struct det_err *err)
     return rc;
 }
 
-static void keep(struct http_req *req, const char **text)
+static void keep_text(struct http_req *req, const char **text)
 {
     if (*text)
         *text = http_strdup(req, *text);
@@ -142,8 +142,8 @@ static void view_post(struct view_call *c)
         http_fail_err(req, &err);
         return;
     }
-    keep(req, &w->name);
-    keep(req, &w->address);
+    keep_text(req, &w->name);
+    keep_text(req, &w->address);
     if (w->workspace_id > 0)
         db_workspace_find(req->sh->db, NULL, w->workspace_id, on_workspace, c);
     else

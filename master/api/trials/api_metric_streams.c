@@ -191,8 +191,8 @@ static void put_sample(struct buf *out, const struct news_stream *s, const struc
 }
 
 /* ids is copied, q's texts too. */
-static void follow(struct shell *sh, struct http_req *req, ask_fn *ask, const char *ids,
-                   const struct db_metric_news *q)
+static void follow_news(struct shell *sh, struct http_req *req, ask_fn *ask, const char *ids,
+                        const struct db_metric_news *q)
 {
     int64_t period_s;
     if (!api_query_i64(req, "periodSeconds", 0, &period_s))
@@ -220,7 +220,7 @@ void api_exp_metric_names(struct shell *sh, struct http_req *req)
         http_fail(req, DET_EINVAL, "ids: at least one experiment is required");
         return;
     }
-    follow(sh, req, ask_names, ids, &(struct db_metric_news){0});
+    follow_news(sh, req, ask_names, ids, &(struct db_metric_news){0});
 }
 
 /* The metric of an experiment that a stream is about, all its steps. */
@@ -249,7 +249,7 @@ static void follow_metric(struct shell *sh, struct http_req *req, ask_fn *ask,
 {
     char id[24];
     snprintf(id, sizeof id, "%" PRId64, q->exp_id);
-    follow(sh, req, ask, id, q);
+    follow_news(sh, req, ask, id, q);
 }
 
 void api_exp_metric_batches(struct shell *sh, struct http_req *req)

@@ -40,8 +40,8 @@ static void on_reported(void *arg, int rc, const struct det_err *err)
     api_reply_done(c->req, rc, err);
 }
 
-static int report(struct shell *sh, struct http_req *req, int64_t trial_id, const struct report *p,
-                  const char *group, struct det_err *err)
+static int report_metrics(struct shell *sh, struct http_req *req, int64_t trial_id,
+                          const struct report *p, const char *group, struct det_err *err)
 {
     struct metric_body b;
     const json_t *j = p->member ? wire_get(p->body, p->member) : p->body;
@@ -67,7 +67,8 @@ static int report(struct shell *sh, struct http_req *req, int64_t trial_id, cons
 }
 
 /* member NULL: the body is the TrialMetrics itself. */
-static void post(struct shell *sh, struct http_req *req, const char *member, const char *group)
+static void take_metrics(struct shell *sh, struct http_req *req, const char *member,
+                         const char *group)
 {
     struct det_err err;
     struct report r = {.member = member};
@@ -80,22 +81,22 @@ static void post(struct shell *sh, struct http_req *req, const char *member, con
     const json_t *named = group ? NULL : wire_get(r.body, "group");
     if (!group)
         group = json_is_string(named) ? json_string_value(named) : "";
-    if (report(sh, req, id, &r, group, &err) < 0)
+    if (report_metrics(sh, req, id, &r, group, &err) < 0)
         http_fail_err(req, &err);
     json_decref(r.body);
 }
 
 void api_post_metrics(struct shell *sh, struct http_req *req)
 {
-    post(sh, req, "metrics", NULL);
+    take_metrics(sh, req, "metrics", NULL);
 }
 
 void api_post_training_metrics(struct shell *sh, struct http_req *req)
 {
-    post(sh, req, NULL, "training");
+    take_metrics(sh, req, NULL, "training");
 }
 
 void api_post_validation_metrics(struct shell *sh, struct http_req *req)
 {
-    post(sh, req, NULL, "validation");
+    take_metrics(sh, req, NULL, "validation");
 }

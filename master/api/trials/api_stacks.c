@@ -18,7 +18,7 @@ static void on_ended(void *arg, const struct db_result *r)
 }
 
 /* Those of its agents that were asked; each says in the log when it has. */
-static json_t *ask(struct shell *sh, const char *alloc_id)
+static json_t *ask_agents(struct shell *sh, const char *alloc_id)
 {
     json_t *asked = json_array();
     struct core_container_view k;
@@ -38,7 +38,7 @@ static void ask_in_measure(struct api_call *c, const char *alloc_id)
         http_fail_later(c->req, (int)(wait_ms / 1000 + 1), "its stacks were asked for too often");
         return;
     }
-    JSON_OWN asked = ask(c->sh, alloc_id);
+    JSON_OWN asked = ask_agents(c->sh, alloc_id);
     if (json_array_size(asked) > 0) {
         api_reply_json(c->req, json_make("{s:O}", "agents", asked));
         return;

@@ -6,18 +6,18 @@
 #include "shell.h"
 #include "timeline.h"
 
-static json_t *seconds(int64_t us)
+static json_t *make_seconds(int64_t us)
 {
     return us < 0 ? json_null() : json_double((double)us / 1e6);
 }
 
-static json_t *entry(const struct timeline_entry *e, int64_t first_us)
+static json_t *make_entry(const struct timeline_entry *e, int64_t first_us)
 {
     json_t *j = json_make("{s:s,s:I,s:s,s:s,s:b}", "time", e->time, "runId", (json_int_t)e->run_id,
                           "kind", e->kind, "detail", e->detail, "ongoing", e->open);
     json_set(j, "node", e->node < 0 ? json_null() : json_integer(e->node));
-    json_set(j, "offset", seconds(e->at_us > first_us ? e->at_us - first_us : 0));
-    json_set(j, "duration", seconds(e->took_us));
+    json_set(j, "offset", make_seconds(e->at_us > first_us ? e->at_us - first_us : 0));
+    json_set(j, "duration", make_seconds(e->took_us));
     return j;
 }
 
@@ -39,7 +39,7 @@ static void on_rows(void *arg, const struct db_result *r)
     timeline_durations(v, n, clk_wall_us());
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, entry(&v[i], v[0].at_us));
+        json_array_append_new(list, make_entry(&v[i], v[0].at_us));
     api_reply_json(c->req, json_make("{s:I,s:o}", "trialId", (json_int_t)c->id, "events", list));
 }
 

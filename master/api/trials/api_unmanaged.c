@@ -110,7 +110,7 @@ static int read_external(struct making *m, const json_t *body, struct det_err *e
     return 0;
 }
 
-static void make(struct shell *sh, struct http_req *req, bool external)
+static void make_trial(struct shell *sh, struct http_req *req, bool external)
 {
     struct det_err err;
     struct making *m = http_mem(req, sizeof *m);
@@ -132,12 +132,12 @@ static void make(struct shell *sh, struct http_req *req, bool external)
 
 void api_post_trial(struct shell *sh, struct http_req *req)
 {
-    make(sh, req, false);
+    make_trial(sh, req, false);
 }
 
 void api_put_trial(struct shell *sh, struct http_req *req)
 {
-    make(sh, req, true);
+    make_trial(sh, req, true);
 }
 
 /* ---- POST /trials/{id}/start ---- */
