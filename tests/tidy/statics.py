@@ -1,14 +1,12 @@
 """The names of static functions: a verb and what it is done to, so that a call can be read where it stands.
 
-usage: statics.py [SOURCE_DIR]    how many there are in C in what is installed, of one word, and those per folder where they may still be
+usage: statics.py [SOURCE_DIR]    how many there are in C in what is installed, of one word
 """
-import collections
 import json
 import os
 import subprocess
 import sys
 
-STILL = ("harness/loop/report",)  # where words are left
 ALONE = ("tests", "bench", "examples")  # what is not installed
 WORDS = {  # what may be one word, and why
     "dot loss min3 sigmoid slope softmax square triangle": "mathematics, which no verb makes clearer",
@@ -40,7 +38,7 @@ def is_one_word(name):
 
 def check_statics(top, files):
     known = {w for words in WORDS for w in words.split()}
-    for path, n, name in statics(top, [f for f in files if f.endswith((".c", ".h")) and not is_within(f, STILL + ALONE)]):
+    for path, n, name in statics(top, [f for f in files if f.endswith((".c", ".h")) and not is_within(f, ALONE)]):
         if is_one_word(name) and name not in known:
             yield path, n, f"{name}() is one word: say what it does to what (tests/tidy/statics.py)"
 
@@ -49,10 +47,7 @@ def main():
     top = sys.argv[1] if len(sys.argv) > 1 else "."
     out = subprocess.run(["git", "-C", top, "ls-files", "*.c", "*.h"], text=True, capture_output=True, check=True).stdout
     found = list(statics(top, [f for f in out.splitlines() if not is_within(f, ALONE)]))
-    short = [s for s in found if is_one_word(s[2])]
-    print(f"{len(short)} of {len(found)}")
-    for place, n in collections.Counter(next((p for p in STILL if is_within(path, (p,))), "elsewhere") for path, _, _ in short).most_common():
-        print(f"{n:5} {place}")
+    print(f"{sum(is_one_word(name) for _, _, name in found)} of {len(found)}")
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ class Statics(unittest.TestCase):
     def test_words_with_a_reason(self):
         self.assertEqual(self.refused("static double dot(double x)\n{\n    return x;\n}\n"), [])
 
-    def test_folders_that_are_left(self):
-        self.assertEqual(self.refused("static int find(int x)\n{\n    return x;\n}\n", "db/read/a.c"), [])
-        self.assertEqual(self.refused("static int find(int x)\n{\n    return x;\n}\n", "db_tools/a.c"), [(1, "find")])
+    def test_what_is_not_installed(self):
+        self.assertEqual(self.refused("static int find(int x)\n{\n    return x;\n}\n", "bench/read/a.c"), [])
+        self.assertEqual(self.refused("static int find(int x)\n{\n    return x;\n}\n", "bench_tools/a.c"), [(1, "find")])
 
 
 if __name__ == "__main__":

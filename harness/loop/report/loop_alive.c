@@ -38,7 +38,7 @@ static void map_file(void)
         file = p;
 }
 
-static int64_t sign(bool counts)
+static int64_t note_sign(bool counts)
 {
     int64_t now_ms = clk_mono_ms(), gap_ms = now_ms - last_ms;
     if (counts && gap_ms > longest_ms)
@@ -59,7 +59,7 @@ int64_t loop_alive_longest_ms(void)
 
 void loop_alive(enum progress_phase phase, uint64_t batches)
 {
-    int64_t now_ms = sign(phase != PROGRESS_STARTING);
+    int64_t now_ms = note_sign(phase != PROGRESS_STARTING);
     if (!tried)
         map_file();
     if (!file)
@@ -83,7 +83,7 @@ void loop_alive_loaded(int64_t took_ms)
 
 void loop_alive_again(void)
 {
-    int64_t now_ms = sign(false);
+    int64_t now_ms = note_sign(false);
     if (file)
         atomic_store_explicit(&file->mono_ms, now_ms, memory_order_relaxed);
 }
@@ -127,7 +127,7 @@ static bool is_alive(void)
 }
 
 /* Lives as long as the process, as the file does. */
-static void *pulse(void *arg)
+static void *run_pulse(void *arg)
 {
     pthread_mutex_lock(&lock);
     for (;;) {
@@ -149,7 +149,7 @@ static void wait_for(int what)
         return;
     pthread_mutex_lock(&lock);
     if (!have_thread)
-        have_thread = thread_start_detached(pulse, NULL) == 0;
+        have_thread = thread_start_detached(run_pulse, NULL) == 0;
     if (what == WAITS_FOR_DISK)
         moved_before = moved_so_far();
     waits = what;

@@ -16,7 +16,7 @@ struct pool {
     bool canceled;
 };
 
-static int take(struct pool *p, struct client **ret, struct det_err *err)
+static int take_client(struct pool *p, struct client **ret, struct det_err *err)
 {
     int rc = 0;
     pthread_mutex_lock(&p->lock);
@@ -47,8 +47,8 @@ static void give_back(struct pool *p, struct client *c)
     pthread_mutex_unlock(&p->lock);
 }
 
-static int call(void *self, const struct loop_http_request *q, struct loop_http_response *ret,
-                struct det_err *err)
+static int call_master(void *self, const struct loop_http_request *q,
+                       struct loop_http_response *ret, struct det_err *err)
 {
     struct pool *p = self;
     struct client *c = NULL;
@@ -62,7 +62,7 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
                              .timeout_ms = q->timeout_ms,
                              .once = true};
     struct client_resp resp = CLIENT_RESP_INIT;
-    int rc = take(p, &c, err);
+    int rc = take_client(p, &c, err);
     if (rc < 0)
         return rc;
     rc = client_call(c, &req, &resp, err);
@@ -74,7 +74,7 @@ static int call(void *self, const struct loop_http_request *q, struct loop_http_
     return ret->status ? 0 : rc; /* an answer is an answer, whatever it says */
 }
 
-static void cancel(void *self)
+static void cancel_calls(void *self)
 {
     struct pool *p = self;
     pthread_mutex_lock(&p->lock);
@@ -99,6 +99,6 @@ int loop_http_from_env(struct loop_http *ret, struct det_err *err)
                                            .cert_name = getenv("DET_MASTER_CERT_NAME")};
     pool.canceled = false; /* that was an earlier run of this process */
     pthread_mutex_unlock(&pool.lock);
-    *ret = (struct loop_http){.self = &pool, .call = call, .cancel = cancel};
+    *ret = (struct loop_http){.self = &pool, .call = call_master, .cancel = cancel_calls};
     return 0;
 }

@@ -31,7 +31,7 @@ void loop_metrics_clear(struct loop_metrics *m)
     m->n = 0;
 }
 
-static void grow(struct loop_metrics *m)
+static void grow_table(struct loop_metrics *m)
 {
     size_t cap = m->cap ? 2 * m->cap : 4;
     m->v = det_reallocarray(m->v, cap, sizeof *m->v);
@@ -41,7 +41,7 @@ static void grow(struct loop_metrics *m)
 
 /* A name as it is kept: valid UTF-8 of bounded length. NULL when it is so already, else the
  * caller's. */
-static char *mended(const char *name)
+static char *mend_name(const char *name)
 {
     size_t n = 0;
     while (n <= LOOP_METRIC_NAME_MAX && name[n] > 0)
@@ -54,9 +54,9 @@ static char *mended(const char *name)
 
 /* The entry of `name`. A cleared table is filled again in the same order as a rule, so the next
  * unused entry usually has the name already. */
-static struct loop_metric *entry(struct loop_metrics *m, const char *name)
+static struct loop_metric *claim_entry(struct loop_metrics *m, const char *name)
 {
-    det_cleanup(freep) char *better = mended(name);
+    det_cleanup(freep) char *better = mend_name(name);
     name = better ? better : name;
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->v[i].name, name) == 0) {
@@ -64,7 +64,7 @@ static struct loop_metric *entry(struct loop_metrics *m, const char *name)
             return &m->v[i];
         }
     if (m->n == m->cap)
-        grow(m);
+        grow_table(m);
     struct loop_metric *x = &m->v[m->n++];
     if (!x->name || strcmp(x->name, name) != 0) {
         free(x->name);
@@ -75,14 +75,14 @@ static struct loop_metric *entry(struct loop_metrics *m, const char *name)
 
 void loop_metrics_f64(struct loop_metrics *m, const char *name, double value)
 {
-    struct loop_metric *x = entry(m, name);
+    struct loop_metric *x = claim_entry(m, name);
     x->kind = LOOP_METRIC_F64;
     x->f64 = value;
 }
 
 void loop_metrics_array(struct loop_metrics *m, const char *name, const double *values, size_t n)
 {
-    struct loop_metric *x = entry(m, name);
+    struct loop_metric *x = claim_entry(m, name);
     x->kind = LOOP_METRIC_ARRAY;
     if (n > x->array_cap) {
         x->array = det_reallocarray(x->array, n, sizeof *x->array);
@@ -95,19 +95,19 @@ void loop_metrics_array(struct loop_metrics *m, const char *name, const double *
 
 void loop_metrics_json(struct loop_metrics *m, const char *name, const json_t *value)
 {
-    struct loop_metric *x = entry(m, name);
+    struct loop_metric *x = claim_entry(m, name);
     x->kind = LOOP_METRIC_JSON;
     x->json = json_deep_copy(value);
 }
 
 void loop_metrics_none(struct loop_metrics *m, const char *name)
 {
-    entry(m, name)->kind = LOOP_METRIC_NONE;
+    claim_entry(m, name)->kind = LOOP_METRIC_NONE;
 }
 
 void loop_metrics_later(struct loop_metrics *m, const char *name, size_t ticket)
 {
-    struct loop_metric *x = entry(m, name);
+    struct loop_metric *x = claim_entry(m, name);
     x->kind = LOOP_METRIC_LATER;
     x->ticket = ticket;
 }
@@ -225,7 +225,7 @@ void loop_metrics_write(struct buf *out, const struct loop_metrics *m)
 }
 
 /* The three doubles that JSON cannot hold come back as what they were. */
-static bool special(const json_t *v, double *ret)
+static bool read_special(const json_t *v, double *ret)
 {
     const char *s = json_string_value(v);
     if (!s)
@@ -241,22 +241,22 @@ static bool special(const json_t *v, double *ret)
     return true;
 }
 
-static bool number(const json_t *v, double *ret)
+static bool read_number(const json_t *v, double *ret)
 {
     if (!json_is_number(v))
-        return special(v, ret);
+        return read_special(v, ret);
     *ret = json_number_value(v);
     return true;
 }
 
 /* A list of numbers is an array again, or its NaNs would be strings on the other ranks. */
-static bool array(struct loop_metrics *m, const char *name, const json_t *v)
+static bool read_array(struct loop_metrics *m, const char *name, const json_t *v)
 {
     size_t n = json_array_size(v), i = 0;
     if (!json_is_array(v))
         return false;
     det_cleanup(freep) double *values = det_zalloc((n + 1) * sizeof *values);
-    while (i < n && number(json_array_get(v, i), &values[i]))
+    while (i < n && read_number(json_array_get(v, i), &values[i]))
         i++;
     if (i == n)
         loop_metrics_array(m, name, values, n);
@@ -270,9 +270,9 @@ void loop_metrics_from_json(struct loop_metrics *m, const json_t *object)
     double d;
     json_object_foreach((json_t *)object, key, v)
     {
-        if (number(v, &d))
+        if (read_number(v, &d))
             loop_metrics_f64(m, key, d);
-        else if (array(m, key, v))
+        else if (read_array(m, key, v))
             continue;
         else if (json_is_null(v))
             loop_metrics_none(m, key);

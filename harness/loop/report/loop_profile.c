@@ -60,7 +60,7 @@ static void add_locked(struct loop_profile *p, enum kind kind, const char *name,
     vec_push(&p->series.v[i].points, (struct point){value, p->batch, clk_wall_us()});
 }
 
-static void add(struct loop_profile *p, enum kind kind, const char *name, double value)
+static void add_value(struct loop_profile *p, enum kind kind, const char *name, double value)
 {
     pthread_mutex_lock(&p->lock);
     add_locked(p, kind, name, value);
@@ -72,11 +72,11 @@ static void on_span(struct span_listener *self, const struct span *s)
     struct loop_profile *p = (struct loop_profile *)self;
     double seconds = (double)(s->end_ns - s->start_ns) / 1e9;
     if (s->cat == SPAN_LOOP)
-        add(p, TIMING, s->name, seconds);
+        add_value(p, TIMING, s->name, seconds);
 }
 
 /* In percent. The kernel's count of waiting for disks goes back at times, and all with it. */
-static double share(double part, double of)
+static double count_percent(double part, double of)
 {
     double v = of > 0 ? 100 * part / of : 0;
     return v < 0 ? 0 : v > 100 ? 100 : v;
@@ -90,7 +90,7 @@ static void add_load(struct loop_profile *p, const struct host_load *a, const st
         const char *name;
         double value;
     } all[] = {
-        {"cpu_util_simple", share(b->cpu_busy - a->cpu_busy, ticks)},
+        {"cpu_util_simple", count_percent(b->cpu_busy - a->cpu_busy, ticks)},
         {"free_memory", b->free_bytes / 1e9},
         {"net_throughput_sent", 8 * (b->net_sent - a->net_sent) / seconds / 1e9},
         {"net_throughput_recv", 8 * (b->net_received - a->net_received) / seconds / 1e9},
@@ -102,7 +102,7 @@ static void add_load(struct loop_profile *p, const struct host_load *a, const st
         add_locked(p, SYSTEM, all[i].name, all[i].value);
 }
 
-static void *sample(void *arg)
+static void *sample_host(void *arg)
 {
     struct loop_profile *p = arg;
     struct host_load before, now;
@@ -160,7 +160,7 @@ static int flush_series(struct loop_profile *p, struct series *s, struct det_err
     return rc;
 }
 
-static int flush(struct loop_profile *p, struct det_err *err)
+static int flush_all(struct loop_profile *p, struct det_err *err)
 {
     int rc = 0;
     p->flushed_ms = clk_mono_ms();
@@ -173,10 +173,10 @@ static int flush(struct loop_profile *p, struct det_err *err)
 
 /* ---- the window ---- */
 
-static int begin(struct loop_profile *p, struct det_err *err)
+static int begin_profile(struct loop_profile *p, struct det_err *err)
 {
     p->started_ms = p->flushed_ms = clk_mono_ms();
-    int rc = thread_start(&p->thread, NULL, sample, p);
+    int rc = thread_start(&p->thread, NULL, sample_host, p);
     if (rc != 0) {
         p->over = true;
         p->started_ms = 0;
@@ -187,7 +187,7 @@ static int begin(struct loop_profile *p, struct det_err *err)
     return 0;
 }
 
-static int end(struct loop_profile *p, struct det_err *err)
+static int end_profile(struct loop_profile *p, struct det_err *err)
 {
     p->over = true;
     if (!p->started_ms)
@@ -199,7 +199,7 @@ static int end(struct loop_profile *p, struct det_err *err)
     pthread_cond_signal(&p->stop_changed);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->thread, NULL);
-    int rc = flush(p, err);
+    int rc = flush_all(p, err);
     return rc == 0 && p->own ? reporter_flush(p->own, err) : rc;
 }
 
@@ -212,17 +212,17 @@ int loop_profile_batch(struct loop *l, int64_t b, struct det_err *err)
     p->batch = b;
     pthread_mutex_unlock(&p->lock);
     if (b > p->end || (p->started_ms && clk_mono_ms() - p->started_ms > LONGEST_MS))
-        return end(p, err);
+        return end_profile(p, err);
     if (!p->started_ms)
-        return b >= p->begin ? begin(p, err) : 0;
-    return clk_mono_ms() - p->flushed_ms > FLUSH_MS ? flush(p, err) : 0;
+        return b >= p->begin ? begin_profile(p, err) : 0;
+    return clk_mono_ms() - p->flushed_ms > FLUSH_MS ? flush_all(p, err) : 0;
 }
 
 void loop_profile_trained(struct loop *l, int64_t records, int64_t ns)
 {
     struct loop_profile *p = l->profile;
     if (p && p->started_ms && p->timings && ns > 0)
-        add(p, MISC, "samples_per_second", (double)(records * l->size) * 1e9 / (double)ns);
+        add_value(p, MISC, "samples_per_second", (double)(records * l->size) * 1e9 / (double)ns);
 }
 
 /* ---- life ---- */
@@ -276,7 +276,7 @@ void loop_profile_close(struct loop *l)
     struct det_err err;
     if (!p)
         return;
-    if (end(p, &err) < 0)
+    if (end_profile(p, &err) < 0)
         log_warning("profiling: %s", err.text);
     reporter_close(p->own, 0);
     for (size_t i = 0; i < p->series.n; i++) {

@@ -178,7 +178,7 @@ int loop_report_invalid_hp(struct loop *l, struct det_err *err)
 
 /* ---- Questions ------------------------------------------------------------------------------- */
 
-static bool better(const struct loop *l, double a, double b)
+static bool is_better(const struct loop *l, double a, double b)
 {
     return l->c->smaller_is_better ? a < b : a > b;
 }
@@ -196,13 +196,13 @@ void loop_ask_best(struct loop *l)
         return; /* what is known already must do; at worst a checkpoint too many */
     JSON_OWN j = json_parse(buf_str(&b), b.len, NULL);
     double v = json_num(j, "metric", NAN);
-    if (isnan(v) || (l->have_best && !better(l, v, l->best)))
+    if (isnan(v) || (l->have_best && !is_better(l, v, l->best)))
         return;
     l->have_best = true;
     l->best = v;
 }
 
-static json_t *get(struct loop *l, const char *path, struct det_err *err)
+static json_t *get_json(struct loop *l, const char *path, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     int status = 0;
@@ -226,7 +226,7 @@ int loop_ask_trial(struct loop *l, struct det_err *err)
     if (!l->reporter)
         return 0;
     det_cleanup(freep) char *path = det_asprintf("/api/v1/trials/%lld", (long long)l->c->trial_id);
-    JSON_OWN j = get(l, path, err);
+    JSON_OWN j = get_json(l, path, err);
     if (!j)
         return code_of(err);
     const json_t *v = json_obj(json_obj(j, "trial"), "latestValidation");
@@ -247,7 +247,7 @@ int loop_ask_operation(struct loop *l, int64_t *ret_length, bool *ret_none, stru
     int rc = reporter_flush(l->reporter, err); /* first what was done, then what comes next */
     if (rc < 0)
         return rc;
-    JSON_OWN j = get(l, path, err);
+    JSON_OWN j = get_json(l, path, err);
     if (!j)
         return code_of(err);
     *ret_none = json_flag(j, "completed", false);
@@ -265,5 +265,5 @@ json_t *loop_ask_checkpoints(struct loop *l, struct det_err *err)
     }
     det_cleanup(freep) char *path =
         det_asprintf("/api/v1/trials/%lld/checkpoints", (long long)l->c->trial_id);
-    return get(l, path, err);
+    return get_json(l, path, err);
 }

@@ -22,7 +22,7 @@ struct preempt {
     pthread_t thread;
 };
 
-static void unref(struct preempt *p)
+static void unref_watch(struct preempt *p)
 {
     pthread_mutex_lock(&p->lock);
     int left = --p->users;
@@ -36,7 +36,7 @@ static void unref(struct preempt *p)
 }
 
 /* 1 wanted, 0 not, negative: no answer. */
-static int ask(struct preempt *p, int wait_s)
+static int ask_master(struct preempt *p, int wait_s)
 {
     det_cleanup(freep) char *path = det_asprintf(
         "/api/v1/allocations/%s/signals/preemption?timeout_seconds=%d", p->allocation_id, wait_s);
@@ -56,7 +56,7 @@ static int ask(struct preempt *p, int wait_s)
 
 /* Publishes an answer; true while the watch goes on. After a failure, or an answer that did not
  * wait as it was asked to, it rests, but not past the end. */
-static bool publish(struct preempt *p, int answer, bool rest)
+static bool publish_answer(struct preempt *p, int answer, bool rest)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -73,14 +73,14 @@ static bool publish(struct preempt *p, int answer, bool rest)
     return on;
 }
 
-static void *run(void *arg)
+static void *run_watch(void *arg)
 {
     struct preempt *p = arg;
     int wait_s = 0;
     for (;;) {
         int64_t start_ms = clk_mono_ms();
-        int answer = ask(p, wait_s);
-        if (!publish(p, answer, wait_s && clk_mono_ms() - start_ms < 1000 * RETRY_S))
+        int answer = ask_master(p, wait_s);
+        if (!publish_answer(p, answer, wait_s && clk_mono_ms() - start_ms < 1000 * RETRY_S))
             break;
         wait_s = POLL_S;
     }
@@ -88,7 +88,7 @@ static void *run(void *arg)
     p->ended = true;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
-    unref(p);
+    unref_watch(p);
     return NULL;
 }
 
@@ -105,10 +105,10 @@ int preempt_start(const struct loop_http *http, const char *allocation_id, struc
     pthread_cond_init(&p->changed, &a);
     pthread_condattr_destroy(&a);
     pthread_mutex_init(&p->lock, NULL);
-    int rc = thread_start(&p->thread, NULL, run, p);
+    int rc = thread_start(&p->thread, NULL, run_watch, p);
     if (rc) {
         p->users = 1;
-        unref(p);
+        unref_watch(p);
         return det_fail_errno(err, DET_EIO, rc, "preemption thread");
     }
     *ret = p;
@@ -148,5 +148,5 @@ void preempt_stop(struct preempt *p)
         pthread_join(p->thread, NULL);
     else
         pthread_detach(p->thread);
-    unref(p);
+    unref_watch(p);
 }

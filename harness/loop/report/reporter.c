@@ -38,7 +38,7 @@ struct reporter {
 
 enum verdict { SENT, AGAIN, DROPPED, FAILED, SINGLY };
 
-static enum verdict judge(int rc, int status, const char *path)
+static enum verdict judge_answer(int rc, int status, const char *path)
 {
     if (rc < 0 || status == 408 || status == 429 || (status >= 502 && status <= 504))
         return AGAIN;
@@ -49,8 +49,8 @@ static enum verdict judge(int rc, int status, const char *path)
 }
 
 /* The text of {"message": ..} or {"error": {"error": ..}}, else the beginning of the body. */
-static int refused(const char *method, const char *path, const struct loop_http_response *a,
-                   struct det_err *err)
+static int say_refusal(const char *method, const char *path, const struct loop_http_response *a,
+                       struct det_err *err)
 {
     JSON_OWN j = json_parse(buf_str(&a->body), a->body.len, NULL);
     const char *text = json_str(j, "message", NULL);
@@ -105,16 +105,16 @@ static enum verdict send_one(struct reporter *r, const struct spool_record *rec,
                                   .body = *rec->body ? rec->body : NULL,
                                   .timeout_ms = CALL_MS};
     int rc = r->http.call(r->http.self, &q, &a, &e);
-    enum verdict v = judge(rc, a.status, rec->path);
+    enum verdict v = judge_answer(rc, a.status, rec->path);
     if (v == FAILED && a.status == 500 && ++*tries_500 < TRIES_500)
         v = AGAIN;
     if (v == FAILED)
-        set_failed(r, refused(rec->method, rec->path, &a, &e), &e);
+        set_failed(r, say_refusal(rec->method, rec->path, &a, &e), &e);
     buf_finish(&a.body);
     return v;
 }
 
-static bool forget(struct reporter *r)
+static bool forget_sent(struct reporter *r)
 {
     struct det_err e = {0};
     int rc = spool_sent(r->spool, &e);
@@ -156,7 +156,7 @@ static struct refusals read_refusals(const struct bundle *b, const json_t *list,
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *x = json_array_get(list, i);
         int status = (int)json_int(x, "status", 500);
-        enum verdict v = judge(0, status, "");
+        enum verdict v = judge_answer(0, status, "");
         f.has_500 |= status == 500;
         if (v == SENT)
             continue;
@@ -176,7 +176,7 @@ static void fail_refused(struct reporter *r, const struct bundle *b, const struc
     struct loop_http_response one = {.status = (int)json_int(f->worst, "status", 500)};
     forget_before(r, b, f->lowest);
     json_write(&one.body, f->worst);
-    set_failed(r, refused("POST", b->path, &one, &e), &e);
+    set_failed(r, say_refusal("POST", b->path, &one, &e), &e);
     buf_finish(&one.body);
 }
 
@@ -202,7 +202,7 @@ static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int
                                  const struct loop_http_response *a, int *tries_500)
 {
     struct det_err e = {0};
-    enum verdict v = judge(rc, a->status, b->path);
+    enum verdict v = judge_answer(rc, a->status, b->path);
     if (v == SENT)
         return judge_each(r, b, a, tries_500);
     if (v != FAILED)
@@ -212,7 +212,7 @@ static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int
     r->goes_singly = a->status == 404 || a->status == 405;
     if (a->status != 409 && a->status != 401 && a->status != 403)
         return SINGLY;
-    set_failed(r, refused("POST", b->path, a, &e), &e);
+    set_failed(r, say_refusal("POST", b->path, a, &e), &e);
     return FAILED;
 }
 
@@ -235,8 +235,8 @@ static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int 
 /* ---- Until it is settled --------------------------------------------------------------------- */
 
 /* Sends a record, or a bundle, until it is settled. FAILED: the thread must end. */
-static enum verdict settle(struct reporter *r, const struct spool_record *rec,
-                           const struct bundle *b)
+static enum verdict send_until_settled(struct reporter *r, const struct spool_record *rec,
+                                       const struct bundle *b)
 {
     int pause = PAUSE_MIN_MS, tries_500 = 0;
     for (;;) {
@@ -255,26 +255,26 @@ static enum verdict settle(struct reporter *r, const struct spool_record *rec,
 
 static bool settle_bundle(struct reporter *r, const struct bundle *b)
 {
-    enum verdict v = settle(r, NULL, b);
+    enum verdict v = send_until_settled(r, NULL, b);
     if (v == SINGLY)
         r->singly_n = b->taken;
     if (v == SENT && b->progress) {
         struct spool_record rec = {
             .seq = b->seq, .method = "POST", .path = b->progress_path, .body = b->progress};
-        v = settle(r, &rec, NULL);
+        v = send_until_settled(r, &rec, NULL);
     }
-    return v == SINGLY || (v != FAILED && forget(r));
+    return v == SINGLY || (v != FAILED && forget_sent(r));
 }
 
 static bool settle_record(struct reporter *r, const struct spool_record *rec)
 {
-    if (settle(r, rec, NULL) == FAILED)
+    if (send_until_settled(r, rec, NULL) == FAILED)
         return false;
     if (strstr(rec->path, "/runner/metadata")) {
         free(r->state);
         r->state = det_strdup(rec->body);
     }
-    return forget(r);
+    return forget_sent(r);
 }
 
 /* Whether the next record goes by itself, whatever waits behind it. */
@@ -312,7 +312,7 @@ static bool wait_record(struct reporter *r, struct spool_record *rec, struct det
     return rc == 0;
 }
 
-static void *run(void *arg)
+static void *send_records(void *arg)
 {
     struct reporter *r = arg;
     struct spool_record rec;
@@ -360,7 +360,7 @@ int reporter_open(const struct reporter_options *o, struct reporter **ret, struc
     int rc = spool_open(o->spool_path, &r->spool, err);
     if (rc == 0 && o->spool_bytes_max)
         spool_limit(r->spool, o->spool_bytes_max);
-    if (rc == 0 && (errno = thread_start(&r->thread, NULL, run, r)) != 0)
+    if (rc == 0 && (errno = thread_start(&r->thread, NULL, send_records, r)) != 0)
         rc = det_fail_errno(err, DET_EIO, errno, "reporter thread");
     if (rc < 0) {
         reporter_free(r);
@@ -487,12 +487,12 @@ int reporter_call(struct reporter *r, const char *method, const char *path, cons
         if (rc < 0)
             return rc;
         rc = r->http.call(r->http.self, &q, &a, err);
-        enum verdict v = judge(rc, a.status, path);
+        enum verdict v = judge_answer(rc, a.status, path);
         *ret_status = a.status;
         if (v == SENT && out)
             buf_add(out, buf_str(&a.body), a.body.len);
         if (v == FAILED || v == DROPPED)
-            rc = refused(method, path, &a, err);
+            rc = say_refusal(method, path, &a, err);
         buf_finish(&a.body);
         if (v != AGAIN)
             return rc;
