@@ -23,9 +23,9 @@ build_in() { # build_in DIR MESON-OPTION...
     rm -f "$log"
 }
 
-# Adds what a meson suite's log says to the totals.
-count() { # count LOG LABEL SECONDS
-    local p f s
+# Adds what a meson suite's log says to the totals. STATUS is meson's, which may have been ended before its tests were.
+count() { # count LOG LABEL SECONDS STATUS
+    local p='' f='' s=''
     read -r p f s < <(python3 - "$1" <<'PY'
 import json, sys
 ok = bad = skip = 0
@@ -40,7 +40,9 @@ except (OSError, ValueError): # no log, or not a whole one
 print(ok, bad, skip)
 PY
 )
-    add_counts "$p" "$f" "$s"
+    [ -n "$s" ] || { echo "$2: its log $1 cannot be read"; p=0 f=1 s=0; }
+    [ "$4" -eq 0 ] || [ "$f" -gt 0 ] || { echo "$2: meson ended with status $4, and no test had failed"; f=1; }
+    add_counts "$p" "$f" "$s" "$2"
     show_suite "$2" "$p" "$f" "$s" "$3"
 }
 
@@ -76,17 +78,20 @@ bounded() ( # bounded DIR TMP COMMAND...
     with_tmp "$@"
 )
 
-# Runs a suite in a group of its own; who is left in it is a failure. cpu_ms: the processors' time that it took; "": unknown.
+# Runs a suite in a group of its own; who is left in it is a failure. Returns the command's status.
+# cpu_ms: the processors' time that it took; "": unknown.
 grouped() { # grouped LABEL COMMAND...
-    local label=$1 left tries=0
+    local label=$1 left tries=0 status
     shift
     group_make "$run_group/${label// /-}" || echo "$label: no control group can be made here, so all processes together have no limit"
     group_share "${suite_share:-1024}"
     "$@"
+    status=$?
     while left=$(group_left) && [ -n "$left" ] && [ $((tries += 1)) -le 50 ]; do sleep 0.1; done # who was told to end may take a moment
     [ -z "$left" ] || { printf '%s left running\n%s\n' "$label" "$left"; add_counts 0 1 0; }
     cpu_ms=$(group_cpu_ms)
     group_end
+    return $status
 }
 
 suite_tmp() { mktemp -d -p "$1" "tmp.$$.XXXXXX"; } # suite_tmp DIR: remove_tmps knows it by this run's number
@@ -117,9 +122,12 @@ at_a_time() { # at_a_time SUITE
 }
 
 run_meson() { # run_meson DIR SUITE TMP
-    local out=$1/meson-logs/$2.txt
+    local out=$1/meson-logs/$2.txt status
     bounded "$1" "$3" meson test -C "$1" --suite "$2" --logbase "testlog-$2" --no-rebuild --print-errorlogs --num-processes "$(at_a_time "$2")" \
-        --timeout-multiplier 6 >"$out" 2>&1 || grep -v -E '^ *[0-9]+/[0-9]+ .* (OK|SKIP) ' "$out" | tail -n 150
+        --timeout-multiplier 6 >"$out" 2>&1
+    status=$?
+    [ $status -eq 0 ] || grep -v -E '^ *[0-9]+/[0-9]+ .* (OK|SKIP) ' "$out" | tail -n 150
+    return $status
 }
 
 run_suite() { # run_suite DIR SUITE LABEL
@@ -127,7 +135,7 @@ run_suite() { # run_suite DIR SUITE LABEL
     tmp=$(suite_tmp "$1") && chmod 1777 "$tmp"
     rm -f "$log"
     grouped "$3" run_meson "$1" "$2" "$tmp"
-    count "$log" "$3" $((SECONDS - t0))
+    count "$log" "$3" $((SECONDS - t0)) $?
     told_left "$tmp" "$3"
 }
 
