@@ -9,23 +9,29 @@
 # group_share N        its share of the processors where others want them too, 1024 being a group's without this
 # group_enter          puts the calling shell, and what it starts, into them
 # group_cpu_ms         prints the processor time of all that ran in them so far, in ms; nothing: unknown
-# group_left           prints "PID COMMAND" of each process in them
+# group_left           prints "PID COMMAND" of each process in them, or in groups within, as an agent makes them for tasks
 # group_end            ends who is left in them, or in groups within, and removes them
 GROUP_MEMORY_SHARE=85 # of the machine's memory, in percent
 GROUP_PROCESSES=4096
 group_dirs=() group_said=
 GROUP_ROOT=/sys/fs/cgroup GROUP_LEAF=leaf
 
+# A folder of version 2 lets its children limit memory and processes, and share the processors where it can itself. One write for
+# each: of several names in one the kernel takes all or none.
+group_give() { # group_give DIR
+    local name
+    for name in memory pids cpu; do
+        echo "+$name" >"$1/cgroup.subtree_control" || [ $name = cpu ] || return 1
+    done 2>/dev/null
+}
+
 # The folder of version 2, at PATH or above it, whose children get memory and processes to limit; none: 1.
 group_parent2() { # group_parent2 PATH
     local dir=$GROUP_ROOT${1%/} root=$GROUP_ROOT
     [ -f "$root/cgroup.controllers" ] || return 1
-    until grep -qw memory "$dir/cgroup.subtree_control" 2>/dev/null; do
-        if [ "$dir" = "$root" ]; then
-            echo "+memory +pids +cpu" 2>/dev/null >"$root/cgroup.subtree_control" || return 1
-        else
-            dir=${dir%/*}
-        fi
+    until grep -q '\bmemory\b.*\bpids\b' "$dir/cgroup.subtree_control" 2>/dev/null; do # the kernel's order
+        [ "$dir" != "$root" ] || { group_give "$root" && break || return 1; }
+        dir=${dir%/*}
     done
     echo "$dir"
 }
@@ -46,7 +52,7 @@ group_why() { # what is missing where there are none
     if [ "$(id -u)" != 0 ]; then
         echo "only root can make them"
     elif [ -f "$GROUP_ROOT/cgroup.controllers" ]; then
-        echo "no group above this process gives its children the memory controller (cgroup.subtree_control), as in a container whose own group has processes in it"
+        echo "no group above this process gives its children the controllers memory and pids (cgroup.subtree_control), as in a container whose own group has processes in it"
     else
         echo "neither version 1 with the controller memory nor version 2 can be written to in $GROUP_ROOT"
     fi
@@ -62,10 +68,10 @@ group_limit() { # group_limit DIR: each file that the version and the controller
 }
 
 group_leaf() { # group_leaf DIR: of version 2, where its processes are
-    echo "+memory +pids +cpu" >"$1/cgroup.subtree_control" && mkdir "$1/$GROUP_LEAF"
+    group_give "$1" && mkdir "$1/$GROUP_LEAF"
 }
 
-group_procs() { # the files that name the processes of the groups
+group_procs() { # the files by which a process gets into the groups
     local dir
     for dir in "${group_dirs[@]}"; do
         if [ -d "$dir/$GROUP_LEAF" ]; then echo "$dir/$GROUP_LEAF/cgroup.procs"; else echo "$dir/cgroup.procs"; fi
@@ -79,8 +85,8 @@ group_make() {
         dir=$parent/$1
         mkdir "$dir" 2>/dev/null || continue
         group_dirs+=("$dir")
-        group_limit "$dir" 2>/dev/null || { group_end; return 1; }
-        [ ! -f "$dir/cgroup.subtree_control" ] || group_leaf "$dir" 2>/dev/null || { group_end; return 1; }
+        group_limit "$dir" 2>/dev/null || { group_end; break; }
+        [ ! -f "$dir/cgroup.subtree_control" ] || group_leaf "$dir" 2>/dev/null || { group_end; break; }
     done
     [ ${#group_dirs[@]} -gt 0 ] && return
     [ -n "$group_said" ] || echo "no control groups: $(group_why)" >&2
@@ -114,7 +120,7 @@ group_cpu_ms() {
 
 group_left() {
     local pid
-    [ ${#group_dirs[@]} -eq 0 ] || group_procs | xargs sort -nu 2>/dev/null | while read -r pid; do
+    [ ${#group_dirs[@]} -eq 0 ] || find "${group_dirs[@]}" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -nu | while read -r pid; do
         echo "$pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
     done
 }

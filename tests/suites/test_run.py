@@ -92,5 +92,17 @@ class Run(unittest.TestCase):
         self.refused("unit", "faults", do="unread", at="unit", totals="1 passed, 1 failed, 0 skipped", says=["testlog-unit.json cannot be read"])
 
 
+class Group(unittest.TestCase):
+    def test_left_in_groups_within(self):
+        with tempfile.TemporaryDirectory(prefix="det-run-") as top:
+            for folder, pids in ("leaf", ""), ("det-tasks/a", f"{os.getpid()}\n"):
+                os.makedirs(f"{top}/{folder}")
+                with open(f"{top}/{folder}/cgroup.procs", "w", encoding="ascii") as f:
+                    f.write(pids)
+            left = subprocess.run(["bash", "-c", '. "$0" && group_dirs=("$1") && group_left', f"{HERE}/group.sh", top],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual([line.split()[0] for line in left.splitlines()], [str(os.getpid())])
+
+
 if __name__ == "__main__":
     unittest.main()
