@@ -2,6 +2,7 @@
 
 Its own shell runs, in a folder of its own, with a meson of a few lines and without packages and control groups."""
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -90,6 +91,10 @@ class Run(unittest.TestCase):
 
     def test_log_unread(self):
         self.refused("unit", "faults", do="unread", at="unit", totals="1 passed, 1 failed, 0 skipped", says=["testlog-unit.json cannot be read"])
+
+    def test_interrupted_twice(self):
+        status, said = self.run_suites("unit", do="interrupt", at="unit")
+        self.assertEqual(status, 128 + signal.SIGINT, said)
 
 
 class Group(unittest.TestCase):
