@@ -1,17 +1,26 @@
 # One suite of tests/run: a build, a meson suite or the page's tests, each in a control group and a /tmp of its own. Functions of
 # different suites may run beside each other; what they count goes to $lanes_work/counts (tests/suites/lanes.sh).
 
-add_counts() { echo "$@" >>"$lanes_work/counts"; } # PASSED FAILED SKIPPED
+add_counts() { echo "$@" >>"$lanes_work/counts"; } # PASSED FAILED SKIPPED [LABEL]: with the label of a suite it is the suite's end
 
 told_failure() { # told_failure TEXT...
     echo "tests/run: $*"
     add_counts 0 1 0
 }
 
+# Prints the totals; fails where a test failed, or a suite of these has not come to its end, which it says.
+totals() { # totals LABEL...
+    local missing
+    missing=$(printf '%s\n' "$@" | grep -vxFf <(cut -s -d ' ' -f 4- "$lanes_work/counts") | paste -sd , -)
+    [ -z "$missing" ] || told_failure "not run to the end: ${missing//,/, }"
+    awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit (f > 0) }' "$lanes_work/counts" &&
+        [ -z "$missing" ]
+}
+
 build_in() { # build_in DIR MESON-OPTION...
     local dir=$1 log
     shift
-    log=$(mktemp)
+    log=$(mktemp -p "$lanes_work" build.XXXXXX)
     if [ -f "$dir/build.ninja" ]; then
         set -- # configured already; ninja reconfigures by itself when a meson.build changed
     elif ! meson setup "$dir" --prefix "$dir/prefix" --libdir lib "$@" >"$log" 2>&1; then
@@ -157,7 +166,7 @@ run_web() { # run_web DIR
     touch "$1/web/log.txt"
     p=$(grep -c '^ok ' "$1/web/log.txt") f=$(grep -c '^FAIL ' "$1/web/log.txt")
     [ "$f" -gt 0 ] || grep -q '^all of it ran' "$1/web/log.txt" || f=1 # it was ended before its end
-    add_counts "$p" "$f" 0
+    add_counts "$p" "$f" 0 web
     show_suite web "$p" "$f" 0 $((SECONDS - t0))
     told_left "$tmp" web
 }

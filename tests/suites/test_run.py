@@ -2,6 +2,7 @@
 
 Its own shell runs, in a folder of its own, with a meson of a few lines and without packages and control groups."""
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -91,6 +92,22 @@ class Run(unittest.TestCase):
 
     def test_log_unread(self):
         self.refused("unit", "faults", do="unread", at="unit", totals="1 passed, 1 failed, 0 skipped", says=["testlog-unit.json cannot be read"])
+
+    def test_lane_killed(self):
+        self.refused("unit", "sim", "faults", do="lane", at="unit", totals="1 passed, 2 failed, 0 skipped",
+                     says=["computing_lane ended with status 137", "not run to the end: unit, sim\n"])
+
+    def test_lane_killed_before_others_go_on(self):
+        self.refused("asan", do="lane", at="build-asan", totals="0 passed, 2 failed, 0 skipped",
+                     says=["not run to the end: asan unit, asan ops, asan comm, ", ", asan integration, asan failpoints\n"])
+
+    def test_nowhere_to_keep_what_is_said(self):
+        status, said = self.run_suites("unit", "faults", do="mktemp")
+        self.assertEqual((status, said.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"), said)
+
+    def test_nowhere_to_count(self):
+        status, said = self.run_suites("unit", tmp="absent")
+        self.assertEqual((status, re.findall("passed", said)), (1, []), said)
 
     def test_interrupted_twice(self):
         status, said = self.run_suites("unit", do="interrupt", at="unit")
