@@ -141,6 +141,7 @@ void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db)
     bool closed = false;
     db_close(db, on_closed, &closed);
     loop_until(loop, &closed, 60000);
+    assert_int_equal(uv_loop_close(loop), 0);
     pg_private_stop(p);
     pg_private_down(p);
 }

@@ -19,7 +19,7 @@ void pg_private_down(struct pg_private *p);
 /* A started server, with a migrated database open on the loop; -1 with a line about why not. */
 int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret);
 int pg_private_open_as(struct pg_private *p, uv_loop_t *loop, struct db_options o, struct db **ret);
-/* The end of that: the database closed, the server gone. */
+/* The end of that: the database and the loop closed, the server gone. */
 void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db);
 /* To every process of the server: SIGSTOP makes it hang until SIGCONT. */
 void pg_private_signal(const struct pg_private *p, int number);
