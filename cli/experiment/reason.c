@@ -11,12 +11,13 @@
 /* What is found on the way; the lines are borrowed. */
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
-    const char *last, *because; /* the line before; what det-task said of it; NULL: nothing */
-    char place[PLACE_MAX];      /* of the exception, in the user's own code */
-    bool inside;                /* a traceback */
-    bool has_cause;             /* the next one was raised from the one before */
-    bool stalled;               /* the place is where a rank stood still */
-    int64_t rank;               /* whose */
+    const char *last;                      /* the line before */
+    const char *because, *of; /* what det-task said, and of which line; NULL: nothing */
+    char place[PLACE_MAX];    /* of the exception, in the user's own code */
+    bool inside;              /* a traceback */
+    bool has_cause;           /* the next one was raised from the one before */
+    bool stalled;             /* the place is where a rank stood still */
+    int64_t rank;             /* whose */
 };
 
 static const char of_above[] = "Of the line above: ";
@@ -118,10 +119,12 @@ static void read_line(struct found *f, const json_t *line, const char *text)
 static void on_line(struct found *f, const json_t *line)
 {
     const char *text = text_of(line);
-    if (strncmp(text, of_above, sizeof of_above - 1) != 0)
+    if (strncmp(text, of_above, sizeof of_above - 1) != 0) {
         read_line(f, line, text);
-    else if (f->last && (f->last == f->exception || f->last == f->error))
+    } else if (f->last && (f->last == f->exception || f->last == f->error)) {
         f->because = text + sizeof of_above - 1;
+        f->of = f->last;
+    }
     f->last = text;
 }
 
@@ -141,7 +144,7 @@ char *reason_of(const json_t *lines)
     buf_addf(&out, "%.*s", n, said);
     if (placed)
         buf_addf(&out, " (%s)", f.place);
-    if (f.because && said != f.ended)
+    if (f.because && said == f.of)
         buf_addf(&out, ": %.*s", (int)strcspn(f.because, ".\n"), f.because);
     return buf_steal(&out);
 }

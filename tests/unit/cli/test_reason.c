@@ -88,6 +88,20 @@ static void why_a_task_cannot_have_a_file(void **state)
                   "model_def.c: no function");
 }
 
+/* clang-format off */
+/* A run after it failed of something else. */
+static void an_explanation_stays_with_its_line(void **state)
+{
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "FileNotFoundError: '/tmp/x'") "," OWN_TMP "," MASTER ","
+                  L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "ValueError: shape") "," MASTER "]", "ValueError: shape");
+    assert_reason("[" L("0", "ERROR", "cannot open /tmp/x") "," OWN_TMP ","
+                  L("0", "ERROR", "model_def.c: no function") "," MASTER "]",
+                  "model_def.c: no function");
+}
+/* clang-format on */
+
 static void another_program_has_its_error(void **state)
 {
     assert_reason("[" L("0", "ERROR", "model_def.c: no function train_batch") "," MASTER "]",
@@ -104,6 +118,7 @@ int main(void)
                                        cmocka_unit_test(the_cause_has_the_users_line),
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
                                        cmocka_unit_test(why_a_task_cannot_have_a_file),
+                                       cmocka_unit_test(an_explanation_stays_with_its_line),
                                        cmocka_unit_test(another_program_has_its_error)};
     return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
 }
