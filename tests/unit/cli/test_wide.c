@@ -18,6 +18,20 @@ static void scripts_have_their_widths(void **state)
     assert_int_equal(wide_columns("\xd0\x96\xce\xbb\xd7\xa9"), 3);
 }
 
+/* U+2614, 2653, 26A1, 2705, 2728, 274C; 2795, 2B1C, 2B50, 231A, 1F7E2, 1FA70; and neighbours. */
+static void pictures_among_narrow_signs_are_wide(void **state)
+{
+    assert_int_equal(wide_columns("\xe2\x98\x94\xe2\x99\x93\xe2\x9a\xa1"
+                                  "\xe2\x9c\x85\xe2\x9c\xa8\xe2\x9d\x8c"),
+                     12);
+    assert_int_equal(wide_columns("\xe2\x9e\x95\xe2\xac\x9c\xe2\xad\x90"
+                                  "\xe2\x8c\x9a\xf0\x9f\x9f\xa2\xf0\x9f\xa9\xb0"),
+                     12);
+    assert_int_equal(wide_columns("\xe2\x98\x93\xe2\x99\x94\xe2\x9c\x93"
+                                  "\xe2\x9e\x94\xe2\xac\x9d\xf0\x9f\x9e\x80"),
+                     6);
+}
+
 static void broken_bytes_are_a_column_each(void **state)
 {
     assert_int_equal(wide_columns("\xff\x80"), 2);
@@ -42,6 +56,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scripts_have_their_widths),
+        cmocka_unit_test(pictures_among_narrow_signs_are_wide),
         cmocka_unit_test(broken_bytes_are_a_column_each),
         cmocka_unit_test(a_cut_is_between_characters),
     };
