@@ -10,12 +10,19 @@
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 static struct termios before, during; /* signal handlers see them */
-static bool is_on;
+static bool is_on, is_away;           /* is_away: in the background, when last looked at */
+
+/* What another job has in the foreground is left alone: a read or a change would stop this one. */
+static bool is_foreground(void)
+{
+    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
 
 /* Of async-signal-safe calls only. What the signal does by itself follows. */
 static void on_end(int sig)
 {
-    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    if (is_foreground())
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
     signal(sig, SIG_DFL);
     raise(sig);
 }
@@ -25,7 +32,7 @@ static void on_return(int sig)
 {
     (void)sig;
     signal(SIGTSTP, on_end);
-    if (tcgetpgrp(STDIN_FILENO) == getpgrp())
+    if (is_foreground())
         tcsetattr(STDIN_FILENO, TCSANOW, &during);
 }
 
@@ -38,8 +45,7 @@ static void catch_signals(bool on)
 
 bool watch_keys_begin(void)
 {
-    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
-        tcgetattr(STDIN_FILENO, &before) != 0)
+    if (!isatty(STDIN_FILENO) || !is_foreground() || tcgetattr(STDIN_FILENO, &before) != 0)
         return false;
     during = before;
     during.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -55,8 +61,19 @@ void watch_keys_end(void)
     if (!is_on)
         return;
     is_on = false;
-    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    if (is_foreground())
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
     catch_signals(false);
+}
+
+/* A job that runs already hears nothing of fg, after which the terminal is the shell's still. */
+static bool is_heard(void)
+{
+    bool was_away = is_away;
+    is_away = is_on && !is_foreground();
+    if (is_on && was_away && !is_away)
+        tcsetattr(STDIN_FILENO, TCSANOW, &during);
+    return is_on && !is_away;
 }
 
 static bool is_leaving(void)
@@ -67,9 +84,10 @@ static bool is_leaving(void)
 
 bool watch_keys_wait(int64_t ms)
 {
-    struct pollfd typed = {.fd = is_on ? STDIN_FILENO : -1, .events = POLLIN};
-    for (int64_t end = clk_mono_ms() + ms, left = ms; left > 0; left = end - clk_mono_ms())
-        if (poll(&typed, 1, (int)left) > 0 && is_leaving())
+    for (int64_t end = clk_mono_ms() + ms, left = ms; left > 0; left = end - clk_mono_ms()) {
+        struct pollfd typed = {.fd = is_heard() ? STDIN_FILENO : -1, .events = POLLIN};
+        if (poll(&typed, 1, (int)left) > 0 && is_heard() && is_leaving())
             return true;
+    }
     return false;
 }
