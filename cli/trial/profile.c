@@ -1,4 +1,5 @@
 /* det trial profile: where the time of a trial's batches went, and what its hosts did. */
+#include "clk.h"
 #include "experiment.h"
 #include "profile_sum.h"
 #include "show.h"
@@ -17,7 +18,7 @@ struct view {
     bool live, by_reports; /* by_reports: there are no measurements */
     bool on;               /* profiling is, so that there will be some while it lives */
     int64_t first_batch;   /* with which they begin */
-    double age;            /* of the trial, in seconds */
+    double since;          /* the first report of its batches, in seconds; < 0: there is none */
     struct profile p;
     struct profile_span span;
     struct profile_stalls stalls;
@@ -69,21 +70,12 @@ static int ask_reports(struct cli *c, struct view *v, struct det_err *err)
     int rc = cli_get(c, &answer, err,
                      "/trials/%" PRId64 "/workloads?metricType=METRIC_TYPE_TRAINING&limit=%d",
                      v->trial, REPORTS_MAX);
+    const json_t *workloads = json_arr(answer, "workloads");
+    int64_t first_us = profile_first_report(workloads);
+    v->since = first_us > 0 ? (double)(clk_wall_us() - first_us) / 1e6 : -1;
     if (rc == 0)
-        v->by_reports = profile_add_reports(&v->p, json_arr(answer, "workloads"), &v->span);
+        v->by_reports = profile_add_reports(&v->p, workloads, &v->span);
     return rc;
-}
-
-/* When the first measurements come: a rank sends them after so long. Caller frees. */
-static char *say_when(const struct view *v)
-{
-    enum { FIRST_S = 10 };
-    if (v->first_batch > 0)
-        return det_asprintf("the first measurements come %d s after batch %" PRId64, FIRST_S,
-                            v->first_batch);
-    if (v->age < FIRST_S)
-        return det_asprintf("the first measurements come in about %.0f s", FIRST_S - v->age);
-    return det_asprintf("the first measurements come %d s after its first batch", FIRST_S);
 }
 
 static int explain_none(struct cli *c, struct view *v, struct det_err *err)
@@ -97,7 +89,7 @@ static int explain_none(struct cli *c, struct view *v, struct det_err *err)
     v->first_batch = json_int(profiling, "begin_on_batch", 0);
     if (rc < 0 || v->by_reports)
         return rc;
-    char *when det_cleanup(freep) = say_when(v);
+    char *when det_cleanup(freep) = profile_when(v->first_batch, v->since);
     if (v->on && v->live)
         return det_fail(err, DET_ENOENT, "trial %" PRId64 " has no measurements yet: %s", v->trial,
                         when);
@@ -277,7 +269,7 @@ static void print_reports(const struct view *v)
 {
     const struct profile_sum speed = profile_sum(&v->p.series.v[0]);
     const bool soon = v->on && v->live;
-    char *when det_cleanup(freep) = say_when(v);
+    char *when det_cleanup(freep) = profile_when(v->first_batch, v->since);
     const char *none = v->on ? "no measurements" : "not profiled";
     printf("trial %" PRId64 " of experiment %" PRId64 ": %s; by its reports, batches "
            "%" PRId64 " to %" PRId64 " in %s s\n",
@@ -320,8 +312,6 @@ int trial_profile(struct cli *c, struct det_err *err)
     const json_t *trial = json_obj(answer, "trial");
     v.experiment = json_int(trial, "experimentId", 0);
     v.live = rc == 0 && !has_ended(trial);
-    if (!show_seconds(json_str(trial, "startTime", NULL), NULL, &v.age))
-        v.age = 0;
     if (rc == 0)
         rc = ask_series(c, &v, err);
     if (rc == 0 && v.p.series.n == 0)

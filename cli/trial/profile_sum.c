@@ -1,6 +1,8 @@
 #include "profile_sum.h"
 
 #include "clk.h"
+#include "mem.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,30 @@ bool profile_add_reports(struct profile *p, const json_t *workloads, struct prof
     *ret =
         (struct profile_span){first.batches, end.batches, (double)(end.at_us - first.at_us) / 1e6};
     return true;
+}
+
+int64_t profile_first_report(const json_t *workloads)
+{
+    struct report r;
+    size_t i;
+    json_t *w;
+    json_array_foreach((json_t *)workloads, i, w)
+    {
+        if (read_report(w, &r))
+            return r.at_us;
+    }
+    return 0;
+}
+
+char *profile_when(int64_t begin_on_batch, double since)
+{
+    enum { FIRST_S = 10 };
+    if (begin_on_batch > 0)
+        return det_asprintf("the first measurements come %d s after batch %" PRId64, FIRST_S,
+                            begin_on_batch);
+    if (since >= 0 && since < FIRST_S)
+        return det_asprintf("the first measurements come in about %.0f s", FIRST_S - since);
+    return det_asprintf("the first measurements come %d s after its first batch", FIRST_S);
 }
 
 void profile_finish(struct profile *p)

@@ -48,6 +48,12 @@ struct profile_span profile_span(const struct profile *p);
 /* How fast the batches between two reports went, by the trial's training workloads in their order:
  * the series "batches_per_second", and in *ret what they span. False: there are not two. */
 bool profile_add_reports(struct profile *p, const json_t *workloads, struct profile_span *ret);
+/* When the first of them was made, on the clock; 0: there is none. */
+int64_t profile_first_report(const json_t *workloads);
+/* When the first measurements come: a rank sends them a while after it begins to measure. `since`:
+ * seconds from the first report of its batches, < 0 where there is none, and nobody knows when its
+ * first batch will be. Caller frees. */
+char *profile_when(int64_t begin_on_batch, double since);
 
 /* The part of the loop that this one is a part of, NULL: of the loop itself. Borrowed or static. */
 const char *profile_within(const struct profile *p, const char *name);

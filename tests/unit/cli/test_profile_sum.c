@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "mem.h"
 #include "profile_sum.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *parse(const char *text)
@@ -127,10 +129,31 @@ static void reports(void **state)
     profile_finish(&p);
 }
 
+static void assert_when(int64_t begin_on_batch, double since, const char *expected)
+{
+    char *got det_cleanup(freep) = profile_when(begin_on_batch, since);
+    assert_string_equal(got, expected);
+}
+
+/* A trial that waits, or imports what it needs, has no batch to count from. */
+static void when_measurements_come(void **state)
+{
+    JSON_OWN two = parse("[{}, {\"training\":{\"totalBatches\":10,\"endTime\":"
+                         "\"1970-01-01T00:00:07Z\"}}, {\"training\":{\"totalBatches\":20,"
+                         "\"endTime\":\"1970-01-01T00:00:09Z\"}}]");
+    assert_int_equal(profile_first_report(two), 7000000);
+    assert_int_equal(profile_first_report(NULL), 0);
+    assert_when(0, -1, "the first measurements come 10 s after its first batch");
+    assert_when(0, 4, "the first measurements come in about 6 s");
+    assert_when(0, 10, "the first measurements come 10 s after its first batch");
+    assert_when(5, 4, "the first measurements come 10 s after batch 5");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(stalls),
-                                       cmocka_unit_test(parts), cmocka_unit_test(hostile),
-                                       cmocka_unit_test(reports)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums),    cmocka_unit_test(stalls),
+        cmocka_unit_test(parts),   cmocka_unit_test(hostile),
+        cmocka_unit_test(reports), cmocka_unit_test(when_measurements_come)};
     return cmocka_run_group_tests_name("profile of det", tests, NULL, NULL);
 }
