@@ -127,13 +127,13 @@ function reported(s: Series, metric: string, at: (batches: number, time: string)
 /* `epochs`: the metric that says them, which goes before what the configuration says. */
 export function points(s: Series, metric: string, x: XAxis, config: Experiment["config"] = null, epochs: string | null = null): Points {
     const own = x === "epochs" && epochs ? epochAt(reported(s, epochs, (batches) => batches)) : null;
-    if (own) return reported(s, metric, own);
+    if (own) return inOrder(reported(s, metric, own));
     if (!(ofBatch(s.trial, x, config) > 0)) return { x: [], y: [] };
     const out = reported(s, metric, placeOf(s.trial, x, config));
     return x === "time" || x === "clock" ? inOrder(out) : out;
 }
 
-/* A trial that went back to a checkpoint reports older batches at later times. */
+/* A trial that went back to a checkpoint reports older batches at later times, and may count its epochs from 0 again. */
 function inOrder(p: Points): Points {
     const order = p.x.map((_, i) => i).sort((a, b) => p.x[a]! - p.x[b]!);
     return { x: order.map((i) => p.x[i]!), y: order.map((i) => p.y[i]!) };

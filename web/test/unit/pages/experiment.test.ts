@@ -54,6 +54,9 @@ test("epochs as the trial counts them: exact where they were reported, in propor
     assert.deepEqual(points(s, "validation.loss", "epochs", { records_per_epoch: 32 }, "training.epochs"), { x: [1.5], y: [7] });
     assert.deepEqual(points(s, "validation.loss", "epochs", { records_per_epoch: 32 }, "validation.epoch"), { x: [20], y: [7] });
     assert.deepEqual(points(s, "validation.loss", "batches", null, "training.epochs"), { x: [20], y: [7] });
+    const data = [[10, 1, 4], [20, 2, 3], [30, 0, 2], [40, 1.5, 1]].map(([batches, epoch, loss]) => ({ batches: batches!, time, values: { epoch, loss } }));
+    const again = { trial: t, metrics: [{ group: "training", type: "METRIC_TYPE_TRAINING" as const, data }] };
+    assert.deepEqual(points(again as never, "training.loss", "epochs", null, "training.epoch"), { x: [0, 1, 1.5, 2], y: [2, 4, 1, 3] }); // from 0 again after a resume
 });
 
 test("trials whose newest value has no place in a chart are counted", () => {
