@@ -65,7 +65,7 @@ function Pictures({ sides, view, setChart }: Part) {
             onZoom={(z) => setChart({ zoom: z })} onPick={(id) => navigate(`/det/trials/${id}`)} />
         <footer class="row soft"><span class="curve-summary">{summary}</span>
             {chart.zoom && <button type="button" onClick={() => setChart({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`compare_${metric}.csv`} whole={{ trials: sides.map((s) => s.trial), metrics: [metric], x: chart.x, epochs, configOf: (t) => sides.find((s) => s.trial.id === t.id)?.exp.config ?? null }} />
+            <span class="row push"><WholeCsv name={`compare_${metric}.csv`} whole={{ trials: sides.map((s) => s.trial), metrics: [metric], x: chart.x, epochsOf: () => epochs, configOf: (t) => sides.find((s) => s.trial.id === t.id)?.exp.config ?? null }} />
                 <PictureButtons name={`compare_${metric}`} of={() => curvesPicture(shape, summary)} /></span></footer>
     </section>;
 }

@@ -110,7 +110,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
             <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochs, configOf: () => exp.config }} />
+            <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochsOf: () => epochs, configOf: () => exp.config }} />
                 <PictureButtons name={`experiment_${exp.id}_${metric}`} of={() => curvesPicture(chart, `${shown(exp.name)} #${exp.id}: ${summary}`)} /></span>
         </footer>
     </section>;

@@ -36,7 +36,7 @@ async function askEpochs(trials: Trial[], epochs: string, signal: AbortSignal): 
     return new Map([...known].flatMap(([id, p]) => { const at = epochAt(p); return at ? [[id, at]] : []; }));
 }
 
-async function askPart({ trials, group, metrics, config }: WholePart, { x, epochs }: Whole, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
+async function askPart({ trials, group, metrics, config, epochs }: WholePart, { x }: Whole, told: (rows: number) => void, signal: AbortSignal): Promise<Row[]> {
     const own = x === "epochs" && epochs ? await askEpochs(trials, epochs, signal) : new Map<number, (batches: number) => number>();
     const rows: Row[] = [], at = new Map(trials.map((t) => [t.id, own.get(t.id) ?? placeOf(t, x, config)]));
     for await (const { metrics: some } of reports(trials, group, signal)) {
@@ -46,13 +46,14 @@ async function askPart({ trials, group, metrics, config }: WholePart, { x, epoch
     return rows.sort((a, b) => a[0] - b[0] || a[2] - b[2]);
 }
 
-export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; /* As epochMetric() says. */ epochs?: string | null; configOf: (t: Trial) => Experiment["config"] }
+export interface Whole { trials: Trial[]; metrics: string[]; x: XAxis; /* As epochMetric() says. */ epochsOf?: (metric: string) => string | null; configOf: (t: Trial) => Experiment["config"] }
 
 /* What one request asks for. */
-export interface WholePart { trials: Trial[]; group: string; metrics: string[]; config: Experiment["config"] }
+export interface WholePart { trials: Trial[]; group: string; metrics: string[]; config: Experiment["config"]; /* What says those of this group. */ epochs: string | null }
 
-export function partsOf({ trials, metrics, configOf }: Whole): WholePart[] {
-    const same = new Map<number, Trial[]>(), groups = [...new Set(metrics.map(groupOf))], parts: WholePart[] = [];
+export function partsOf({ trials, metrics, configOf, epochsOf }: Whole): WholePart[] {
+    const same = new Map<number, Trial[]>(), parts: WholePart[] = [];
+    const groups = [...new Set(metrics.map(groupOf))].map((group) => ({ group, metrics: metrics.filter((m) => groupOf(m) === group) }));
     for (const t of trials) {
         const of = same.get(t.experimentId);
         if (of) of.push(t);
@@ -60,7 +61,7 @@ export function partsOf({ trials, metrics, configOf }: Whole): WholePart[] {
     }
     for (const of of same.values())
         for (let i = 0; i < of.length; i += AT_ONCE)
-            for (const group of groups) parts.push({ trials: of.slice(i, i + AT_ONCE), group, metrics: metrics.filter((m) => groupOf(m) === group), config: configOf(of[0]!) });
+            for (const g of groups) parts.push({ trials: of.slice(i, i + AT_ONCE), ...g, config: configOf(of[0]!), epochs: epochsOf?.(g.metrics[0]!) ?? null });
     return parts;
 }
 

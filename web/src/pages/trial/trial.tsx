@@ -85,7 +85,7 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
             <span class="curve-summary">{summary}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
-            <span class="row push"><WholeCsv name={`trial_${trial.id}.csv`} whole={{ trials: [trial], metrics: chosen, x: view.x, epochs: epochsOf(chosen[0] ?? ""), configOf: () => config }} />
+            <span class="row push"><WholeCsv name={`trial_${trial.id}.csv`} whole={{ trials: [trial], metrics: chosen, x: view.x, epochsOf, configOf: () => config }} />
                 <PictureButtons name={`trial_${trial.id}`} of={() => curvesPicture(chart, `trial ${trial.id}: ${summary}`)} /></span>
         </footer>
     </section>;

@@ -78,6 +78,9 @@ test("a file is made of a part a request: as many trials of one experiment as on
     const whole = { trials, metrics: ["validation.loss", "training.loss", "validation.acc"], x: "batches" as const, configOf: () => null };
     const parts = partsOf(whole);
     assert.deepEqual(parts.map((p) => [p.trials.length, p.group, p.metrics.length]), [50, 10, 50, 10].flatMap((n) => [[n, "validation", 2], [n, "training", 1]]));
+    const names = [{ group: "training", name: "epoch" }, { group: "validation", name: "epoch" }]; // which need not be the same
+    assert.deepEqual(partsOf({ ...whole, trials: trials.slice(0, 1), x: "epochs", epochsOf: (m) => epochMetric(names, m) }).map((p) => p.epochs), ["validation.epoch", "training.epoch"]);
+    assert.equal(parts[0]!.epochs, null);
     const file = await wholeCsv(whole, async (p, say) => {
         say(1);
         return [[p.trials[0]!.id, p.metrics[0]!, 1, NaN]];
