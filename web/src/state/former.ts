@@ -3,7 +3,7 @@
  * goes back to that page finds all as it was.
  */
 import type { Messages } from "../api/client";
-import { kindOf, SEARCHED, treeOf } from "./filter_tree";
+import { fieldsOf, kindOf, SEARCHED, treeOf } from "./filter_tree";
 import { COLUMNS, columnsOf, isKey, LIST_VIEW, listQuery, listView, type Column } from "./list_address";
 
 type Setting = Messages["user.v1.UserWebSetting"];
@@ -27,9 +27,15 @@ function parsed(text: string | undefined): unknown {
 function packed(node: unknown): Text | null {
     if (typeof node !== "object" || node === null) return null;
     const n = node as { kind?: unknown; conjunction?: unknown; children?: unknown; columnName?: unknown; operator?: unknown; value?: unknown };
-    if (n.kind !== "group") return [n.columnName, n.operator, kindOf(String(n.columnName)) === "time" ? String(n.value).slice(0, DAY) : n.value ?? null];
+    const isTime = kindOf(String(n.columnName)) === "time", value = n.value ?? null;
+    if (n.kind !== "group") return [n.columnName, n.operator, isTime && value !== null ? String(value).slice(0, DAY) : value];
     const children = (Array.isArray(n.children) ? n.children : []).map(packed).filter((c) => c !== null);
     return children.length ? { [n.conjunction === "or" ? "or" : "and"]: children } : null;
+}
+
+/* How many conditions it has. */
+function size(t: Text): number {
+    return Array.isArray(t) ? 1 : Object.values(t).flat().reduce((n: number, c) => n + size(c as Text), 0);
 }
 
 function sortOf(text: unknown): string[] {
@@ -39,8 +45,11 @@ function sortOf(text: unknown): string[] {
     }).filter(isKey);
 }
 
-/* "": nothing was kept that this page shows otherwise than by itself. */
-export function formerList(settings: readonly Setting[], project: number): string {
+/* left: how many of its conditions our list cannot have, which are missing in the address. */
+export interface Former { address: string; left: number }
+
+/* null: nothing was kept that this page shows otherwise than by itself. */
+export function formerList(settings: readonly Setting[], project: number): Former | null {
     const of = new Map(settings.filter((s) => s.storagePath === `experimentListingForProject${project}`).map((s) => [s.key, s.value]));
     const set = parsed(of.get("filterset")) as { filterGroup?: unknown; showArchived?: unknown } | null | undefined, named = parsed(of.get("columns"));
     const tree = packed(set?.filterGroup), columns = Array.isArray(named) ? named.filter((c): c is string => typeof c === "string") : [], sort = sortOf(parsed(of.get("sortString")));
@@ -49,5 +58,6 @@ export function formerList(settings: readonly Setting[], project: number): strin
         hps: columns.filter((c) => c.startsWith("hp.")).map((c) => c.slice(3)), metrics: columns.filter((c) => c.includes(".") && !c.startsWith("hp.")) };
     const isKept = tree !== null || view.sort !== LIST_VIEW.sort || columns.length > 0 || view.archived !== "no";
     const query = isKept ? listQuery({ ...view, tree: treeOf(JSON.stringify(whole)) }) : "";
-    return query && listView(query).tree ? `/det/experiments${listQuery(listView(query))}` : "";
+    const shown = listView(query);
+    return query && shown.tree ? { address: `/det/experiments${listQuery(shown)}`, left: size(whole) - fieldsOf(shown.tree).length } : null;
 }
