@@ -194,6 +194,20 @@ class Program(unittest.TestCase):
             self.assertEqual(made.pop(), ({"name": "x", "searcher": {"name": "single", "max_length": {"batches": 9}}, "labels": ["a"]}, None, None, None, None, None, True))
             self.assertRegex(self.run_det("e", "create", file, "--config", "labels")[2], "--config labels: write KEY=VALUE")
 
+    def test_config_is_read_as_the_master_reads_it(self):
+        """YAML 1.2 in the file and in what goes over it: no text where the master has a number, no truth and no date where it has a text."""
+        made = []
+        text = "on: {lr: 1e-4, day: 2020-01-01, keep: off, at: 1:30}\n012: 0o14\nodd: [0x1F, 012, .5, -1., 1_000, y, ~, True, 0b1, '1e-4', +7]\nbase: &b {a: 1}\nover: {<<: *b, c: }\n"
+        with tempfile.TemporaryDirectory() as top, mock.patch.object(cli.client, "login"), mock.patch.object(cli.client, "_current") as current:
+            file = os.path.join(top, "c.yaml")
+            pathlib.Path(file).write_text(text)
+            current()._submit.side_effect = lambda *a: made.append(a[0]) or types.SimpleNamespace(id=5)
+            self.assertEqual(self.run_det("e", "create", file, "--config", "more=[2e3, no, 2020-01-01, false]")[0], 0)
+        self.assertEqual(json.loads(json.dumps(made[0])), {
+            "on": {"lr": 0.0001, "day": "2020-01-01", "keep": "off", "at": "1:30"}, "012": 12,
+            "odd": [31, 12, 0.5, -1.0, "1_000", "y", None, True, "0b1", "1e-4", 7], "base": {"a": 1}, "over": {"a": 1, "c": None}, "more": [2000.0, "no", "2020-01-01", False]})
+        self.assertIs(type(made[0]["on"]["lr"]), float)
+
     def test_exceptions_are_found(self):
         lines = ["[2026-11-28T01:27:41.4Z] ad46414d [rank=0] || " + line for line in (
             "Traceback (most recent call last):", '  File "/x/lib/det/python/determined/_loop.py", line 9, in run', '  File "/t/7.0/work/model_def.py", line 10, in train_batch',

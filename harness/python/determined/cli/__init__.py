@@ -55,16 +55,16 @@ def _config(a: argparse.Namespace) -> Any:
     if not a.changes:
         return a.config
     try:
-        import yaml
+        from determined.cli import _yaml
     except ImportError:
         raise ValueError("--config needs PyYAML here: pip install pyyaml, or write it into the file") from None
     with open(a.config, encoding="utf-8") as f:
-        config = yaml.safe_load(f)
+        config = _yaml.load(f.read())
     for change in a.changes:
         key, found, text = change.partition("=")
         if not found or not isinstance(config, dict):
             raise ValueError(f"--config {change}: write KEY=VALUE, such as searcher.max_length.batches=100")
-        _set(config, key.split("."), yaml.safe_load(text))
+        _set(config, key.split("."), _yaml.load(text))
     return config
 
 
