@@ -28,6 +28,11 @@ class Absent(unittest.TestCase):
         for module in ("determined.experimental.client", "determined.experimental", "determined.common.experimental", "determined.common.experimental.trial"):
             with self.assertRaisesRegex(ImportError, "Session is not available in this version: client.login"):
                 exec(f"from {module} import Session")
+            there = importlib.import_module(module)
+            self.assertFalse(hasattr(there, "Session"), module)
+            self.assertIsNone(getattr(there, "Session", None))
+            with self.assertRaisesRegex(AttributeError, "Session is not available in this version: client.login"):
+                there.Session
         with self.assertRaisesRegex(ImportError, "takes the level's name"):
             from determined.common.experimental.trial import LogLevel  # noqa: F401
         with self.assertRaisesRegex(ImportError, "yaml.safe_load"):
@@ -43,6 +48,7 @@ class Absent(unittest.TestCase):
     def test_deepspeed_trial(self):
         with self.assertRaisesRegex(ImportError, "determined.launch.deepspeed"):
             from determined.pytorch.deepspeed import DeepSpeedTrial  # noqa: F401
+        self.assertFalse(hasattr(deepspeed, "DeepSpeedTrial"))
         with self.assertRaises(AttributeError):
             deepspeed.nothing
 

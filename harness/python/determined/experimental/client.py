@@ -12,6 +12,7 @@ import pathlib
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
+from determined._absent import absent
 from determined.experimental._checkpoint import (
     Checkpoint,
     CheckpointSortBy,
@@ -71,7 +72,7 @@ def __getattr__(name: str) -> Any:
     if name in _OLDER:
         return _OLDER[name]
     if name in _ABSENT:
-        raise ImportError(f"determined.experimental.client.{name} is not available in this version: {_ABSENT[name]}")
+        raise absent(f"determined.experimental.client.{name} is not available in this version: {_ABSENT[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

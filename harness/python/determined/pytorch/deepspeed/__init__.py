@@ -6,6 +6,7 @@ determined.core (core.DistributedContext.from_deepspeed()).
 
 from typing import Any
 
+from determined._absent import absent
 from determined.pytorch.deepspeed._mpu import ModelParallelUnit, make_data_parallel_mpu, make_deepspeed_mpu
 from determined.pytorch.deepspeed._overwrite import overwrite_deepspeed_config
 
@@ -14,7 +15,7 @@ _ABSENT = ("DeepSpeedTrial", "DeepSpeedTrialContext", "DeepSpeedTrialController"
 
 def __getattr__(name: str) -> Any:
     if name in _ABSENT:
-        raise ImportError(
+        raise absent(
             f"determined.pytorch.deepspeed.{name} is not available in this version: start a script with DeepSpeed's own engine "
             "by `python3 -m determined.launch.deepspeed`, and report by determined.core "
             "(core.DistributedContext.from_deepspeed())"
