@@ -87,11 +87,27 @@ static size_t choose_bad_row(struct sim *m, const struct core_effects *f)
     return sim_chance(m, REFUSED_PER_MILLE) ? draw_bad_row(m, f) : SIZE_MAX;
 }
 
+/* With this fault one calm in so many begins: for one batch, whatever is in it, the store always
+ * lacks something. No other fault is there, so that it shows how long it is tried. */
+enum { NO_ROW_EVERY = 32, NO_ROW_MAX_MS = 30 * 60000 + 10000 };
+
+static bool choose_no_row(struct sim *m, struct master *s)
+{
+    if (!m->calm || m->in.seed % NO_ROW_EVERY != 3 || m->no_row_epoch || !s->batch.is_numbered)
+        return false;
+    m->no_row_epoch = s->epoch;
+    s->bad_kind = BAD_NO_ROW;
+    s->bad_row = 0;
+    s->bad_from = m->now_ms;
+    s->bad_until = INT64_MAX;
+    return true;
+}
+
 static void commit(struct sim *m, struct master *s)
 {
     if (s->batch.is_overdue) {
         m->got.again++;
-    } else if (!s->batch.is_singly) {
+    } else if (!s->batch.is_singly && !choose_no_row(m, s)) {
         s->bad_row = choose_bad_row(m, &s->batch.effects);
         if (s->bad_row != SIZE_MAX)
             choose_how(m, s);
@@ -155,13 +171,16 @@ static void lose_answer(struct sim *m, struct master *s)
 
 static void refuse_row(struct sim *m, struct master *s)
 {
-    size_t row = s->batch.is_singly ? s->bad_row : s->batch.effects.n;
+    bool is_told = s->batch.is_singly && s->bad_kind != BAD_NO_ROW;
+    size_t row = is_told ? s->bad_row : s->batch.effects.n;
     sim_trace(m, "store     refuses row %zu of master %d", s->bad_row, s->index);
+    static const enum batch_doubt doubts[] = {
+        [BAD_UNKNOWN] = BATCH_ODD, [BAD_LOCKED] = BATCH_LATE, [BAD_NO_ROW] = BATCH_STRAINED};
     tell(m, s,
          (struct batch_told){.answer = s->bad_kind == BAD_DATA ? BATCH_REFUSED : BATCH_DOUBTED,
                              .row = row,
                              .words = "no such rows here",
-                             .doubt = s->bad_kind == BAD_LOCKED ? BATCH_LATE : BATCH_ODD});
+                             .doubt = doubts[s->bad_kind]});
 }
 
 void driver_apply(struct sim *m, struct master *s)
@@ -414,17 +433,31 @@ void driver_stop(struct sim *m, struct master *s)
     driver_turn(m, s);
 }
 
+/* It must not be tried for ever: nothing else is written meanwhile. */
+static void check_no_row(struct sim *m, const struct master *s)
+{
+    if (m->now_ms - s->bad_from > NO_ROW_MAX_MS)
+        sim_fail(m, "a batch that cannot be written holds up all others");
+}
+
 void driver_hear(struct sim *m, struct master *s)
 {
+    bool is_no_row = s->told.answer == BATCH_DOUBTED && s->bad_kind == BAD_NO_ROW;
     bool is_refused = s->told.answer == BATCH_REFUSED || s->told.answer == BATCH_DOUBTED;
     bool is_known = is_refused && s->batch.is_singly;
     batch_tell(&s->batch, &s->told, clock_of(m, s), master_wall_us(m));
     if (is_known && s->batch.state == BATCH_SENDING) {
-        if (s->bad_kind == BAD_LOCKED)
-            sim_fail(m, "a row is left out though it was only locked");
+        if (s->bad_kind == BAD_LOCKED || is_no_row)
+            sim_fail(m, "a row is left out though it was not at fault");
         s->bad_row = SIZE_MAX;
         m->got.parked++;
         m->got.doubted += s->bad_kind == BAD_UNKNOWN;
+    }
+    if (is_no_row && s->batch.state == BATCH_HELD)
+        check_no_row(m, s);
+    if (is_no_row && s->batch.is_broken) { /* the last of the faults has ended */
+        m->got.unwritable++;
+        m->calm_at = m->now_ms;
     }
     driver_do_all(m, s);
     if (s->core && s->batch.state == BATCH_HELD && sim_chance(m, STOPPED_PER_MILLE))

@@ -90,11 +90,13 @@ static void show(const char *what, const struct sim_result *r)
 {
     printf("%s: %lld events, %lld experiments, %lld trials, %lld runs, %lld crashes, %lld "
            "takeovers, %lld other faults, %lld refused writes, %lld parked (%lld doubted), "
+           "%lld batches not written, "
            "%lld batches sent again, %lld requests put off, %lld virtual h; trace %016llx\n",
            what, (long long)r->events, (long long)r->exps, (long long)r->trials, (long long)r->runs,
            (long long)r->crashes, (long long)r->takeovers, (long long)r->faults,
-           (long long)r->refused, (long long)r->parked, (long long)r->doubted, (long long)r->again,
-           (long long)r->unavailable, (long long)r->hours, (unsigned long long)r->trace);
+           (long long)r->refused, (long long)r->parked, (long long)r->doubted,
+           (long long)r->unwritable, (long long)r->again, (long long)r->unavailable,
+           (long long)r->hours, (unsigned long long)r->trace);
 }
 
 static void add(struct sim_result *all, const struct sim_result *r)
@@ -110,6 +112,7 @@ static void add(struct sim_result *all, const struct sim_result *r)
     all->refused += r->refused;
     all->parked += r->parked;
     all->doubted += r->doubted;
+    all->unwritable += r->unwritable;
     all->again += r->again;
     all->unavailable += r->unavailable;
     all->calm_ms = r->calm_ms > all->calm_ms ? r->calm_ms : all->calm_ms;

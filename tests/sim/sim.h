@@ -20,11 +20,12 @@
  * its hands, that is done or not, and sent again; what harnesses and agents ask meanwhile is
  * refused. It refuses a row, and says that its data are why or does not: what that belongs to is
  * parked (core_refused), and no row of it may come again; not so where the row is locked for a
- * while. A link breaks; a host is cut off one way or both ways, for less or for longer than its
- * lease, while its tasks train on as stale twins; hosts, agents, det-tasks and ranks die; what a
- * host's tasks were is found by its next agent, or lost with its disk; a host
- * starts nothing for a while. The file system with the checkpoints is unmounted on a host, or on
- * all, and mounted again. A slot is not usable for a while. The wall clock jumps.
+ * while. For one batch it always lacks something, whatever row: its master ends. A link breaks; a
+ * host is cut off one way or both ways, for less or for longer than its lease, while its tasks
+ * train on as stale twins; hosts, agents, det-tasks and ranks die; what a host's tasks were is
+ * found by its next agent, or lost with its disk; a host starts nothing for a while. The file
+ * system with the checkpoints is unmounted on a host, or on all, and mounted again. A slot is not
+ * usable for a while. The wall clock jumps.
  *
  * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
  * called as well: after each step for what it touched and a fourth of the rest, in whole now and
@@ -68,8 +69,9 @@ struct sim_options {
 };
 struct sim_result {
     int64_t events, exps, trials, runs, crashes, faults, takeovers, hours, calm_ms, refused, parked,
-        doubted, again,
-        unavailable; /* batches sent again; requests refused for PostgreSQL is away */
+        doubted, unwritable, again,
+        unavailable; /* masters that ended by a batch no row of which was at fault; batches sent
+                        again; requests refused for PostgreSQL is away */
     uint64_t trace;
     unsigned moved[MACHINE_COUNT][MACHINE_STATES_MAX]; /* from each state, bits of where to */
 };
@@ -202,8 +204,9 @@ struct master {
     bool is_promised;   /* that another event follows the last one */
     int64_t sent_ms;    /* its transaction */
     size_t bad_row;     /* which the store will refuse; SIZE_MAX: none */
-    enum bad_row_kind { BAD_DATA, BAD_UNKNOWN, BAD_LOCKED } bad_kind;
+    enum bad_row_kind { BAD_DATA, BAD_UNKNOWN, BAD_LOCKED, BAD_NO_ROW } bad_kind;
     int64_t bad_until;
+    int64_t bad_from;       /* BAD_NO_ROW: since when */
     struct batch_told told; /* on its way from the store */
     struct imap *waiters;   /* token -> struct waiter */
     struct sim_link *links; /* one for each host */
@@ -439,7 +442,8 @@ struct sim {
     struct sim_options in;
     uint64_t rng, seq, next_uid, next_token, next_conn;
     int64_t now_ms, exps_made, calm_at;
-    bool calm; /* no more faults and no more new work */
+    bool calm;            /* no more faults and no more new work */
+    int64_t no_row_epoch; /* of the master that met a batch which cannot be written; 0: none */
     struct core_options o;
     struct core_pool_options red; /* one of the pools, and the quotas, of o */
     struct core_quota quotas[2];

@@ -185,8 +185,16 @@ static bool is_second(const struct batch *b, const struct core_effect *f)
     return park_owner(f, &exp_id, &trial_id) && exp_id == b->doubted_exp;
 }
 
+/* Who is parked, and the batch's number, must be written. */
+static bool is_row(const struct batch *b, const struct batch_told *t)
+{
+    return t->row < b->effects.n && b->effects.v[t->row].kind != CORE_SAVE_PARKED;
+}
+
 static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
 {
+    if (!is_row(b, t))
+        return t->doubt == BATCH_ODD ? 0 : PATIENCE_MAX_MS;
     const struct core_effect *f = &b->effects.v[t->row];
     int64_t ms = patience[t->doubt];
     if (is_second(b, f))
@@ -199,14 +207,17 @@ static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
 /* Counts this failure. */
 static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_ms)
 {
-    if (b->suspect.tries == 0 || b->suspect.row != t->row || b->suspect.doubt != t->doubt) {
-        b->suspect.row = t->row;
+    size_t row = is_row(b, t) ? t->row : b->effects.n;
+    bool is_other = is_row(b, t) && b->suspect.doubt != t->doubt;
+    if (b->suspect.tries == 0 || b->suspect.row != row || is_other) {
+        b->suspect.row = row;
         b->suspect.doubt = t->doubt;
         b->suspect.since_ms = now_ms;
         b->suspect.tries = 0;
     }
     b->suspect.tries++;
-    return b->suspect.tries >= DOUBT_TRIES && now_ms - b->suspect.since_ms >= patience_ms(b, t);
+    bool is_enough = b->suspect.tries >= DOUBT_TRIES || !is_row(b, t);
+    return is_enough && now_ms - b->suspect.since_ms >= patience_ms(b, t);
 }
 
 static void forget_old(struct batch *b, int64_t now_ms)
@@ -232,16 +243,15 @@ static void blame_row(struct batch *b, const struct batch_told *t, int64_t now_m
 
 static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us)
 {
-    bool is_row = t->row < b->effects.n && b->effects.v[t->row].kind != CORE_SAVE_PARKED;
     bool was_singly = b->is_singly;
     b->is_singly = true;
     forget_old(b, now_ms);
-    if (was_singly && !is_row && t->doubt == BATCH_ODD) {
-        end_broken(b);
-    } else if (was_singly && is_row && is_culprit(b, t, now_ms)) {
+    if (!was_singly || !is_culprit(b, t, now_ms)) {
+        hold_batch(b, now_ms);
+    } else if (is_row(b, t)) {
         blame_row(b, t, now_ms, now_us);
     } else {
-        hold_batch(b, now_ms);
+        end_broken(b);
     }
 }
 

@@ -25,13 +25,12 @@
  * master, and the next start lays the functions again. Of other failures of a statement nobody can
  * say whether the row or the moment is at fault. A row is taken for the culprit when it alone
  * fails, twice and for some time, while the server is there and writes the batch's number: 2 s;
- * 15 s where it is the limit of time, which the batch as a whole has met before and which is
- * shorter from then on (BATCH_SINGLY_MS); 5 minutes where the server lacks memory or cannot read
- * its disk. That doubles with each row of one kind that was taken out so within an hour of the
- * last, up to half an hour, but for the second of an experiment, which ends all of it. So one bad
- * row holds up all others for that long and no longer; and where all rows fail, ten of a kind are
- * lost in half an hour, not all of them in a minute. Where the batch's number cannot be written,
- * or who is parked, the master ends.
+ * 15 s where it is the limit of time; 5 minutes where the server lacks memory or cannot read its
+ * disk. That doubles with each row of one kind that was taken out so within an hour of the last,
+ * up to half an hour, but for the second of an experiment, which ends all of it. So one bad row
+ * holds up all others for that long and no longer; and where all rows fail, ten of a kind are lost
+ * in half an hour, not all of them in a minute. Where the batch's number cannot be written, or who
+ * is parked, the master ends: at once, or after half an hour where it is what as a rule passes.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -73,9 +72,9 @@ struct batch {
     int64_t number;              /* of the last that is durable */
     int64_t retry_ms;            /* HELD: when it is sent again, INT64_MAX: when PostgreSQL is up */
     struct {
-        size_t row;
+        size_t row; /* effects.n: what no row is at fault for, which has one clock */
         int64_t since_ms;
-        unsigned tries; /* 0: no row is in doubt */
+        unsigned tries; /* 0: nothing is in doubt */
         enum batch_doubt doubt;
     } suspect;
     int64_t doubted_exp; /* whose row was taken out last, as the culprit; 0: none's */

@@ -165,15 +165,21 @@ static void doubt(size_t row, enum batch_doubt why)
     batch_tell(&b, &t, w.now_ms, 1);
 }
 
+static void again(void)
+{
+    assert_int_equal(b.state, BATCH_HELD);
+    w.now_ms = batch_turn_ms(&b);
+    batch_turn(&b, w.now_ms);
+    EXPECT(BATCH_DO_COMMIT);
+}
+
 /* So long until it is sent without the row; 0: it is not, but ends. */
 static int64_t doubted_for(size_t row, enum batch_doubt why)
 {
     int64_t from = w.now_ms;
     for (doubt(row, why); b.state == BATCH_HELD; doubt(row, why)) {
         assert_true(b.effects.v[row].kind != CORE_NOTHING);
-        w.now_ms = batch_turn_ms(&b);
-        batch_turn(&b, w.now_ms);
-        EXPECT(BATCH_DO_COMMIT);
+        again();
         assert_true(b.is_singly);
     }
     if (b.state == BATCH_OVER)
@@ -303,18 +309,52 @@ static void test_doubted_for_all(void **state)
 {
     world_hello(&w, "a", 4, NULL, 0);
     size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
-    for (int i = 0; i < 30; i++) {
-        doubt(b.effects.n, BATCH_LATE);
-        assert_int_equal(b.state, BATCH_HELD);
-        w.now_ms += 300000;
-        batch_turn(&b, w.now_ms);
-        EXPECT(BATCH_DO_COMMIT);
-    }
     assert_true(doubted_for(row, BATCH_ODD) > 0);
     for (row = 0; b.effects.v[row].kind != CORE_SAVE_PARKED; row++)
         ;
     assert_int_equal(doubted_for(row, BATCH_ODD), 0);
     EXPECT(BATCH_DO_DIE);
+}
+
+enum { HALF_HOUR_MS = 30 * 60000 };
+
+/* As above, by what as a rule passes, now this, now that: it does not within half an hour. */
+static void test_late_for_all(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
+    assert_true(doubted_for(row, BATCH_ODD) > 0);
+    for (row = 0; b.effects.v[row].kind != CORE_SAVE_PARKED; row++)
+        ;
+    doubt(row, BATCH_LATE);
+    int64_t from = w.now_ms;
+    for (int i = 0; b.state == BATCH_HELD; i++) {
+        assert_in_range(w.now_ms - from, 0, HALF_HOUR_MS);
+        w.now_ms += 15000;
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+        doubt(i % 3 ? row : b.effects.n, i % 2 ? BATCH_LATE : BATCH_STRAINED);
+    }
+    assert_in_range(w.now_ms - from, HALF_HOUR_MS, HALF_HOUR_MS + 15000);
+    EXPECT(BATCH_DO_DIE);
+}
+
+/* The half hour begins anew with what shows that it is not that alone. */
+static void test_late_for_all_at_times(void **state)
+{
+    world_hello(&w, "a", 4, NULL, 0);
+    size_t row = begin_kill(new_run(), CORE_SAVE_TRIAL);
+    for (int i = 0; i < 30; i++) {
+        if (i % 3 < 2)
+            doubt(i % 2 ? row : b.effects.n, BATCH_LATE);
+        else
+            tell(BATCH_AWAY);
+        assert_int_equal(b.state, BATCH_HELD);
+        w.now_ms += HALF_HOUR_MS;
+        batch_turn(&b, w.now_ms);
+        EXPECT(BATCH_DO_COMMIT);
+    }
+    commit();
 }
 
 int main(void)
@@ -333,6 +373,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_doubted_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_doubted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_for_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_for_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_for_all_at_times, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
