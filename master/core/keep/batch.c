@@ -158,7 +158,7 @@ static void hold_batch(struct batch *b, int64_t now_ms)
 static void take_out(struct batch *b, const struct core_refusal *r, int64_t now_ms, int64_t now_us)
 {
     b->suspect.tries = 0;
-    b->is_overdue = false; /* it is another batch by now */
+    b->is_overdue = b->is_late = false; /* it is another batch by now */
     if (core_refused(b->core, &b->effects, r, now_ms, now_us))
         move_to(b, BATCH_SENDING);
     else
@@ -245,6 +245,7 @@ static void on_doubted(struct batch *b, const struct batch_told *t, int64_t now_
 {
     bool was_singly = b->is_singly;
     b->is_singly = true;
+    b->is_late = b->is_late || t->doubt == BATCH_LATE;
     forget_old(b, now_ms);
     if (!was_singly || !is_culprit(b, t, now_ms)) {
         hold_batch(b, now_ms);
@@ -283,6 +284,14 @@ void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int
     }
 }
 
+int64_t batch_limit_ms(const struct batch *b)
+{
+    bool is_shorter = b->is_singly && b->is_late;
+    for (size_t i = 0; is_shorter && i < b->effects.n; i++)
+        is_shorter = b->effects.v[i].kind != CORE_DELETE_EXPERIMENT;
+    return is_shorter ? BATCH_SINGLY_MS : 0;
+}
+
 static struct batch_event *take_event(struct batch *b)
 {
     struct batch_event *e = pop_event(&b->head);
@@ -312,7 +321,7 @@ static struct batch_do perform_next(struct batch *b)
             continue; /* links and waits have ended; the next start repeats what is owed */
         return (struct batch_do){BATCH_DO_PERFORM, .effect = f};
     }
-    b->is_singly = false;
+    b->is_singly = b->is_late = false;
     move_to(b, BATCH_IDLE);
     return (struct batch_do){.kind = BATCH_DO_END};
 }

@@ -31,6 +31,10 @@
  * holds up all others for that long and no longer; and where all rows fail, ten of a kind are lost
  * in half an hour, not all of them in a minute. Where the batch's number cannot be written, or who
  * is parked, the master ends: at once, or after half an hour where it is what as a rule passes.
+ *
+ * When the limit of time was met, by the batch as a whole or by a row, the limit of each row is
+ * shorter (BATCH_SINGLY_MS) until a row is taken out or all are written. It is not for a batch that
+ * deletes an experiment: that may rightly take as long as any statement.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
@@ -57,7 +61,7 @@ enum batch_doubt {
     BATCH_DOUBT_COUNT
 };
 
-/* A statement that writes one row (is_singly) may take so long. */
+/* A statement that writes one row (is_singly) may take so long, once the limit of time was met. */
 enum { BATCH_SINGLY_MS = 15000 };
 
 struct batch {
@@ -82,6 +86,7 @@ struct batch {
     unsigned char doubted[CORE_EFFECT_KIND_COUNT]; /* taken out so, none an hour after the last */
     bool is_numbered;                              /* the one in hand has rows */
     bool is_singly;  /* each row in a statement of its own, to find the refused one */
+    bool is_late;    /* the one in hand has met the limit of time */
     bool is_overdue; /* a commit failed and is tried again: held, or in flight */
     bool is_up;      /* PostgreSQL, as far as is known */
     bool is_stopping;
@@ -121,6 +126,8 @@ struct batch_told {
     enum batch_doubt doubt;
 };
 void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int64_t now_us);
+/* So long each statement of the batch in hand may take; 0: as long as any. */
+int64_t batch_limit_ms(const struct batch *b);
 
 enum batch_do_kind {
     BATCH_DO_NOTHING,

@@ -272,8 +272,9 @@ static void commit_batch(struct driver *d)
     driver_rows_finish(&d->rows);
     if (d->batch.is_numbered) {
         db_begin_batch(tx, db_epoch(d->sh->db), d->batch.number + 1);
-        if (d->batch.is_singly)
-            db_limit_statements(tx, BATCH_SINGLY_MS);
+        int64_t limit_ms = batch_limit_ms(&d->batch);
+        if (limit_ms)
+            db_limit_statements(tx, limit_ms);
         driver_rows_save(tx, &d->batch.effects, d->batch.is_singly ? &d->rows : NULL);
         assert(db_tx_size(tx) > 1);
     } else {
