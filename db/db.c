@@ -377,6 +377,11 @@ void db_tx_quiet(struct db_tx *tx)
     tx->is_quiet = true;
 }
 
+void db_tx_apart(struct db_tx *tx)
+{
+    tx->is_apart = true;
+}
+
 size_t db_tx_size(const struct db_tx *tx)
 {
     return tx->n;

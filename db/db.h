@@ -180,6 +180,8 @@ void db_tx_quiet(struct db_tx *tx);
 /* db_write() of such a one. */
 void db_write_quiet(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg);
+/* It shares its transaction with no other unit: what it sets for the transaction is its own. */
+void db_tx_apart(struct db_tx *tx);
 size_t db_tx_size(const struct db_tx *tx);                 /* statements so far */
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 /* A transaction that writes nothing, but fails when another master leads. */

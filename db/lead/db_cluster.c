@@ -52,6 +52,7 @@ void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number)
 
 void db_limit_statements(struct db_tx *tx, int64_t ms)
 {
+    db_tx_apart(tx);
     db_tx_add(tx, "SELECT set_config('statement_timeout', $1, true)", db_i64_arg(DB_ARGS, ms));
 }
 

@@ -21,7 +21,7 @@ DET_MUST int db_admin_has_password(struct db *db, bool *ret, struct det_err *err
 /* First statement of a unit that must be written exactly once: batch `number` of this epoch, from
  * 1, without a gap. A unit whose commit was not heard of is sent again with its number. */
 void db_begin_batch(struct db_tx *tx, int64_t epoch, int64_t number);
-/* From here on in the unit a statement may take no longer than that. */
+/* From here on in the unit, which goes apart, a statement may take no longer than that. */
 void db_limit_statements(struct db_tx *tx, int64_t ms);
 /* The unit failed because it is committed already. */
 bool db_batch_is_done(const struct db_result *r);

@@ -193,11 +193,17 @@ static void on_group_sync(void *arg, const struct db_result *failed)
         retry_alone(g);
 }
 
+static bool may_join(const struct db_group *g, const struct db_tx *tx)
+{
+    return g->units == 0 || (!g->flight->is_apart && !tx->is_apart);
+}
+
 static void group_take(struct db_group *g)
 {
     struct db_tx **end = &g->flight;
     size_t bytes = 0;
-    while (g->head && g->units < DB_GROUP_UNITS_MAX && bytes < DB_GROUP_BYTES_MAX) {
+    while (g->head && g->units < DB_GROUP_UNITS_MAX && bytes < DB_GROUP_BYTES_MAX &&
+           may_join(g, g->head)) {
         struct db_tx *tx = g->head;
         g->head = tx->next;
         tx->next = NULL;

@@ -2,7 +2,8 @@
  * Group commit: units gather while a group is in flight, then go out as one implicit transaction
  * (all statements up to one pipeline sync), led by the epoch check; neighbours of one kind as one
  * statement (db_many.h). When it fails, each unit goes
- * out again with a sync of its own; a lone unit's failure is its answer. Only the sync's answer
+ * out again with a sync of its own, but for one that met the limit of time, which is the same for
+ * all: what has its own goes apart. A lone unit's failure is its answer. Only the sync's answer
  * says that something is committed, whatever the statements' answers were, and only the flush after
  * it (db_flush.h) that it will stay. The next group goes out before that. Private to db/.
  */
@@ -26,6 +27,7 @@ struct db_tx {
     struct db_stmt **stmts;
     size_t n, cap, bytes;
     bool is_quiet;    /* db_tx_quiet() */
+    bool is_apart;    /* db_tx_apart() */
     const char *many; /* the statement for several such units, of one statement each; or NULL */
     db_cb *cb;
     void *arg;

@@ -79,7 +79,7 @@ static void test_late_among_others(void **state)
     struct got before = {0}, late = {0}, behind = {0};
     db_write(db, "INSERT INTO t VALUES (1)", NULL, on_got, &before);
     struct db_tx *tx = db_tx_begin(db);
-    db_limit_statements(tx, 100);
+    db_tx_add(tx, "SELECT set_config('statement_timeout', '100', true)", NULL);
     db_tx_add(tx, "SELECT pg_sleep(20) FROM nextval('tried')", NULL);
     db_tx_commit(tx, on_got, &late);
     db_write(db, "INSERT INTO t VALUES (2)", NULL, on_got, &behind);
@@ -91,11 +91,30 @@ static void test_late_among_others(void **state)
     assert_int_equal(write_wait("SELECT count(*) FROM t"), 2);
 }
 
+/* A unit's own limit is that of no other, whether it fails or not. */
+static void test_own_limit(void **state)
+{
+    for (int fails = 0; fails < 2; fails++) {
+        struct got before = {0}, own = {0}, behind = {0};
+        db_write(db, "SELECT pg_sleep(0.3)", NULL, on_got, &before);
+        struct db_tx *tx = db_tx_begin(db);
+        db_limit_statements(tx, 100);
+        db_tx_add(tx, fails ? "SELECT pg_sleep(20)" : "SELECT 1", NULL);
+        db_tx_commit(tx, on_got, &own);
+        db_write(db, "SELECT pg_sleep(0.3)", NULL, on_got, &behind);
+        assert_true(loop_until(&loop, &behind.done, 60000) && own.done && before.done);
+        assert_int_equal(own.is_late, fails);
+        assert_int_equal(before.rc, 0);
+        assert_int_equal(behind.rc, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blame),
         cmocka_unit_test(test_late_among_others),
+        cmocka_unit_test(test_own_limit),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
