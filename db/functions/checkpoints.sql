@@ -36,7 +36,7 @@ BEGIN
     SELECT m.metrics INTO training FROM metrics m WHERE m.trial_id = c.trial_id AND m.steps = c.steps
         AND m.grp = 'training' AND NOT m.archived ORDER BY m.id DESC LIMIT 1;
     RETURN (SELECT CASE WHEN c.allocation_id IS NULL THEN '{' ELSE '{"allocationId":' || to_json(c.allocation_id) || ',' END ||
-        CASE WHEN c.hashes IS NULL THEN '' ELSE '"hashes":' || c.hashes::text || ',' END ||
+        CASE WHEN c.hashes IS NULL OR c.state = 'DELETED' THEN '' ELSE '"hashes":' || c.hashes::text || ',' END ||
         substr(json_build_object('taskId', c.task_id, 'uuid', c.uuid, 'reportTime', api_time(c.report_time),
             'resources', c.sizes, 'metadata', c.metadata, 'state', 'STATE_' || c.state,
             'training', json_build_object('trialId', c.trial_id, 'experimentId', c.experiment_id,

@@ -53,10 +53,14 @@ BEGIN
         WHERE NOT refused OR (a.value->>1)::integer > 0 ORDER BY a.key;
 END $$;
 
--- What a collecting task reports of a checkpoint's files, as the journal has it.
+-- What a collecting task reports of a checkpoint's files, as the journal has it. While they rest, all can come back, and
+-- with them their hashes.
 CREATE OR REPLACE FUNCTION gc_report(p_uuid text, p_files jsonb) RETURNS void LANGUAGE sql AS $$
     UPDATE checkpoints c SET resources = p_files,
         bytes = (SELECT coalesce(sum(value::text::bigint), 0) FROM jsonb_each(p_files)),
+        hashes = CASE WHEN p_files = '{}' AND (gc_step = 'rest' OR gc_step = 'remove' AND gc_globs IS NULL AND gc_rest_s > 0)
+                THEN c.hashes
+            ELSE (SELECT jsonb_object_agg(h.key, h.value) FROM jsonb_each(c.hashes) h WHERE p_files ? h.key) END,
         state = CASE WHEN p_files = '{}' THEN 'DELETED'
             WHEN (SELECT count(*) FROM jsonb_object_keys(p_files)) <
                  (SELECT count(*) FROM jsonb_object_keys(coalesce(gc_resources, resources)))

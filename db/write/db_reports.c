@@ -311,7 +311,9 @@ static int judge_checkpoint(const struct db_result *r, struct det_err *err)
     " (SELECT coalesce(sum(v.value::bigint), 0) FROM jsonb_each_text($8::jsonb) v), "              \
     " $9::timestamptz, $10::jsonb "                                                                           \
     " FROM fence f ON CONFLICT (uuid) DO UPDATE SET metadata = excluded.metadata, "                \
-    " resources = excluded.resources, bytes = excluded.bytes, hashes = excluded.hashes, state = excluded.state, "            \
+    " resources = excluded.resources, bytes = excluded.bytes, state = excluded.state, "            \
+    " hashes = coalesce(excluded.hashes, CASE WHEN checkpoints.resources = "                       \
+    "  excluded.resources THEN checkpoints.hashes END), "                                          \
     " steps = excluded.steps WHERE checkpoints.trial_id = excluded.trial_id "                      \
     " AND checkpoints.state IN ('ACTIVE', 'COMPLETED') RETURNING 1) "                              \
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM kept) THEN 0 "                                         \

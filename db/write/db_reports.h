@@ -47,7 +47,8 @@ struct db_checkpoint_report {
     int64_t trial_id, run_id, steps;
     const char *metadata;  /* JSON object */
     const char *resources; /* JSON object: path -> bytes as number */
-    const char *hashes;    /* JSON object: path -> "xxh128:..."; NULL: unknown */
+    const char *hashes;    /* JSON object: path -> "xxh128:..."; NULL: as known of the same
+                            * files, if it is */
     int64_t time_us;
 };
 /* State COMPLETED. DET_EEXIST when the uuid belongs to another trial. */

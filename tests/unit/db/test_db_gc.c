@@ -69,6 +69,13 @@ static const char *step(const char *uuid)
     return ask(sql);
 }
 
+static const char *hashes_shown(const char *uuid)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT coalesce(checkpoint_doc('%s')->>'hashes', 'none')", uuid);
+    return ask(sql);
+}
+
 /* text begins with want */
 static void is(const char *text, const char *want)
 {
@@ -110,8 +117,8 @@ static const char *const seed[] = {
     "INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, "
     "start_time) SELECT i, i, 'r', 't' || i, 'COMPLETED', 1, '{}', now() FROM generate_series(1, 2) i",
     "INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, run_id, state, steps, "
-    "report_time, resources, bytes) SELECT n, 1, 1, 't', 1, 'COMPLETED', ascii(n), now(), "
-    "'{\"f\":5,\"g\":6}', 11 FROM unnest('{a,b,c,d}'::text[]) n",
+    "report_time, resources, bytes, hashes) SELECT n, 1, 1, 't', 1, 'COMPLETED', ascii(n), now(), "
+    "'{\"f\":5,\"g\":6}', 11, '{\"f\":\"1\",\"g\":\"2\"}' FROM unnest('{a,b,c,d}'::text[]) n",
 };
 
 static int start(void **state)
@@ -144,6 +151,7 @@ static void there_and_back(void **state)
     is(step("a"), "DELETED/rest");
     is(report("[{\"uuid\":\"a\",\"resources\":{}}]"), "1"); /* a repeat */
     is(step("a"), "DELETED/rest");
+    is(hashes_shown("a"), "none");
     is(undo("[\"a\",\"c\"]"), "a -");
     assert_non_null(strstr(got.rows, "c it is not deleted"));
     is(step("a"), "DELETED/rest"); /* all or none */
@@ -154,6 +162,7 @@ static void there_and_back(void **state)
     is(report("[{\"uuid\":\"a\",\"resources\":{\"f\":5,\"g\":6}}]"), "1");
     is(step("a"), "COMPLETED/");
     is(ask("SELECT kept || ' ' || bytes FROM checkpoints WHERE uuid = 'a'"), "true 11");
+    is(hashes_shown("a"), "{\"f\": \"1\", \"g\": \"2\"}");
 }
 
 static void purged_when_its_time_is_over(void **state)
@@ -173,6 +182,7 @@ static void purged_when_its_time_is_over(void **state)
     report("[{\"uuid\":\"a\",\"resources\":{}}]");
     is(step("a"), "DELETED/");
     is(open_steps(0), "");
+    is(ask("SELECT hashes IS NULL FROM checkpoints WHERE uuid = 'a'"), "t");
 }
 
 static void without_a_quarantine(void **state)
@@ -191,6 +201,7 @@ static void cut(void **state)
     report("[{\"uuid\":\"a\",\"resources\":{\"f\":5}}]");
     is(step("a"), "PARTIALLY_DELETED/");
     is(ask("SELECT bytes FROM checkpoints WHERE uuid = 'a'"), "5");
+    is(hashes_shown("a"), "{\"f\": \"1\"}");
 }
 
 static void asked_again_until_reported(void **state)

@@ -159,7 +159,7 @@ static void test_bad_json(void **state)
                      DET_EINVAL);
 }
 
-static int checkpoint(const char *uuid, int64_t run)
+static int checkpoint_of(const char *uuid, int64_t run, const char *files, const char *hashes)
 {
     struct did d = {0};
     struct db_checkpoint_report r = {.uuid = uuid,
@@ -169,11 +169,17 @@ static int checkpoint(const char *uuid, int64_t run)
                                      .run_id = run,
                                      .steps = 30,
                                      .metadata = "{}",
-                                     .resources = "{\"a\":5,\"d/\":0}",
+                                     .resources = files,
+                                     .hashes = hashes,
                                      .time_us = 1700000000000000};
     db_report_checkpoint(db, &r, on_did, &d);
     assert_true(loop_until(&loop, &d.done, 60000));
     return d.rc;
+}
+
+static int checkpoint(const char *uuid, int64_t run)
+{
+    return checkpoint_of(uuid, run, "{\"a\":5,\"d/\":0}", NULL);
 }
 
 static void test_checkpoints(void **state)
@@ -182,6 +188,19 @@ static void test_checkpoints(void **state)
     assert_int_equal(checkpoint("c1", 2), 0);
     assert_int_equal(checkpoint("c2", 1), DET_ESTALE);
     assert_string_equal(ask("SELECT string_agg(uuid || bytes, ',') FROM checkpoints"), "c15");
+}
+
+/* What is known of files is not lost by a report that says nothing of them: but for other files. */
+static void test_hashes(void **state)
+{
+    static const char hash[] = "SELECT hashes->>'a' FROM checkpoints WHERE uuid = 'c1'";
+    assert_int_equal(checkpoint_of("c1", 2, "{\"a\":5,\"d/\":0}", "{\"a\":\"1\"}"), 0);
+    assert_int_equal(checkpoint("c1", 2), 0);
+    assert_string_equal(ask(hash), "1");
+    assert_int_equal(checkpoint_of("c1", 2, "{\"a\":5}", "{\"a\":\"2\"}"), 0);
+    assert_string_equal(ask(hash), "2");
+    assert_int_equal(checkpoint("c1", 2), 0);
+    assert_string_equal(ask(hash), "");
 }
 
 static void test_small_reports(void **state)
@@ -515,14 +534,15 @@ static void test_timeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics),         cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_bad_json),        cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_small_reports),   cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_users),           cmocka_unit_test(test_wide_report),
-        cmocka_unit_test(test_timeline),        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_together_chunks), cmocka_unit_test(test_quick_chunks),
-        cmocka_unit_test(test_series),          cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_odd_tails),       cmocka_unit_test(test_least),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_bad_json),     cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_hashes),       cmocka_unit_test(test_small_reports),
+        cmocka_unit_test(test_logs),         cmocka_unit_test(test_users),
+        cmocka_unit_test(test_wide_report),  cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_together),     cmocka_unit_test(test_together_chunks),
+        cmocka_unit_test(test_quick_chunks), cmocka_unit_test(test_series),
+        cmocka_unit_test(test_steps),        cmocka_unit_test(test_odd_tails),
+        cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
