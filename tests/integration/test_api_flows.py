@@ -117,6 +117,9 @@ def checkpoint(a, task, alloc, steps):
     for bad in ("0" * 32, "xxh128:", HASH[:-1], HASH.replace("0", "O"), "md5:" + "0" * 32, 7, None):
         a.refused(400, 'hashes: that of "x": expected "xxh128:"', "post_checkpoint", {
             "uuid": key, "metadata": {"steps_completed": steps}, "hashes": {"x": bad}})
+    for path in ("other", "code/"):
+        a.refused(400, f'hashes: "{path}" is no file of `resources`', "post_checkpoint", {
+            "uuid": key, "metadata": {"steps_completed": steps}, "resources": {"code/": "0"}, "hashes": {path: HASH}})
     return key
 
 

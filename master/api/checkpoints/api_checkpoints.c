@@ -114,7 +114,14 @@ static bool is_hash(const char *text)
     return digits && strlen(text) == 7 + digits && strspn(text + 7, "0123456789abcdef") == digits;
 }
 
-static int check_hashes(const json_t *hashes, struct det_err *err)
+/* A file is what `resources` has, but for directories. */
+static bool is_file_of(const json_t *resources, const char *path)
+{
+    size_t len = strlen(path);
+    return json_object_get(resources, path) && len > 0 && path[len - 1] != '/';
+}
+
+static int check_hashes(const json_t *hashes, const json_t *resources, struct det_err *err)
 {
     const char *path;
     json_t *v;
@@ -124,6 +131,11 @@ static int check_hashes(const json_t *hashes, struct det_err *err)
             return det_fail(err, DET_EINVAL,
                             "hashes: that of \"%.200s\": expected \"xxh128:\" and 32 digits of "
                             "lower-case hex, or \"sha256:\" and 64",
+                            path);
+        if (!is_file_of(resources, path))
+            return det_fail(err, DET_EINVAL,
+                            "hashes: \"%.200s\" is no file of `resources`: name it there with its "
+                            "size, or leave its hash out",
                             path);
     }
     return 0;
@@ -143,7 +155,7 @@ static int report_check(const struct http_req *req, const struct report_body *b,
         ((*b->task_id && strcmp(b->task_id, req->who.task_id)) ||
          (*b->allocation_id && strcmp(b->allocation_id, req->who.alloc_id))))
         return det_fail(err, DET_EPERM, "this task's token may not report for another task");
-    int rc = check_hashes(b->hashes, err);
+    int rc = check_hashes(b->hashes, b->resources, err);
     if (rc < 0)
         return rc;
     const json_t *s = json_object_get(b->metadata, "steps_completed");
@@ -169,7 +181,7 @@ static int take_report(struct report_call *c, const json_t *body, struct det_err
     if (!sizes)
         return DET_EINVAL;
     det_cleanup(freep) char *resources = json_text(sizes), *metadata = json_text(b.metadata);
-    det_cleanup(freep) char *hashes = b.hashes ? json_text(b.hashes) : NULL;
+    det_cleanup(freep) char *hashes = json_object_size(b.hashes) ? json_text(b.hashes) : NULL;
     memcpy(c->uuid, b.uuid, sizeof c->uuid);
     struct db_checkpoint_report r = {.uuid = c->uuid,
                                      .task_id = is_task ? who->task_id : b.task_id,
