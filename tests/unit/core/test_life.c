@@ -195,6 +195,8 @@ static void test_invalid_hp(void **state)
     ev.exit_early.reason = CORE_EXIT_INVALID_HP;
     ev.exit_early.text = "a loss is NaN";
     assert_int_equal(world_step(&w, ev), 0);
+    ev.exit_early.text = "its script said so"; /* and ends */
+    assert_int_equal(world_step(&w, ev), 0);
     world_wait(&w, 10000);
     assert_int_equal(world_count(&w, CORE_ORDER_KILL), 1);
     world_exit(&w, 1, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
