@@ -88,6 +88,7 @@ static int mark_broken(struct comm_store *s, int rc)
 {
     comm_net_close(&s->fd);
     s->fd = -1;
+    s->is_lost = false;
     return rc;
 }
 
@@ -183,6 +184,7 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
 {
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    s->is_lost = false;
     int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
     if (rc == 0)
         rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);

@@ -563,6 +563,44 @@ static void nobody_there(void **state)
     assert_int_equal(comm_open(&o, &c, &err), DET_EINVAL);
 }
 
+static void open_stores(struct comm_store_server **server, struct comm_store *v[2])
+{
+    struct comm_store_options o = {
+        .host = "127.0.0.1", .port = ranks_free_port(), .size = 2, .timeout_ms = 60000};
+    assert_int_equal(comm_store_serve(&o, server, NULL), 0);
+    for (o.rank = 0; o.rank < 2; o.rank++)
+        assert_int_equal(comm_store_connect(&o, &v[o.rank], NULL), 0);
+}
+
+static int take(struct comm_store *s, const char *key, int timeout_ms, struct det_err *err)
+{
+    void *p = NULL;
+    size_t n;
+    int rc = comm_store_take(s, key, timeout_ms, &p, &n, err);
+    free(p);
+    return rc;
+}
+
+/* That a key will never come ends nothing; an answer that fails to come, after that too, does. */
+static void what_is_lost_is_asked_for_in_step(void **state)
+{
+    struct det_err err;
+    struct comm_store_server *server = NULL;
+    struct comm_store *v[2];
+    open_stores(&server, v);
+    comm_store_close(v[1]);
+    assert_int_equal(take(v[0], "a", 60000, &err), DET_EPEER);
+    assert_string_equal(err.text, "rank 1 is gone");
+    assert_int_equal(comm_store_put(v[0], "b", "", 0, &err), 0);
+    assert_int_equal(take(v[0], "b", 60000, &err), 0);
+    assert_int_equal(take(v[0], "a", 60000, &err), DET_EPEER);
+    comm_store_server_stop(server);
+    assert_int_equal(take(v[0], "b", 60000, &err), DET_EPEER);
+    assert_int_equal(take(v[0], "b", 60000, &err), DET_EPEER);
+    assert_string_equal(err.text, "the connection to rank 0 is gone");
+    comm_store_close(v[0]);
+}
+
 /* A store that could not be told to end would be served, and freed under its thread. */
 static void no_descriptor_to_end_by(void **state)
 {
@@ -633,6 +671,7 @@ int main(void)
         cmocka_unit_test(ends_before_all_have_joined),
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(what_is_lost_is_asked_for_in_step),
         cmocka_unit_test(no_descriptor_to_end_by),
         cmocka_unit_test(environment),
     };
