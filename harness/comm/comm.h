@@ -32,9 +32,9 @@ struct comm_options {
                                  * (a hung one is the watchdog's matter, a dead one DET_EPEER) */
     int join_timeout_ms;        /* for all ranks to come; 0: 60,000 */
     /* Rank 0, may be NULL: called in another thread where a rank left with a reason and this one
-     * has not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. Returns
-     * after how many more milliseconds to call again; 0: not again. */
-    int (*on_unheard)(void *arg, int unheard_ms);
+     * has not asked comm_left() for unheard_ms (0: 60,000): what it waits in may never end. why: as
+     * comm_left() has it. Returns after how many more milliseconds to call again; 0: not again. */
+    int (*on_unheard)(void *arg, const char *why, int unheard_ms);
     void *arg;
     int unheard_ms;
 };

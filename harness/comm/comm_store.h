@@ -53,8 +53,9 @@ struct comm_store_options {
     const char *host; /* of rank 0 */
     int port, rank, size;
     const char *secret;
-    int timeout_ms;                               /* for the server to come up */
-    int (*on_unheard)(void *arg, int unheard_ms); /* the server's, as comm_options has them */
+    int timeout_ms; /* for the server to come up */
+    /* The server's, as comm_options has them. */
+    int (*on_unheard)(void *arg, const char *why, int unheard_ms);
     void *arg;
     int unheard_ms;
 };

@@ -47,7 +47,7 @@ struct comm_store_server {
     bool closed;                /* rank 0 was told that there is none, and will not ask again */
     int64_t unheard_ms;         /* by then rank 0 has asked for it; 0: it has, or there is none */
     int patience_ms;
-    int (*on_unheard)(void *arg, int unheard_ms);
+    int (*on_unheard)(void *arg, const char *why, int unheard_ms);
     void *arg;
 };
 
@@ -221,7 +221,7 @@ static int64_t tell_unheard(struct comm_store_server *s)
         return INT64_MAX;
     if (s->unheard_ms > clk_mono_ms())
         return s->unheard_ms;
-    int again_ms = s->on_unheard ? s->on_unheard(s->arg, s->patience_ms) : 0;
+    int again_ms = s->on_unheard ? s->on_unheard(s->arg, buf_str(&s->reason), s->patience_ms) : 0;
     s->unheard_ms = again_ms > 0 ? clk_mono_ms() + again_ms : 0;
     return again_ms > 0 ? s->unheard_ms : INT64_MAX;
 }

@@ -162,7 +162,7 @@ DET_MUST int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 /* Tells the master, where that is this rank's part. */
 DET_MUST int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
-int loop_invalid_hp_unheard(void *loop, int unheard_ms);
+int loop_invalid_hp_unheard(void *loop, const char *why, int unheard_ms);
 /* loop_storage.c */
 DET_MUST int loop_open_storage(struct loop *l, struct det_err *err);
 /* After a failure to write: what to do about it, where the system's words tell; returns rc. */

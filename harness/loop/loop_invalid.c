@@ -61,7 +61,7 @@ static int64_t patience_ms(int unheard_ms)
     return usual_ms > unheard_ms ? usual_ms : unheard_ms;
 }
 
-int loop_invalid_hp_unheard(void *loop, int unheard_ms)
+int loop_invalid_hp_unheard(void *loop, const char *why, int unheard_ms)
 {
     struct loop *l = loop;
     int64_t left_ms = patience_ms(unheard_ms) - loop_alive_silent_ms();
@@ -70,8 +70,8 @@ int loop_invalid_hp_unheard(void *loop, int unheard_ms)
     if (left_ms > 0)
         return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
     log_warning("another rank has left, since hyperparameters cannot work, and rank 0 has not "
-                "noticed: what it waits for may never come");
-    det_ignore(loop_post_invalid_hp(l, "another rank has left; its log says why", NULL),
-               "the run ends in any case");
+                "noticed: what it waits for may never come (%s)",
+                why);
+    det_ignore(loop_post_invalid_hp(l, why, NULL), "the run ends in any case");
     return 0;
 }

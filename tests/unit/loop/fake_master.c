@@ -161,6 +161,13 @@ void fake_master_let_go(struct fake_master *m)
     pthread_mutex_unlock(&m->lock);
 }
 
+static void note_exit(struct fake_master *m, const json_t *body, char *text, size_t cap)
+{
+    if (!m->why[0])
+        snprintf(m->why, sizeof m->why, "%s", json_str(body, "text", "?"));
+    snprintf(text, cap, "%s", json_str(body, "reason", "?"));
+}
+
 static int on_post(struct fake_master *m, const struct loop_http_request *q,
                    struct loop_http_response *ret, struct det_err *err)
 {
@@ -190,7 +197,7 @@ static int on_post(struct fake_master *m, const struct loop_http_request *q,
                  (long long)json_int(json_obj(body, "op"), "length", -1),
                  json_num(body, "searcherMetric", NAN));
     else if (strstr(q->path, "early_exit"))
-        snprintf(text, sizeof text, "%s", json_str(body, "reason", "?"));
+        note_exit(m, body, text, sizeof text);
     else if (strstr(q->path, "/checkpoints"))
         snprintf(text, sizeof text, "checkpoint %lld",
                  (long long)json_int(json_obj(body, "metadata"), "steps_completed", -1));

@@ -17,6 +17,7 @@ struct fake_refusal {
 struct fake_master {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    char why[200];              /* of the first early exit */
     struct buf calls;           /* "GET trial | POST metrics training 2 | ..." */
     struct buf last_validation; /* body of the last validation report */
     int64_t lengths[4];         /* operations, in order; 0 ends them */

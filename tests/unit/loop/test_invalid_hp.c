@@ -196,7 +196,7 @@ static int evaluate_alone(void *self, struct loop_metrics *m, struct det_err *e)
     until_a_rank_left();
     while (loop_alive_silent_ms() <= 2 * loop_alive_longest_ms())
         poll(NULL, 0, 1);
-    given_up = loop_invalid_hp_unheard(f.loop, 1) == 0;
+    given_up = loop_invalid_hp_unheard(f.loop, "rank 1: left", 1) == 0;
     loop_metrics_f64(m, "val_loss", 1);
     return 0;
 }
@@ -234,7 +234,7 @@ static double takes_long(int64_t b)
         return 0;
     while (loop_alive_silent_ms() < 2)
         poll(NULL, 0, 1);
-    int again_ms = loop_invalid_hp_unheard(f.loop, 1);
+    int again_ms = loop_invalid_hp_unheard(f.loop, "rank 1: left", 1);
     bool was_silent = loop_alive_silent_ms() >= 2 * loop_alive_longest_ms();
     given_up = loop_alive_longest_ms() < 30 || (again_ms == 0 && !was_silent);
     asked = true;
@@ -378,6 +378,7 @@ static int rank_0_hangs(int rank, int size, int port, void *arg)
     type.train_batch = hangs_or_refuses;
     RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
     RANK_CHECK(reported() == (rank == 0));
+    RANK_CHECK(rank == 1 || (strstr(master.why, "rank 1: ") && strstr(master.why, "told to fail")));
     RANK_CHECK(rank == 1 || strstr(buf_str(&master.calls), "training | EXITED_REASON_INVALID_HP"));
     return 0;
 }
