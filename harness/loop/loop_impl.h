@@ -22,6 +22,7 @@
 #define LOOP_IMPL_H
 
 #include "loop.h"
+#include "loop_math.h"
 #include "uuid.h"
 
 struct reporter;
@@ -78,16 +79,16 @@ struct loop {
     bool stop_requested;      /* this rank's own flag */
     bool leaving;             /* stop, preemption: agreed by all ranks */
     bool said_nan;            /* that a training metric is no finite number */
-    int nan_rank;             /* whose it was, where there are several ranks; -1: of none alone */
     bool code_is_too_big;     /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;       /* InvalidHP from here makes no other checkpoint */
     bool started;             /* on_trial_startup ran: shutdown hooks are owed */
     _Atomic bool works_alone; /* in what waits for no other rank; looked at by another thread */
     bool chief_reports;       /* another rank, and rank 0 knows that hyperparameters cannot work */
 
-    struct loop_rows rows; /* training */
-    size_t n_settled;      /* rows whose numbers have all come */
-    struct loop_rows outs; /* validation */
+    struct loop_rows rows;         /* training */
+    size_t n_settled;              /* rows whose numbers have all come */
+    struct loop_infinite infinite; /* of these rows */
+    struct loop_rows outs;         /* validation */
     struct loop_op op;
 
     bool checkpoints_wait;        /* written before training goes on; the same on all ranks */

@@ -166,6 +166,42 @@ int loop_average_ranks(const struct loop_metrics *const *ranks, size_t n_ranks, 
     return 0;
 }
 
+/* The rank in whose row the metric is no finite number; false where the mean is NaN because no rank
+ * has one. */
+static bool find_rank(const struct loop_metrics *const *ranks, size_t n_ranks,
+                      struct loop_infinite *f)
+{
+    bool is_there = false;
+    f->rank = -1;
+    for (size_t r = 0; r < n_ranks; r++) {
+        const struct loop_metric *x = loop_metrics_find(&ranks[r][f->row], f->name);
+        double sum;
+        size_t n;
+        if (!x || !metric_sum(x, &sum, &n))
+            continue;
+        is_there = true;
+        if (isfinite(sum))
+            continue;
+        f->rank = (int)r;
+        f->value = sum;
+        break;
+    }
+    return is_there;
+}
+
+struct loop_infinite loop_find_infinite(const struct loop_metrics *const *ranks, size_t n_ranks,
+                                        const struct loop_metrics *avg, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < avg[i].n; k++) {
+            struct loop_infinite f = {.name = avg[i].v[k].name, .row = i};
+            if (loop_metric_scalar(&avg[i].v[k], &f.value) && !isfinite(f.value) &&
+                find_rank(ranks, n_ranks, &f))
+                return f;
+        }
+    return (struct loop_infinite){0};
+}
+
 static double reduce_pair(enum loop_reduction how, double a, double b)
 {
     if (how == LOOP_MAX)

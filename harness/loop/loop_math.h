@@ -23,6 +23,18 @@ DET_MUST int loop_average(const struct loop_metrics *rows, size_t n, struct loop
 DET_MUST int loop_average_ranks(const struct loop_metrics *const *ranks, size_t n_ranks, size_t n,
                                 struct loop_metrics *out, struct det_err *err);
 
+/* A value of a batch that is no finite number. */
+struct loop_infinite {
+    const char *name; /* borrowed; NULL: all are finite */
+    size_t row;
+    int rank;     /* whose it is; -1: only the mean is */
+    double value; /* its */
+};
+/* The first one in the order of batches and names; where the mean avg[i] is one, it is looked for
+ * in the same metric of the ranks. */
+struct loop_infinite loop_find_infinite(const struct loop_metrics *const *ranks, size_t n_ranks,
+                                        const struct loop_metrics *avg, size_t n);
+
 /* One rank's validation: all elements of all rows of a name reduced to one number. */
 DET_MUST int loop_reduce_rows(const struct loop_metrics *rows, size_t n,
                               const enum loop_reduction *how, struct loop_metrics *out,

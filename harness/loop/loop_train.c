@@ -251,18 +251,6 @@ static int rows_unpack(const struct comm_blobs *all, int rank, size_t n, struct 
     return 0;
 }
 
-/* The first in whose rows a value is no number any more, in the order of the batches; -1: none. */
-static int find_rank_of_nan(const struct loop_metrics *const *v, size_t size, size_t n)
-{
-    double x;
-    for (size_t i = 0; i < n; i++)
-        for (size_t r = 0; r < size; r++)
-            for (size_t k = 0; k < v[r][i].n; k++)
-                if (loop_metric_scalar(&v[r][i].v[k], &x) && !isfinite(x))
-                    return (int)r;
-    return -1;
-}
-
 /* Replaces this rank's rows by the means over ranks: the same on every rank. */
 static int average_ranks(struct loop *l, struct det_err *err)
 {
@@ -279,10 +267,10 @@ static int average_ranks(struct loop *l, struct det_err *err)
         rc = rows_unpack(&all, (int)r, n, &ranks[r], err);
         v[r] = ranks[r].v;
     }
-    if (rc == 0 && !l->said_nan)
-        l->nan_rank = find_rank_of_nan(v, size, n);
     if (rc == 0)
         rc = loop_average_ranks(v, size, n, l->rows.v, err);
+    if (rc == 0)
+        l->infinite = loop_find_infinite(v, size, l->rows.v, n);
     for (size_t r = 0; r < size; r++)
         loop_rows_finish(&ranks[r]);
     free(ranks);
@@ -294,45 +282,34 @@ static int average_workload(struct loop *l, struct loop_metrics *ret, struct det
 {
     SPAN(SPAN_LOOP, "average_training_metrics");
     int rc = settle_late_metrics(l, err);
+    const struct loop_metrics *own = l->rows.v;
     if (rc == 0 && l->size > 1)
         rc = average_ranks(l, err);
+    else if (rc == 0)
+        l->infinite = loop_find_infinite(&own, 1, own, l->rows.n);
     return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
-}
-
-/* The first value that is no number any more, and its batch; NULL: all are finite. */
-static const struct loop_metric *find_nan(const struct loop *l, double *ret, int64_t *ret_batch)
-{
-    for (size_t i = 0; i < l->rows.n; i++)
-        for (size_t k = 0; k < l->rows.v[i].n; k++) {
-            const struct loop_metric *m = &l->rows.v[i].v[k];
-            *ret_batch = l->state.batches_trained - (int64_t)(l->rows.n - i);
-            if (loop_metric_scalar(m, ret) && !isfinite(*ret))
-                return m;
-        }
-    return NULL;
 }
 
 /* Said at once, and once: nothing is learned from there on. All ranks have the same averages, so
  * all come to the same end. */
 static int check_finite(struct loop *l, struct det_err *err)
 {
-    double v;
-    int64_t batch;
-    const struct loop_metric *m = l->said_nan ? NULL : find_nan(l, &v, &batch);
-    if (!m)
+    const struct loop_infinite *f = &l->infinite;
+    if (l->said_nan || !f->name)
         return 0;
+    int64_t batch = l->state.batches_trained - (int64_t)(l->rows.n - f->row);
     char what[64], on[32] = "";
-    if (l->size > 1 && l->nan_rank >= 0)
-        snprintf(on, sizeof on, " on rank %d", l->nan_rank);
-    snprintf(what, sizeof what, "%s%s at batch %lld", isnan(v) ? "NaN" : "infinite", on,
+    if (l->size > 1 && f->rank >= 0)
+        snprintf(on, sizeof on, " on rank %d", f->rank);
+    snprintf(what, sizeof what, "%s%s at batch %lld", isnan(f->value) ? "NaN" : "infinite", on,
              (long long)batch);
     l->said_nan = true;
     if (l->c->stop_on_nan)
-        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s", m->name, what);
+        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s", f->name, what);
     if (l->chief)
         log_warning("training metric \"%s\" is %s, for the first time in this run; "
                     "stop_on_nan: true in the configuration would end the trial here",
-                    m->name, what);
+                    f->name, what);
     return 0;
 }
 

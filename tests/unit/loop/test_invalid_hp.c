@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -262,9 +263,19 @@ static double nan_at_3(int64_t b)
     return b < 3 ? 1 : __builtin_nan("");
 }
 
+/* Another metric, of another rank, is none either. */
+static int train_with_aux(void *self, const void *batch, int64_t e, int64_t b,
+                          struct loop_metrics *m, struct det_err *ret)
+{
+    int rc = fake_type.train_batch(self, batch, e, b, m, ret);
+    loop_metrics_f64(m, "aux", b == 3 && f.config.ranks.rank == 0 ? INFINITY : 1);
+    return rc;
+}
+
 static int loses_numbers(int rank, int size, int port, void *stops)
 {
     prepare(rank, size, port);
+    type.train_batch = train_with_aux;
     master.lengths[0] = 6;
     f.loss = rank == 1 ? nan_at_3 : NULL;
     f.config.stop_on_nan = stops != NULL;

@@ -157,6 +157,39 @@ static void averages_over_ranks(void **state)
     loop_metrics_finish(&out);
 }
 
+/* The rank, and the word for it, are those of the value that is named. */
+static void infinite_values_of_ranks(void **state)
+{
+    struct loop_metrics a = LOOP_METRICS_INIT, b = LOOP_METRICS_INIT, avg = LOOP_METRICS_INIT;
+    const struct loop_metrics *ranks[] = {&a, &b};
+    loop_metrics_none(&a, "note");
+    loop_metrics_f64(&a, "loss", 1);
+    loop_metrics_f64(&a, "aux", INFINITY);
+    loop_metrics_none(&b, "note");
+    loop_metrics_f64(&b, "loss", NAN);
+    loop_metrics_f64(&b, "aux", -INFINITY);
+    assert_int_equal(loop_average_ranks(ranks, 2, 1, &avg, NULL), 0);
+    struct loop_infinite f = loop_find_infinite(ranks, 2, &avg, 1);
+    assert_string_equal(f.name, "loss");
+    assert_true(f.rank == 1 && isnan(f.value));
+    loop_metrics_f64(&b, "loss", 1);
+    assert_int_equal(loop_average_ranks(ranks, 2, 1, &avg, NULL), 0);
+    f = loop_find_infinite(ranks, 2, &avg, 1); /* the mean is NaN */
+    assert_string_equal(f.name, "aux");
+    assert_true(f.rank == 0 && isinf(f.value));
+    loop_metrics_f64(&a, "aux", 1e308);
+    loop_metrics_f64(&b, "aux", 1e308);
+    assert_int_equal(loop_average_ranks(ranks, 2, 1, &avg, NULL), 0);
+    f = loop_find_infinite(ranks, 2, &avg, 1);
+    assert_true(f.rank == -1 && isinf(f.value));
+    loop_metrics_f64(&b, "aux", 1);
+    assert_int_equal(loop_average_ranks(ranks, 2, 1, &avg, NULL), 0);
+    assert_null(loop_find_infinite(ranks, 2, &avg, 1).name); /* nor is a note that nobody has */
+    loop_metrics_finish(&a);
+    loop_metrics_finish(&b);
+    loop_metrics_finish(&avg);
+}
+
 static void validation_reductions(void **state)
 {
     struct loop_metrics rows[2] = {LOOP_METRICS_INIT, LOOP_METRICS_INIT}, out = LOOP_METRICS_INIT;
@@ -225,6 +258,7 @@ int main(void)
         cmocka_unit_test(averages),
         cmocka_unit_test(what_comes_later_is_settled),
         cmocka_unit_test(averages_over_ranks),
+        cmocka_unit_test(infinite_values_of_ranks),
         cmocka_unit_test(validation_reductions),
         cmocka_unit_test(metrics_table),
     };
