@@ -255,6 +255,9 @@ extern "C" int comm_gloo_open(int rank, int size, const char *address, struct co
                             join_timeout_ms);
         struct det_err other;
         int agreed = guarded(&other, [&] { all = all_joined(j, attempt, rc == 0); });
+        if (agreed < 0 && rc < 0 && !comm_store_is_lost(store))
+            return det_wrap(err, rc, "before the ranks had come together (%s), rank %d", other.text,
+                            rank);
         if (agreed < 0)
             return det_fail(err, agreed, "before the ranks had come together: %s", other.text);
         if (all) {

@@ -6,6 +6,7 @@
 #define COMM_IMPL_H
 
 #include "det/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,8 @@ DET_MUST int comm_store_put(struct comm_store *s, const char *key, const void *p
 /* *ret is malloc'ed. */
 DET_MUST int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
                              size_t *ret_n, struct det_err *err);
+/* The key that was asked for last may never come: a rank is gone, and err named it. */
+bool comm_store_is_lost(const struct comm_store *s);
 
 #ifdef __cplusplus
 }

@@ -191,6 +191,11 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
     return rc < 0 && !s->is_lost ? mark_broken(s, rc) : rc;
 }
 
+bool comm_store_is_lost(const struct comm_store *s)
+{
+    return s->is_lost;
+}
+
 int comm_store_local_address(const struct comm_store *s, char *out, size_t cap, struct det_err *err)
 {
     struct sockaddr_storage a;

@@ -601,6 +601,23 @@ static void what_is_lost_is_asked_for_in_step(void **state)
     comm_store_close(v[0]);
 }
 
+/* What keeps a rank from joining is said, though the others, who wait for it, say nothing. */
+static void cause_of_its_own(void **state)
+{
+    struct det_err err;
+    struct comm_store_server *server = NULL;
+    struct comm_store *v[2];
+    const struct comm_transport *transport = NULL;
+    void *self = NULL;
+    open_stores(&server, v);
+    int rc = comm_gloo_open(1, 2, "192.0.2.1", v[1], 200, &transport, &self, &err);
+    assert_true(rc < 0);
+    assert_non_null(strstr(err.text, "192.0.2.1"));
+    comm_store_close(v[0]);
+    comm_store_close(v[1]);
+    comm_store_server_stop(server);
+}
+
 /* A store that could not be told to end would be served, and freed under its thread. */
 static void no_descriptor_to_end_by(void **state)
 {
@@ -672,6 +689,7 @@ int main(void)
         cmocka_unit_test(noise_on_the_port),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(what_is_lost_is_asked_for_in_step),
+        cmocka_unit_test(cause_of_its_own),
         cmocka_unit_test(no_descriptor_to_end_by),
         cmocka_unit_test(environment),
     };
