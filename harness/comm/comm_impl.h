@@ -43,6 +43,8 @@ DET_MUST int comm_gloo_open(int rank, int size, const char *address, struct comm
 /* comm_store as the C++ side needs it (see comm_store.h). */
 DET_MUST int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t n,
                             struct det_err *err);
+/* Rank 0's: forgets all keys that begin so, which nobody may ask for any more. */
+DET_MUST int comm_store_drop(struct comm_store *s, const char *prefix, struct det_err *err);
 /* *ret is malloc'ed. */
 DET_MUST int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
                              size_t *ret_n, struct det_err *err);

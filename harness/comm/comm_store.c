@@ -179,6 +179,14 @@ int comm_store_put(struct comm_store *s, const char *key, const void *p, size_t 
     return rc < 0 ? mark_broken(s, rc) : 0;
 }
 
+int comm_store_drop(struct comm_store *s, const char *prefix, struct det_err *err)
+{
+    if (s->fd < 0)
+        return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
+    int rc = send_frame(s, COMM_STORE_DROP, prefix, NULL, 0, err);
+    return rc < 0 ? mark_broken(s, rc) : 0;
+}
+
 int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void **ret,
                     size_t *ret_n, struct det_err *err)
 {

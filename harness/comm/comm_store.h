@@ -38,7 +38,8 @@ enum comm_store_op {
     COMM_STORE_VALUE,     /* key empty */
     COMM_STORE_REASON,    /* key empty; value: "rank 1: why" of the first that left, or nothing;
                              the others get it unasked, as it leaves */
-    COMM_STORE_LOST       /* key empty; value as of GONE */
+    COMM_STORE_LOST,      /* key empty; value as of GONE */
+    COMM_STORE_DROP       /* rank 0's: all keys that begin with this one are gone; no answer */
 };
 
 struct comm_store_frame {

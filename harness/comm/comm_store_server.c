@@ -83,6 +83,27 @@ static void on_put(struct comm_store_server *s, const char *key, const void *p, 
     }
 }
 
+static void free_value(struct value *v)
+{
+    free(v->p);
+    free(v);
+}
+
+static bool drop_values(struct comm_store_server *s, const char *prefix)
+{
+    struct map *kept = map_create();
+    const char *key;
+    void *v;
+    for (size_t it = 0; map_next(s->values, &it, &key, &v);)
+        if (strncmp(key, prefix, strlen(prefix)) == 0)
+            free_value(v);
+        else
+            map_put(kept, key, v);
+    map_destroy(s->values);
+    s->values = kept;
+    return true;
+}
+
 static void on_get(struct comm_store_server *s, struct peer *p, const char *key)
 {
     const struct value *v = map_get(s->values, key);
@@ -277,6 +298,7 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     switch (op) {
     case COMM_STORE_PUT: on_put(s, key, v, n); return true;
     case COMM_STORE_GET: on_get(s, p, key); return true;
+    case COMM_STORE_DROP: return p->rank == 0 && drop_values(s, key);
     case COMM_STORE_VERDICT: return on_verdict(s, p, v, n);
     case COMM_STORE_GONE: return on_gone(s, p);
     case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
@@ -400,10 +422,8 @@ static void server_destroy(struct comm_store_server *s)
     vec_free(&s->peers);
     const char *key;
     void *v;
-    for (size_t it = 0; map_next(s->values, &it, &key, &v);) {
-        free(((struct value *)v)->p);
-        free(v);
-    }
+    for (size_t it = 0; map_next(s->values, &it, &key, &v);)
+        free_value(v);
     map_destroy(s->values);
     comm_net_close(&s->listener);
     det_closep(&s->stop);

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -618,6 +619,64 @@ static void cause_of_its_own(void **state)
     comm_store_server_stop(server);
 }
 
+/* Rank 0, which can never join; until rank 1 is gone. */
+static void *join_in_vain(void *store)
+{
+    static struct det_err err;
+    const struct comm_transport *transport = NULL;
+    void *self = NULL;
+    int rc = comm_gloo_open(0, 2, "192.0.2.1", store, 3600000, &transport, &self, &err);
+    return rc < 0 ? err.text : NULL;
+}
+
+/* The keys of attempts do not pile up while ranks try to join again and again. */
+static void keys_of_attempts(void **state)
+{
+    struct det_err err;
+    struct comm_store_server *server = NULL;
+    struct comm_store *v[2];
+    pthread_t rank_0;
+    void *said = NULL;
+    open_stores(&server, v);
+    assert_int_equal(pthread_create(&rank_0, NULL, join_in_vain, v[0]), 0);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        char mine[32], its[32];
+        snprintf(mine, sizeof mine, "joined/%d/1", attempt);
+        snprintf(its, sizeof its, "joined/%d/0", attempt);
+        assert_int_equal(comm_store_put(v[1], mine, "0", 1, &err), 0);
+        assert_int_equal(take(v[1], its, 60000, &err), 0);
+    }
+    assert_int_equal(take(v[1], "joined/1/1", 60000, &err), 0);
+    assert_int_equal(take(v[1], "joined/0/1", 1, &err), DET_ETIMEOUT);
+    assert_int_equal(pthread_join(rank_0, &said), 0);
+    assert_non_null(said);
+    assert_non_null(strstr(said, "rank 1 is gone"));
+    comm_store_close(v[0]);
+    comm_store_close(v[1]);
+    comm_store_server_stop(server);
+}
+
+/* Only rank 0 forgets, and only what begins so. */
+static void dropped_keys(void **state)
+{
+    struct det_err err;
+    struct comm_store_server *server = NULL;
+    struct comm_store *v[2];
+    open_stores(&server, v);
+    assert_int_equal(comm_store_put(v[0], "a/1/x", "", 0, &err), 0);
+    assert_int_equal(comm_store_put(v[0], "a/12/x", "", 0, &err), 0);
+    assert_int_equal(comm_store_drop(v[0], "a/1/", &err), 0);
+    assert_int_equal(take(v[0], "a/12/x", 60000, &err), 0);
+    assert_int_equal(comm_store_drop(v[1], "a/12/", &err), 0);
+    assert_int_equal(take(v[1], "a/12/x", 60000, &err), DET_EPEER);
+    assert_int_equal(take(v[0], "a/12/x", 60000, &err), 0);
+    assert_int_equal(take(v[0], "a/1/x", 60000, &err), DET_EPEER);
+    assert_string_equal(err.text, "rank 1 is gone");
+    comm_store_close(v[0]);
+    comm_store_close(v[1]);
+    comm_store_server_stop(server);
+}
+
 /* A store that could not be told to end would be served, and freed under its thread. */
 static void no_descriptor_to_end_by(void **state)
 {
@@ -690,6 +749,8 @@ int main(void)
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(what_is_lost_is_asked_for_in_step),
         cmocka_unit_test(cause_of_its_own),
+        cmocka_unit_test(keys_of_attempts),
+        cmocka_unit_test(dropped_keys),
         cmocka_unit_test(no_descriptor_to_end_by),
         cmocka_unit_test(environment),
     };
