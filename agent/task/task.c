@@ -150,7 +150,7 @@ static void release_task(struct task *t)
     vec_free(&t->ranks);
     vec_free(&t->steps);
     free(t->python);
-    free(t->unseen);
+    unseen_last_finish(&t->unseen);
     free((char *)t->unreached.text);
     json_decref(t->env);
     ports_give(&t->ports);

@@ -38,6 +38,7 @@
 #include "tasklook.h"
 #include "taskspec.h"
 #include "traceback.h"
+#include "unseen.h"
 #include "vec.h"
 
 struct task {
@@ -98,8 +99,9 @@ struct task {
 
     bool has_told_accel; /* the master was told what it runs on: a task of milliseconds does not */
     struct traceback traceback;
-    char *unseen;     /* why a program cannot have a file that it names, as it was told; or NULL */
-    int64_t begun_ms; /* of this process, monotonic */
+    struct unseen_last unseen; /* by rank, RANK_NO_RANK: of the steps */
+    bool has_told_unseen;      /* in the log, behind such a line */
+    int64_t begun_ms;          /* of this process, monotonic */
     uint64_t retry_ms;
     int64_t oom_before; /* oom_host_kills() at the start */
 };

@@ -2,7 +2,6 @@
 #include "task.h"
 
 #include "log.h"
-#include "unseen.h"
 
 #include <unistd.h>
 
@@ -27,14 +26,25 @@ bool task_explains(const struct task *t, const char *text, struct buf *out)
     return unseen_explain(&u, text, out);
 }
 
+/* As whose end tells it: a command's is rank 0's. */
+static int find_speaker(const struct task *t, const struct rank *r)
+{
+    for (size_t i = 0; i < t->steps.n; i++)
+        if (t->steps.v[i] == r)
+            return RANK_NO_RANK;
+    return rank_number(r) < 0 ? 0 : rank_number(r);
+}
+
 /* Behind the first line that it explains. */
-static void explain_unseen(struct task *t, const struct logline *l)
+static void explain_unseen(struct task *t, const struct rank *r, const struct logline *l)
 {
     det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    if (t->unseen || !task_explains(t, l->text, &why))
+    bool is_such = task_explains(t, l->text, &why);
+    unseen_last_line(&t->unseen, find_speaker(t, r), is_such ? buf_str(&why) : NULL);
+    if (!is_such || t->has_told_unseen)
         return;
-    t->unseen = buf_steal(&why);
-    logspool_say(t->spool, LOGLINE_WARNING, "Of the line above: %s.", t->unseen);
+    t->has_told_unseen = true;
+    logspool_say(t->spool, LOGLINE_WARNING, "Of the line above: %s.", buf_str(&why));
 }
 
 void task_on_line(void *arg, const struct rank *r, const char *stdtype, const struct logline *l)
@@ -44,7 +54,7 @@ void task_on_line(void *arg, const struct rank *r, const char *stdtype, const st
         return;
     traceback_line(&t->traceback, t->spec.dir, l->rank >= 0 ? l->rank : rank_number(r), l);
     logspool_add(t->spool, stdtype, rank_number(r), l);
-    explain_unseen(t, l);
+    explain_unseen(t, r, l);
     if (t->life.phase == TASK_HOOKING)
         task_happens(t, TASKLIFE_SAID);
     if (t->life.phase < TASK_KILLING && logspool_is_full(t->spool))

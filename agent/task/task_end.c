@@ -107,21 +107,27 @@ static void name_exception(const struct traceback *seen, struct link_exit *e)
     e->at = seen->at;
 }
 
-/* Where that is why: of Python's last exception, else of the last thing that is known. */
-static bool is_for_unseen(const struct task *t, const struct link_exit *e)
+/* A file that it cannot have, where that is why: of Python's last exception, else of the last lines
+ * of who failed. */
+static bool explain_exit(const struct task *t, const struct link_exit *e, struct buf *why)
 {
-    det_cleanup(buf_finish) struct buf why = BUF_INIT;
-    bool is_failure = e->reason == LINK_EXITED && e->code != 0 && !e->signal;
-    return is_failure && t->unseen && (!e->exception || task_explains(t, e->exception, &why));
+    if (e->reason != LINK_EXITED || e->code == 0 || e->signal)
+        return false;
+    if (e->exception)
+        return task_explains(t, e->exception, why);
+    const char *last = unseen_last_why(&t->unseen, t->ranks.n ? e->rank : RANK_NO_RANK);
+    buf_add_str(why, last ? last : "");
+    return last;
 }
 
 static void tell_exit(struct task *t)
 {
     struct link_exit e = t->life.exit;
     det_cleanup(freep) char *text = NULL;
+    det_cleanup(buf_finish) struct buf why = BUF_INIT;
     name_exception(&t->traceback, &e);
-    if (is_for_unseen(t, &e))
-        e.text = text = det_asprintf("%s; %s", e.text, t->unseen);
+    if (explain_exit(t, &e, &why))
+        e.text = text = det_asprintf("%s; %s", e.text, buf_str(&why));
     if (t->ship)
         logship_when_empty(t->ship, NULL, NULL);
     save_exit(t, &e);

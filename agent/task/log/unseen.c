@@ -6,13 +6,27 @@
 
 static const char *const own_dirs[] = {"/tmp", "/var/tmp", "/dev/shm"};
 
-/* A path that begins there: behind a quote, a blank or a colon, with more below it. */
+static bool is_before_path(const char *line, const char *p)
+{
+    return p == line || strchr(" '\"`:=(", p[-1]);
+}
+
+/* One that begins at the root; no URL's. */
+static bool has_path(const char *line)
+{
+    for (const char *p = line; (p = strchr(p, '/')); p++)
+        if (p[1] > ' ' && p[1] != '/' && is_before_path(line, p))
+            return true;
+    return false;
+}
+
+/* A path that begins there, with more below it. */
 static const char *find_own_dir(const char *line)
 {
     for (size_t i = 0; i < DET_ARRAY_LEN(own_dirs); i++) {
         size_t n = strlen(own_dirs[i]);
         for (const char *p = line; (p = strstr(p, own_dirs[i])); p += n)
-            if (p[n] == '/' && (p == line || strchr(" '\"`:=(", p[-1])))
+            if (p[n] == '/' && is_before_path(line, p))
                 return own_dirs[i];
     }
     return NULL;
@@ -28,10 +42,47 @@ bool unseen_explain(const struct unseen *u, const char *line, struct buf *out)
                  "a task has a %s of its own, which is empty when it begins: it sees nothing of "
                  "the host's, so keep data elsewhere",
                  dir);
-    else if (is_denied && strchr(line, '/') && !strstr(line, "runs as the account"))
+    else if (is_denied && has_path(line) && !strstr(line, "runs as the account"))
         buf_addf(out,
                  "the task's processes run as the account %s (uid %u), which must be able to read "
                  "the file and to enter each folder above it",
                  u->user && *u->user ? u->user : "without a name", u->uid);
     return out->len > 0;
+}
+
+static struct unseen_of *find_of(const struct unseen_last *l, int who)
+{
+    for (size_t i = 0; i < l->of.n; i++)
+        if (l->of.v[i].who == who)
+            return &l->of.v[i];
+    return NULL;
+}
+
+void unseen_last_line(struct unseen_last *l, int who, const char *why)
+{
+    struct unseen_of *o = find_of(l, who);
+    if (o && !why)
+        o->after += o->after < UNSEEN_LAST;
+    if (!why)
+        return;
+    if (!o) {
+        vec_push(&l->of, (struct unseen_of){.who = who});
+        o = &l->of.v[l->of.n - 1];
+    }
+    free(o->why);
+    o->why = det_strdup(why);
+    o->after = 0;
+}
+
+const char *unseen_last_why(const struct unseen_last *l, int who)
+{
+    const struct unseen_of *o = find_of(l, who);
+    return o && o->after < UNSEEN_LAST ? o->why : NULL;
+}
+
+void unseen_last_finish(struct unseen_last *l)
+{
+    for (size_t i = 0; i < l->of.n; i++)
+        free(l->of.v[i].why);
+    vec_free(&l->of);
 }

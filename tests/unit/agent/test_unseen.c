@@ -42,11 +42,46 @@ static void closed_to_its_account(void **state)
     assert_said(&apart, "Permission denied: '/tmp/x'", "has a /tmp of its own");
     assert_said(&apart, "Permission denied: '/root'. This process runs as the account det", NULL);
     assert_said(&apart, "Permission denied (publickey)", NULL);
+    assert_said(&apart, "/opt/x: Permission denied", "run as the account");
+    assert_said(&apart, "sh: 1: /opt/x: Permission denied", "run as the account");
+    assert_said(&apart, "open(path=/opt/x): Permission denied", "run as the account");
+}
+
+static void no_path_of_this_host(void **state)
+{
+    assert_said(&apart, "403 for https://store.example/bucket/x: Permission denied", NULL);
+    assert_said(&apart, "git@example.org:a/b.git: Permission denied (publickey)", NULL);
+    assert_said(&apart, "read/write: Permission denied", NULL);
+    assert_said(&apart, "read / write: Permission denied", NULL);
+    assert_said(&apart, "Permission denied on 3/4 of the objects", NULL);
+}
+
+/* Only what who failed said at its end is why. */
+static void among_the_last_lines(void **state)
+{
+    struct unseen_last l = {0};
+    unseen_last_line(&l, 0, NULL);
+    assert_null(unseen_last_why(&l, 0));
+    unseen_last_line(&l, 1, "why");
+    unseen_last_line(&l, -1, "of a hook");
+    assert_null(unseen_last_why(&l, 0));
+    assert_string_equal(unseen_last_why(&l, 1), "why");
+    assert_string_equal(unseen_last_why(&l, -1), "of a hook");
+    for (int i = 0; i < UNSEEN_LAST - 1; i++)
+        unseen_last_line(&l, 1, NULL);
+    assert_string_equal(unseen_last_why(&l, 1), "why");
+    unseen_last_line(&l, 1, NULL);
+    assert_null(unseen_last_why(&l, 1));
+    unseen_last_line(&l, 1, "another");
+    assert_string_equal(unseen_last_why(&l, 1), "another");
+    assert_string_equal(unseen_last_why(&l, -1), "of a hook");
+    unseen_last_finish(&l);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(below_a_tmp_of_its_own),
-                                       cmocka_unit_test(closed_to_its_account)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(below_a_tmp_of_its_own), cmocka_unit_test(closed_to_its_account),
+        cmocka_unit_test(no_path_of_this_host), cmocka_unit_test(among_the_last_lines)};
     return cmocka_run_group_tests_name("unseen", tests, NULL, NULL);
 }
