@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RETRY_MS 100
+#define RETRY_MIN_MS 100
+#define RETRY_MAX_MS 2000
+#define TRIES        5 /* of what the master answers, and does not take */
 
 struct reports {
     struct client_uv *http;
@@ -19,10 +21,12 @@ struct reports {
     int local;                        /* next rank */
     int64_t retry_ms, retry_until_ms; /* renewed by every answer */
     int64_t until_ms;                 /* of all */
+    int64_t pause_ms;                 /* before the next try */
+    int tries;                        /* that had such an answer */
     struct client_uv_call *call;
     struct bundle bundle; /* what is under way; n 0: a single one */
     bool goes_singly;     /* the master knows no bundles */
-    size_t singly_n;      /* records of a bundle that it would not take as one */
+    size_t singly_n;      /* unsettled records of a bundle that it would not take as one */
     uv_timer_t timer;
     struct reports_tally n;
     void (*done)(void *arg, const struct reports_tally *n);
@@ -87,10 +91,17 @@ static void count_result(struct reports *r, int rc, const struct det_err *err)
     log_warning("a report that a rank left is refused: %s", err->text);
 }
 
+static void renew_patience(struct reports *r)
+{
+    r->retry_until_ms = clk_mono_ms() + r->retry_ms;
+    r->pause_ms = RETRY_MIN_MS;
+    r->tries = 0;
+}
+
 /* What was under way is settled: the next one. */
 static void go_on(struct reports *r)
 {
-    r->retry_until_ms = clk_mono_ms() + r->retry_ms;
+    renew_patience(r);
     if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
         finish_spools(r);
     else
@@ -102,24 +113,30 @@ static bool is_passing(int rc)
     return rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
 }
 
-/* The same again, if there is time for it. */
+/* The same again, if there is time for it; a master under strain is asked ever more seldom. */
 static void try_again(struct reports *r)
 {
-    if (patience_ms(r) > RETRY_MS)
-        uv_timer_start(&r->timer, on_timer, RETRY_MS, 0);
-    else
+    int64_t left_ms = patience_ms(r) - RETRY_MIN_MS;
+    if (left_ms <= 0) {
         finish_spools(r);
+        return;
+    }
+    int64_t pause_ms = r->pause_ms < left_ms ? r->pause_ms : left_ms;
+    uv_timer_start(&r->timer, on_timer, (uint64_t)pause_ms, 0);
+    r->pause_ms = r->pause_ms * 2 < RETRY_MAX_MS ? r->pause_ms * 2 : RETRY_MAX_MS;
 }
 
 static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
 {
     struct reports *r = arg;
     r->call = NULL;
-    if (is_passing(rc)) {
+    bool is_fault = resp && resp->status == 500; /* if it stays, it is the report's */
+    if (is_passing(rc) && !(is_fault && ++r->tries >= TRIES)) {
         try_again(r);
         return;
     }
     count_result(r, rc, err);
+    r->singly_n -= r->singly_n > 0;
     go_on(r);
 }
 
@@ -147,15 +164,42 @@ static void on_progress(void *arg, int rc, const struct client_resp *resp,
     go_on(r);
 }
 
-/* Which of them the master did not keep; true: some of these it may take yet. */
-static bool count_refused(struct reports *r, const json_t *list)
+/* The master may take some of what it did not keep yet. */
+static bool has_passing(const json_t *list)
 {
-    size_t n = json_array_size(list);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         int status = (int)json_int(json_array_get(list, i), "status", 500);
         if (status == 408 || status == 429 || status >= 500)
             return true;
     }
+    return false;
+}
+
+/* What came before all that it did not keep is with the master: it is neither sent again nor left.
+ * Where the answer makes no sense, nothing is known to be. */
+static void forget_kept(struct reports *r, const json_t *list)
+{
+    const struct bundle *b = &r->bundle;
+    struct spool_record rec;
+    size_t lowest = b->n;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        int64_t place = json_int(json_array_get(list, i), "index", 0);
+        size_t at = place > 0 && (size_t)place < b->n ? (size_t)place : 0;
+        lowest = at < lowest ? at : lowest;
+    }
+    if (lowest == 0 || lowest == b->n)
+        return;
+    for (size_t i = 0; i < b->record[lowest]; i++)
+        if (spool_next(r->spool, &rec, NULL) < 0 || spool_sent(r->spool, NULL) < 0)
+            return;
+    r->n.sent += lowest;
+    renew_patience(r);
+}
+
+/* Which of them the master did not keep. */
+static void count_refused(struct reports *r, const json_t *list)
+{
+    size_t n = json_array_size(list);
     for (size_t i = 0; i < n; i++) {
         struct det_err err = {0};
         const json_t *x = json_array_get(list, i);
@@ -164,7 +208,6 @@ static bool count_refused(struct reports *r, const json_t *list)
         count_result(r, DET_EINVAL, &err);
     }
     r->n.sent += r->bundle.n > n ? r->bundle.n - n : 0;
-    return false;
 }
 
 /* One that the master would not take as a whole goes in pieces, which have answers of their own. */
@@ -172,7 +215,29 @@ static void part_bundle(struct reports *r, int status)
 {
     r->goes_singly |= status == 404 || status == 405;
     r->singly_n = r->bundle.taken;
+    renew_patience(r);
     send_next(r);
+}
+
+static bool has_fault(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_int(json_array_get(list, i), "status", 500) == 500)
+            return true;
+    return false;
+}
+
+/* Some of them are not kept as yet, or the master cannot say. It goes again while that may change;
+ * where the others were taken, or the master has a fault, each goes by itself then. */
+static void try_bundle_again(struct reports *r, int status, const json_t *list)
+{
+    size_t n = json_array_size(list);
+    bool may_part = n ? n < r->bundle.n || has_fault(list) : status == 500;
+    forget_kept(r, list);
+    if (may_part && ++r->tries >= TRIES)
+        part_bundle(r, 0);
+    else
+        try_again(r);
 }
 
 static void on_bundle(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
@@ -181,11 +246,18 @@ static void on_bundle(void *arg, int rc, const struct client_resp *resp, const s
     const struct bundle *b = &r->bundle;
     r->call = NULL;
     JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, NULL) : NULL;
-    if (is_passing(rc) || (rc == 0 && count_refused(r, json_arr(j, "refused"))))
-        try_again(r);
-    else if (rc < 0)
-        part_bundle(r, resp ? resp->status : 0);
-    else if (b->progress)
+    const json_t *list = json_arr(j, "refused");
+    int status = resp ? resp->status : 0;
+    if (is_passing(rc) || has_passing(list)) {
+        try_bundle_again(r, status, list);
+        return;
+    }
+    if (rc < 0) {
+        part_bundle(r, status);
+        return;
+    }
+    count_refused(r, list);
+    if (b->progress)
         start_call(
             r,
             &(struct client_req){.method = "POST", .path = b->progress_path, .body = b->progress},
@@ -194,20 +266,12 @@ static void on_bundle(void *arg, int rc, const struct client_resp *resp, const s
         go_on(r);
 }
 
-static bool is_single(struct reports *r)
-{
-    if (r->singly_n == 0)
-        return r->goes_singly;
-    r->singly_n--;
-    return true;
-}
-
 /* Whether the first record of the spool is on its way with those that wait behind it. */
 static bool send_bundle(struct reports *r, const struct spool_record *first)
 {
     bundle_finish(&r->bundle);
     r->bundle = (struct bundle){0};
-    if (is_single(r) || !bundle_gather(&r->bundle, r->spool, first, NULL))
+    if (r->goes_singly || r->singly_n > 0 || !bundle_gather(&r->bundle, r->spool, first, NULL))
         return false;
     const struct bundle *b = &r->bundle;
     start_call(r,
@@ -263,6 +327,7 @@ struct reports *reports_start(uv_loop_t *loop, struct client_uv *http, const str
                           .arg = arg,
                           .retry_ms = limits.retry_ms,
                           .retry_until_ms = now + limits.retry_ms,
+                          .pause_ms = RETRY_MIN_MS,
                           .until_ms = limits.all_ms ? now + limits.all_ms : INT64_MAX};
     uv_timer_init(loop, &r->timer);
     uv_timer_start(&r->timer, on_timer, 0, 0);

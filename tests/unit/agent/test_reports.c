@@ -201,11 +201,73 @@ static void one_of_them_is_refused(void **state)
         "{\"refused\":[{\"index\":1,\"status\":400,\"message\":\"no good\"}]}",
         ok, NULL};
     struct left l;
-    send_metrics(&l, 130, answers);
-    assert_int_equal(l.n.sent, 129);
+    send_metrics(&l, 131, answers); /* 128, 128 without the first, which was kept, 2 */
+    assert_int_equal(l.n.sent, 130);
     assert_int_equal(l.n.refused, 1);
     assert_non_null(strstr(l.n.refusal.text, "no good"));
     assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 3);
+    end(&l);
+}
+
+/* One that the master has a fault of is refused in the end, and keeps no other. */
+static void one_of_them_is_a_fault(void **state)
+{
+    static const char once[] =
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        "{\"refused\":[{\"index\":1,\"status\":500,\"message\":\"a fault\"}]}";
+    static const char again[] =
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        "{\"refused\":[{\"index\":0,\"status\":500,\"message\":\"a fault\"}]}";
+    static const char fault[] = "HTTP/1.1 500 Fault\r\n" CLOSE;
+    static const char *const answers[] = {once,  again, again, again, again, fault,
+                                          fault, fault, fault, fault, ok,    NULL};
+    struct left l;
+    send_metrics(&l, 3, answers);
+    assert_int_equal(l.n.sent, 2);
+    assert_int_equal(l.n.refused, 1);
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 5);
+    assert_int_equal(count_requests(&l, "POST " METRICS " "), 6);
+    end(&l);
+}
+
+static void a_fault_of_all_parts_them(void **state)
+{
+    static const char fault[] = "HTTP/1.1 500 Fault\r\n" CLOSE;
+    static const char *const answers[] = {fault, fault, fault, fault, fault, ok, NULL};
+    struct left l;
+    send_metrics(&l, 3, answers);
+    assert_int_equal(l.n.sent, 3);
+    assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 5);
+    end(&l);
+}
+
+/* What was kept is neither left nor sent again where there is no time for the rest. */
+static void what_was_kept_is_not_left(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        "{\"refused\":[{\"index\":2,\"status\":503,\"message\":\"later\"}]}",
+        NULL};
+    struct left l;
+    begin_calls(&l, 3, METRICS, answers);
+    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){0}, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.sent, 2);
+    assert_int_equal(l.n.left, 1);
+    end(&l);
+}
+
+/* A second of one each tenth would be ten. */
+static void a_strained_master_is_asked_ever_more_seldom(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 503 No\r\n" CLOSE, NULL};
+    struct left l;
+    begin_calls(&l, 3, METRICS, answers);
+    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){.retry_ms = 1000}, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.sent, 0);
+    assert_int_equal(l.n.left, 1);
+    assert_true(count_requests(&l, "POST " METRICS "/batch ") <= 6);
     end(&l);
 }
 
@@ -241,6 +303,10 @@ int main(void)
         cmocka_unit_test(a_kill_does_not_wait_for_an_answer),
         cmocka_unit_test(metrics_go_together),
         cmocka_unit_test(one_of_them_is_refused),
+        cmocka_unit_test(one_of_them_is_a_fault),
+        cmocka_unit_test(a_fault_of_all_parts_them),
+        cmocka_unit_test(what_was_kept_is_not_left),
+        cmocka_unit_test(a_strained_master_is_asked_ever_more_seldom),
         cmocka_unit_test(an_older_master_gets_each),
         cmocka_unit_test(what_it_does_not_take_as_one_goes_in_pieces),
     };
