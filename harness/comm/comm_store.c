@@ -74,7 +74,7 @@ static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t dead
             keep_reason(s, value);
         s->is_lost = f.op == COMM_STORE_LOST;
         if (s->is_lost)
-            return det_fail(err, DET_EPEER, "%s", value);
+            return det_fail(err, DET_EPEER, "%s", *value ? value : "a rank is gone");
         if (f.op != op)
             continue;
         *ret_n = f.value_bytes;
@@ -193,9 +193,9 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
     s->is_lost = false;
-    int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
-    if (rc == 0)
-        rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
+    det_ignore(send_frame(s, COMM_STORE_GET, key, NULL, 0, NULL),
+               "if it fails, rank 0's last words may be here already");
+    int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
     return rc < 0 && !s->is_lost ? mark_broken(s, rc) : rc;
 }
 

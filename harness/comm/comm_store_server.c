@@ -187,16 +187,27 @@ static int64_t answer_due_verdicts(struct comm_store_server *s)
     return INT64_MAX;
 }
 
+static void name_gone(const struct comm_store_server *s, struct buf *out)
+{
+    for (int r = 0; r < s->size; r++)
+        if (s->gone[r])
+            buf_addf(out, "%srank %d is gone", out->len ? ", " : "", r);
+}
+
 /* Rank 0 leaves after a failure: ranks that notice it only by that must not blame rank 0, so the
- * verdict is there before they ask. */
+ * verdict, or who left before it, is there before they ask. */
 static void last_words(struct comm_store_server *s)
 {
+    det_cleanup(buf_finish) struct buf who = BUF_INIT;
+    name_gone(s, &who);
     for (size_t i = 0; i < s->peers.n; i++) {
         struct peer *p = s->peers.v[i];
         if (p->rank >= 0 && s->verdict.len)
             queue_reply(p, s->verdict.p, s->verdict.len);
         if (p->rank >= 0 && s->reason.len)
             send_answer(p, COMM_STORE_REASON, s->reason.p, s->reason.len);
+        if (p->rank >= 0 && who.len)
+            send_answer(p, COMM_STORE_LOST, who.p, who.len);
     }
 }
 
@@ -256,13 +267,6 @@ static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *
     s->failed[p->rank] = true;
     p->verdict_ms = clk_mono_ms() + (ms > 60000 ? 60000 : ms);
     return true;
-}
-
-static void name_gone(const struct comm_store_server *s, struct buf *out)
-{
-    for (int r = 0; r < s->size; r++)
-        if (s->gone[r])
-            buf_addf(out, "%srank %d is gone", out->len ? ", " : "", r);
 }
 
 static bool on_gone(struct comm_store_server *s, struct peer *p)

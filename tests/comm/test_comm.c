@@ -597,6 +597,8 @@ static void what_is_lost_is_asked_for_in_step(void **state)
     assert_int_equal(take(v[0], "a", 60000, &err), DET_EPEER);
     comm_store_server_stop(server);
     assert_int_equal(take(v[0], "b", 60000, &err), DET_EPEER);
+    assert_string_equal(err.text, "rank 1 is gone"); /* its last words */
+    assert_int_equal(take(v[0], "b", 60000, &err), DET_EPEER);
     assert_int_equal(take(v[0], "b", 60000, &err), DET_EPEER);
     assert_string_equal(err.text, "the connection to rank 0 is gone");
     comm_store_close(v[0]);
