@@ -64,6 +64,7 @@ static void keep_reason(struct comm_store *s, char *text)
 static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t deadline_ms, void **ret,
                        size_t *ret_n, struct det_err *err)
 {
+    s->is_lost = false;
     for (;;) {
         struct comm_store_frame f;
         det_cleanup(freep) char *value = NULL;
@@ -192,10 +193,11 @@ int comm_store_take(struct comm_store *s, const char *key, int timeout_ms, void 
 {
     if (s->fd < 0)
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
-    s->is_lost = false;
-    det_ignore(send_frame(s, COMM_STORE_GET, key, NULL, 0, NULL),
-               "if it fails, rank 0's last words may be here already");
-    int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
+    int rc = send_frame(s, COMM_STORE_GET, key, NULL, 0, err);
+    if (rc < 0 && rc != DET_EPEER)
+        return mark_broken(s, rc);
+    /* where rank 0 is gone, its last words may be here already */
+    rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, ret, ret_n, err);
     return rc < 0 && !s->is_lost ? mark_broken(s, rc) : rc;
 }
 
@@ -219,15 +221,16 @@ void comm_store_verdict(struct comm_store *s, int wait_ms, struct buf *out)
     uint32_t ms = (uint32_t)wait_ms;
     void *text = NULL;
     size_t n = 0;
+    struct det_err last;
     int rc = DET_EPEER;
     if (s->fd >= 0) {
         det_ignore(send_frame(s, COMM_STORE_VERDICT, "", &ms, sizeof ms, NULL),
                    "if it fails, rank 0's last words may be here already");
-        rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + wait_ms + 1000, &text, &n, NULL);
+        rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + wait_ms + 1000, &text, &n, &last);
     }
     if (rc < 0) {
+        buf_add_str(out, s->is_lost ? last.text : "rank 0 is gone or does not answer");
         mark_broken(s, 0);
-        buf_add_str(out, "rank 0 is gone or does not answer");
         return;
     }
     buf_add(out, text, n);
@@ -242,7 +245,12 @@ int comm_store_gone(struct comm_store *s, int timeout_ms, struct buf *out, struc
         return det_fail(err, DET_EPEER, "the connection to rank 0 is gone");
     det_ignore(send_frame(s, COMM_STORE_GONE, "", NULL, 0, NULL),
                "if it fails, so does the answer");
-    int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, &text, &n, err);
+    struct det_err local, *e = err ? err : &local;
+    int rc = recv_answer(s, COMM_STORE_VALUE, clk_mono_ms() + timeout_ms, &text, &n, e);
+    if (rc < 0 && s->is_lost) { /* rank 0's last words */
+        buf_add_str(out, e->text);
+        return 0;
+    }
     if (rc < 0)
         return mark_broken(s, rc);
     buf_add(out, text, n);
