@@ -12,14 +12,15 @@
 
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 2000
-#define TRIES        5 /* of what the master answers, and does not take */
+#define TRIES        5 /* of a bundle that the master does not take as a whole */
+#define TRIES_ALONE  7 /* of a report at which it has a fault each time */
 
 struct reports {
     struct client_uv *http;
     const struct taskspec *spec;
     struct spool *spool;              /* of the rank at hand, or NULL */
     int local;                        /* next rank */
-    int64_t retry_ms, retry_until_ms; /* renewed by every answer */
+    int64_t retry_ms, retry_until_ms; /* renewed by every answer but that of a fault */
     int64_t until_ms;                 /* of all */
     int64_t pause_ms;                 /* before the next try */
     int tries;                        /* that had such an answer */
@@ -91,17 +92,23 @@ static void count_result(struct reports *r, int rc, const struct det_err *err)
     log_warning("a report that a rank left is refused: %s", err->text);
 }
 
+static void begin_tries(struct reports *r)
+{
+    r->pause_ms = RETRY_MIN_MS;
+    r->tries = 0;
+}
+
+/* A master with a fault is not waited for anew at each report. */
 static void renew_patience(struct reports *r)
 {
     r->retry_until_ms = clk_mono_ms() + r->retry_ms;
-    r->pause_ms = RETRY_MIN_MS;
-    r->tries = 0;
+    begin_tries(r);
 }
 
 /* What was under way is settled: the next one. */
 static void go_on(struct reports *r)
 {
-    renew_patience(r);
+    begin_tries(r);
     if (spool_sent(r->spool, NULL) < 0 || clk_mono_ms() >= r->until_ms)
         finish_spools(r);
     else
@@ -131,10 +138,12 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
     struct reports *r = arg;
     r->call = NULL;
     bool is_fault = resp && resp->status == 500; /* if it stays, it is the report's */
-    if (is_passing(rc) && !(is_fault && ++r->tries >= TRIES)) {
+    if (is_passing(rc) && !(is_fault && ++r->tries >= TRIES_ALONE)) {
         try_again(r);
         return;
     }
+    if (!is_passing(rc))
+        renew_patience(r);
     count_result(r, rc, err);
     r->singly_n -= r->singly_n > 0;
     go_on(r);
@@ -215,7 +224,7 @@ static void part_bundle(struct reports *r, int status)
 {
     r->goes_singly |= status == 404 || status == 405;
     r->singly_n = r->bundle.taken;
-    renew_patience(r);
+    begin_tries(r);
     send_next(r);
 }
 
@@ -252,6 +261,7 @@ static void on_bundle(void *arg, int rc, const struct client_resp *resp, const s
         try_bundle_again(r, status, list);
         return;
     }
+    renew_patience(r);
     if (rc < 0) {
         part_bundle(r, status);
         return;

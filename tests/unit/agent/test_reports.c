@@ -219,14 +219,14 @@ static void one_of_them_is_a_fault(void **state)
         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
         "{\"refused\":[{\"index\":0,\"status\":500,\"message\":\"a fault\"}]}";
     static const char fault[] = "HTTP/1.1 500 Fault\r\n" CLOSE;
-    static const char *const answers[] = {once,  again, again, again, again, fault,
-                                          fault, fault, fault, fault, ok,    NULL};
+    static const char *const answers[] = {once,  again, again, again, again, fault, fault,
+                                          fault, fault, fault, fault, fault, ok,    NULL};
     struct left l;
     send_metrics(&l, 3, answers);
     assert_int_equal(l.n.sent, 2);
     assert_int_equal(l.n.refused, 1);
     assert_int_equal(count_requests(&l, "POST " METRICS "/batch "), 5);
-    assert_int_equal(count_requests(&l, "POST " METRICS " "), 6);
+    assert_int_equal(count_requests(&l, "POST " METRICS " "), 8);
     end(&l);
 }
 
@@ -253,6 +253,19 @@ static void what_was_kept_is_not_left(void **state)
     reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){0}, on_done, &l);
     wait_done(&l);
     assert_int_equal(l.n.sent, 2);
+    assert_int_equal(l.n.left, 1);
+    end(&l);
+}
+
+/* One report after the other would take a minute. */
+static void a_fault_that_stays_is_not_waited_for_at_each(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 500 Fault\r\n" CLOSE, NULL};
+    struct left l;
+    begin(&l, 40, answers);
+    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){.retry_ms = 2000}, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.sent + l.n.refused, 0);
     assert_int_equal(l.n.left, 1);
     end(&l);
 }
@@ -306,6 +319,7 @@ int main(void)
         cmocka_unit_test(one_of_them_is_a_fault),
         cmocka_unit_test(a_fault_of_all_parts_them),
         cmocka_unit_test(what_was_kept_is_not_left),
+        cmocka_unit_test(a_fault_that_stays_is_not_waited_for_at_each),
         cmocka_unit_test(a_strained_master_is_asked_ever_more_seldom),
         cmocka_unit_test(an_older_master_gets_each),
         cmocka_unit_test(what_it_does_not_take_as_one_goes_in_pieces),
