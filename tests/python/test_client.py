@@ -208,6 +208,15 @@ class Program(unittest.TestCase):
             "odd": [31, 12, 0.5, -1.0, "1_000", "y", None, True, "0b1", "1e-4", 7], "base": {"a": 1}, "over": {"a": 1, "c": None}, "more": [2000.0, "no", "2020-01-01", False]})
         self.assertIs(type(made[0]["on"]["lr"]), float)
 
+    def test_what_is_no_config(self):
+        for text, said in (("a: 1\na: 2", "'a' is given twice"), ("a: !!timestamp 2020-01-01", "not YAML: .*tag"), ("a: 1e400", "1e400 is no number"), ("a: [", "not YAML")):
+            with self.subTest(text), tempfile.TemporaryDirectory() as top, mock.patch.object(cli.client, "login"), mock.patch.object(cli.client, "_current"):
+                file = os.path.join(top, "c.yaml")
+                pathlib.Path(file).write_text(text)
+                rc, _, err = self.run_det("e", "create", file, "--config", "b=1")
+                self.assertEqual(rc, 1)
+                self.assertRegex(err, said)
+
     def test_exceptions_are_found(self):
         lines = ["[2026-11-28T01:27:41.4Z] ad46414d [rank=0] || " + line for line in (
             "Traceback (most recent call last):", '  File "/x/lib/det/python/determined/_loop.py", line 9, in run', '  File "/t/7.0/work/model_def.py", line 10, in train_batch',

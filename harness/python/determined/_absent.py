@@ -9,7 +9,7 @@ def absent(text: str) -> Exception:
     """An ImportError where the name is imported, since there Python says its own words in place of an AttributeError's; elsewhere an
     AttributeError, so that hasattr() and getattr() with a default have their answer. No class can be both."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name == "__getattr__":  # one module may ask another
-        frame = frame.f_back
+    while frame is not None and frame.f_code.co_name == "__getattr__" and frame.f_globals.get("__name__", "").startswith("determined"):
+        frame = frame.f_back  # one module may ask another
     is_import = frame is not None and frame.f_lasti >= 0 and opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
     return ImportError(text) if is_import else AttributeError(text)
