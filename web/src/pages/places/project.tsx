@@ -31,7 +31,7 @@ export function ProjectPage({ id = "" }: Record<string, string>) {
         {p && <p class="facts soft">{p.description && <Name text={p.description} />}<span>{count(p.numExperiments, "experiment")}, {p.numActiveExperiments} active</span>
             {p.numExperiments > NEWEST && <span>the newest {NEWEST} are below</span>}
             <a href={filteredProject(id, new URLSearchParams("search="))!}>All of them, with filters</a>
-            {kept && <a href={kept.address} title={`Filter, order and columns that Determined's page kept for you${kept.left ? "; groups nested deeper than the list has them are left out" : ""}`}>
+            {kept && <a href={kept.address} title={`Filter, order and columns that Determined's page kept for you${kept.left ? "; what this list cannot have is left out" : ""}`}>
                 As you had them listed{kept.left > 0 && `, without ${count(kept.left, "condition")}`}</a>}</p>}
         {live.data && <Grid name="Experiments" rows={live.data.experiments} keyOf={(e) => e.id} none="It has no experiment yet: an experiment's Move… brings one here." columns={[
             { head: "experiment", cell: (e) => <a href={`/det/experiments/${e.id}`}><Name text={e.name} /> #{e.id}</a> }, { head: "state", cell: (e) => <State state={e.state} /> },
