@@ -254,6 +254,8 @@ def main():
             raise InvalidHP("no")
     if sys.argv[1] == "fails":
         raise ValueError("what went wrong")
+    if sys.argv[1] == "says":
+        sys.exit("no data today")
     return 4
 atexit.register(print, "the interpreter's shutdown")
 harness.leave(main)
@@ -263,7 +265,7 @@ harness.leave(main)
 class Leaving(unittest.TestCase):
     def test_without_shutdown(self):
         """A rank that joined a process group, however it ends: gloo's threads may never let the interpreter go."""
-        for how, code, said in (("invalid", 0, ""), ("fails", 1, "ValueError: what went wrong\n"), ("returns", 4, "")):
+        for how, code, said in (("invalid", 0, ""), ("fails", 1, "ValueError: what went wrong\n"), ("says", 1, "no data today\n"), ("returns", 4, "")):
             with self.subTest(how):
                 done = subprocess.run([sys.executable, "-c", LEAVE, how], capture_output=True, text=True)
                 self.assertEqual((done.returncode, done.stdout), (code, ""))

@@ -89,7 +89,10 @@ def _code(main: Callable[[], int]) -> int:
     try:
         return main()
     except SystemExit as e:
-        return e.code if isinstance(e.code, int) else int(e.code is not None)
+        if e.code is None or isinstance(e.code, int):
+            return e.code or 0
+        print(e.code, file=sys.stderr)  # as the interpreter does
+        return 1
     except BaseException:
         sys.excepthook(*sys.exc_info())  # type: ignore
         return 1
