@@ -281,9 +281,10 @@ static void tell_end(const struct watch *w)
     const char *what = w->trial_id ? "trial" : "experiment";
     int64_t id = w->trial_id ? w->trial_id : w->exp_id;
     const json_t *it = w->trial_id ? json_array_get(w->trials, 0) : w->experiment;
+    bool is_paused = strcmp(json_str(it, "state", ""), "STATE_PAUSED") == 0;
     if (w->left)
-        printf("%s %" PRId64 " goes on; det %s watch %" PRId64 " shows it again\n", what, id, what,
-               id);
+        printf("%s %" PRId64 " %s; det %s watch %" PRId64 " shows it again\n", what, id,
+               is_paused ? "stays paused" : "goes on", what, id);
     else
         printf("%s %" PRId64 " ended %s\n", what, id, show_state(json_str(it, "state", "")));
 }
@@ -312,7 +313,24 @@ int experiment_watch(struct cli *c, struct det_err *err)
     bool left;
     if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
         return CLI_USAGE;
-    return watch_of_experiment(c, id, &left, err);
+    int status = watch_of_experiment(c, id, &left, err);
+    JSON_OWN e = NULL;
+    if (status != 0 || left)
+        return status;
+    return experiment_get(c, id, &e, err) < 0 ? CLI_FAILED : experiment_verdict(c, e, err);
+}
+
+static int tell_failure(struct cli *c, int64_t trial, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    if (cli_get(c, &answer, err, "/trials/%" PRId64, trial) < 0)
+        return CLI_FAILED;
+    if (strcmp(json_str(json_obj(answer, "trial"), "state", ""), "STATE_ERROR") != 0)
+        return 0;
+    char *why det_cleanup(freep) = trial_reason(c, trial);
+    det_fail(err, DET_ESTATE, "trial %" PRId64 " failed%s%s; det trial logs %" PRId64 " tells %s",
+             trial, why ? ": " : "", why ? why : "", trial, why ? "more" : "why");
+    return CLI_FAILED;
 }
 
 int trial_watch(struct cli *c, struct det_err *err)
@@ -324,7 +342,8 @@ int trial_watch(struct cli *c, struct det_err *err)
     if (cli_get(c, &answer, err, "/trials/%" PRId64, w.trial_id) < 0)
         return CLI_FAILED;
     w.exp_id = json_int(json_obj(answer, "trial"), "experimentId", 0);
-    return run_watch(&w, err);
+    int status = run_watch(&w, err);
+    return status != 0 || w.left ? status : tell_failure(c, w.trial_id, err);
 }
 
 const struct opt watch_opts[] = {

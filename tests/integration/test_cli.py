@@ -303,6 +303,8 @@ def test_watch():
         says(c.det("t", "describe", "3"), 0, "  state            ERROR\n  reason           ", "Nobody")
         says(c.det("why", "trial:3"), 0, "ended: ERROR", "\nIts log says: ", "Nobody")
         says(c.det("why", "exp:3"), 0, "ended: ERROR", "\nThe log of trial 3: ", "Nobody")
+        says(c.det("e", "watch", "3", check=False), 1, "experiment 3 ended ERROR: trial 3: ", "Nobody")
+        says(c.det("t", "watch", "3", check=False), 1, "trial 3 failed: ", "Nobody")
         holds.hold(105)
         assert paced.create(c, CONST, 0, holds, **small) == 4
         for key in (b"xq", b"\x03"):
@@ -314,6 +316,8 @@ def test_watch():
         assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
         says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")
         says(c.det("t", "watch", "9", check=False), 1, "not found")
+        says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 5")
+        assert "experiment 5 stays paused; " in on_terminal(c, "e", "watch", "5", seen="PAUSED", typed=b"q")
         says(c.det("t", "profile", "2"), 0, "trial 2 of experiment 2: not profiled; by its reports, batches 10 to 200 in ", " batches/s in the median", "profiling.enabled=true")
 
 
