@@ -42,6 +42,20 @@ static int listener(int family, bool local, int *port)
     return fd;
 }
 
+/* A free port that stays so: below those that the kernel gives to whoever asks for any, as the
+ * tests beside this one do. */
+static int quiet_port(void)
+{
+    for (int port = 10000 + getpid() % 20000; port < 32768; port++) {
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+        det_cleanup(det_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0)
+            return port;
+    }
+    fail_msg("no port is free");
+    return -1;
+}
+
 static int port_of(const json_t *env, const char *name)
 {
     return (int)strtol(json_str(env, name, ""), NULL, 10);
@@ -89,8 +103,7 @@ static void several_are_listed(void **state)
 
 static void others_are_left_alone(void **state)
 {
-    int port;
-    det_closep(&(int){listener(AF_INET, true, &port)}); /* free again */
+    int port = quiet_port();
     det_cleanup(buf_finish) struct buf said = BUF_INIT;
     det_cleanup(ports_give) struct ports ports;
     JSON_OWN env = json_make("{s:o, s:s, s:s}", "C10D_PORT", json_sprintf("%d", port),
@@ -104,8 +117,7 @@ static void others_are_left_alone(void **state)
 /* Two clusters on one host begin a run in the same moment: nobody listens yet. */
 static void other_runs_are_seen(void **state)
 {
-    int port;
-    det_closep(&(int){listener(AF_INET, true, &port)});
+    int port = quiet_port();
     det_cleanup(buf_finish) struct buf said = BUF_INIT;
     struct ports first, second;
     JSON_OWN a = json_make("{s:o}", "C10D_PORT", json_sprintf("%d", port));
@@ -125,8 +137,7 @@ static void other_runs_are_seen(void **state)
 /* A rank of another cluster's run may wait for this port to be listened on: by its rank 0. */
 static void nobody_can_connect_to_us(void **state)
 {
-    int port;
-    det_closep(&(int){listener(AF_INET, false, &port)});
+    int port = quiet_port();
     det_cleanup(buf_finish) struct buf said = BUF_INIT;
     det_cleanup(ports_give) struct ports ports;
     JSON_OWN env = json_make("{s:o}", "C10D_PORT", json_sprintf("%d", port));
