@@ -372,16 +372,12 @@ static void begin_commit(struct sim *m, struct master *s)
 {
     if (s->is_promised)
         sim_fail(m, "a batch ends though its last event was told that another follows");
-    if (!s->batch.is_overdue) /* what is sent again changed nothing since */
-        master_arm_tick(m, s);
     commit(m, s);
 }
 
 static void end_batch(struct sim *m, struct master *s)
 {
     s->checked = 0;
-    if (s->batch.effects.n == 0) /* else it was, when they were sent */
-        master_arm_tick(m, s);
     if (!s->batch.queued)
         check_rest(m, s);
 }
@@ -421,6 +417,7 @@ void driver_do_all(struct sim *m, struct master *s)
         if (crashes_now(m, s, &what, cut) || !do_one(m, s, &what))
             return;
     arm_turn(m, s);
+    master_arm_tick(m, s);
 }
 
 void driver_turn(struct sim *m, struct master *s)

@@ -247,10 +247,14 @@ static void what_was_kept_is_not_left(void **state)
     static const char *const answers[] = {
         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
         "{\"refused\":[{\"index\":2,\"status\":503,\"message\":\"later\"}]}",
-        NULL};
+        "HTTP/1.1 503 No\r\n" CLOSE, NULL};
     struct left l;
     begin_calls(&l, 3, METRICS, answers);
-    reports_start(&l.loop, l.http, &l.spec, (struct reports_limits){0}, on_done, &l);
+    struct reports *r = reports_start(&l.loop, l.http, &l.spec,
+                                      (struct reports_limits){.retry_ms = 60000}, on_done, &l);
+    while (l.master.n < 2) /* the third is asked for again: what the first answer says is known */
+        uv_run(&l.loop, UV_RUN_ONCE);
+    reports_hurry(r, 0);
     wait_done(&l);
     assert_int_equal(l.n.sent, 2);
     assert_int_equal(l.n.left, 1);

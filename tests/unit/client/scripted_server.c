@@ -34,6 +34,7 @@ static void *serve(void *arg)
         if (fd < 0)
             break;
         read_request(fd, &s->seen);
+        s->n++;
         send(fd, s->answers[i], strlen(s->answers[i]), MSG_NOSIGNAL); /* who asked may be gone */
         char ch;
         if (s->hold && !s->answers[i + 1])

@@ -5,6 +5,7 @@
 #include "buf.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct server {
@@ -13,6 +14,7 @@ struct server {
     const char *const *answers; /* ends in NULL; "": the connection ends without one */
     struct buf seen;            /* the requests */
     bool repeat;                /* the last answer, for ever */
+    atomic_int n;               /* requests so far: may be read while it runs */
     bool hold;                  /* keep the last connection open until the client closes it */
 };
 
