@@ -1,6 +1,6 @@
 /* Everything by keyboard: what a key does, and the list of them. */
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { keyed, KEYS, type Deed } from "../state/keys";
 import { navigate } from "../state/router";
 import "./talk/confirm.css";
@@ -88,6 +88,6 @@ function List() {
 }
 
 export function Keys() {
-    useEffect(startKeys, []);
+    useLayoutEffect(startKeys, []); // with the page itself: a key that is pressed as soon as it is seen counts
     return isListed.value ? <List /> : null;
 }
