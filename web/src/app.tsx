@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { isReachable, isSignedIn } from "./api/client";
 import { HOME, pageRoutes } from "./pages/routes";
 import { SignIn, SignInAgain } from "./pages/sign_in";
+import { askKept, forget } from "./state/kept";
 import { PLACES } from "./state/places";
 import { useLive } from "./state/live";
 import { askRights } from "./state/may";
@@ -18,7 +19,7 @@ import { Views } from "./ui/views";
 import "./tokens.css";
 import "./app.css";
 
-const RIGHTS_MS = 60_000;
+const RIGHTS_MS = 60_000, KEPT_MS = 60_000;
 
 function ThemeChoice() {
     return <label class="soft">Theme{" "}
@@ -54,6 +55,13 @@ function Rights() {
     return null;
 }
 
+/* Another browser of the reader's may change them meanwhile. */
+function Kept() {
+    useLive(`settings of ${me.value?.id}`, "", askKept, () => KEPT_MS);
+    useEffect(() => forget, []);
+    return null;
+}
+
 function Page() {
     for (const { pattern, title, page: Found } of pageRoutes) {
         const variables = match(pattern, path.value);
@@ -80,6 +88,7 @@ function App() {
         <CommandPalette />
         <Toasts />
         <Rights />
+        <Kept />
         {!isSignedIn.value && <SignInAgain leave={() => { me.value = null; }} />}
     </div>;
 }

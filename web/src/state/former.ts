@@ -4,7 +4,7 @@
  */
 import type { Messages } from "../api/client";
 import { fieldsOf, kindOf, SEARCHED, treeOf } from "./filter_tree";
-import { COLUMNS, columnsOf, isKey, LIST_VIEW, listQuery, listView, type Column } from "./list_address";
+import { COLUMNS, columnsOf, isKey, isMetric, LIST_VIEW, listQuery, listView, type Column } from "./list_address";
 
 type Setting = Messages["user.v1.UserWebSetting"];
 type Text = unknown[] | Record<string, unknown[]>;
@@ -55,9 +55,12 @@ export function formerList(settings: readonly Setting[], project: number): Forme
     const tree = packed(set?.filterGroup), columns = Array.isArray(named) ? named.filter((c): c is string => typeof c === "string") : [], sort = sortOf(parsed(of.get("sortString")));
     const whole: Text = { and: [["projectId", "=", project], ...(tree && "and" in tree ? tree["and"]! : tree ? [tree] : [])] };
     const view = { ...LIST_VIEW, sort: sort.length ? sort : LIST_VIEW.sort, archived: set?.showArchived === true ? "too" as const : "no" as const, columns: columnsOf(columns.map(ours).join(",")),
-        hps: columns.filter((c) => c.startsWith("hp.")).map((c) => c.slice(3)), metrics: columns.filter((c) => c.includes(".") && !c.startsWith("hp.")) };
-    const isKept = tree !== null || view.sort !== LIST_VIEW.sort || columns.length > 0 || view.archived !== "no";
-    const query = isKept ? listQuery({ ...view, tree: treeOf(JSON.stringify(whole)) }) : "";
+        hps: columns.filter((c) => c.startsWith("hp.")).map((c) => c.slice(3)), metrics: columns.filter(isMetric) };
+    const pinned = parsed(of.get("pinnedColumnsCount")), isHeated = parsed(of.get("heatmapOn")), skipped = parsed(of.get("heatmapSkipped"));
+    const look = { pinned: typeof pinned === "number" ? pinned : null, heat: isHeated === true ? true : null,
+        unheated: isHeated === true && Array.isArray(skipped) ? skipped.filter((c): c is string => typeof c === "string").map(ours) : [] };
+    const isKept = tree !== null || view.sort !== LIST_VIEW.sort || columns.length > 0 || view.archived !== "no" || look.pinned !== null || look.heat !== null;
+    const query = isKept ? listQuery({ ...view, ...look, tree: treeOf(JSON.stringify(whole)) }) : "";
     const shown = listView(query);
     return query && shown.tree ? { address: `/det/experiments${listQuery(shown)}`, left: size(whole) - fieldsOf(shown.tree).length } : null;
 }

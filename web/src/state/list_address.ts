@@ -30,6 +30,11 @@ export interface ListView {
     hps: string[];
     /* Metrics that are columns too: "validation.loss.min", as the best trial has it. */
     metrics: string[];
+    /* How many columns stay at the left, and whether numbers are coloured by how high they are; null: as the reader has them. */
+    pinned: number | null;
+    heat: boolean | null;
+    /* Columns that are not coloured then: "best", or a metric. */
+    unheated: string[];
     /* What the trials of all that match are grouped by: "hp.lr", "tags", .. (GROUPED); []: it is the list. */
     group: string[];
     /* Columns of the groups that sort them: one of `group`, "trials", "experiments", a metric; "-" before one turns it. []: as the master has them. */
@@ -46,7 +51,11 @@ export const GROUPED = { tags: "label", project: "project", user: "owner", name:
 const GROUPS_MAX = 5, OPEN_MAX = 20;
 const TEXT_MAX = 1000, LABELS_MAX = 50, HPS_MAX = 20, SORTS_MAX = 5, TREE_MAX = 6000;
 export const FIRST_SORT = "-id";
+/* Columns at the left that stay where the others scroll. */
+export const PINNED_MOST = 5;
 const METRIC = /^[^.]+\..+\.(last|min|max|mean)$/s;
+
+export const isMetric = (name: string): boolean => METRIC.test(name) && !name.startsWith("hp.");
 
 /* What a key sorts by: a column of the list, "hp.NAME", or a metric as above. */
 export function isKey(key: string): boolean {
@@ -91,6 +100,9 @@ export function columnsOf(text: string | null): Column[] | null {
     return COLUMNS.filter((c) => named.has(c) || FIXED.includes(c));
 }
 
+const pinnedOf = (text: string | null): number | null => (text !== null && /^\d$/.test(text) ? Math.min(PINNED_MOST, Number(text)) : null);
+const heatOf = (text: string | null): boolean | null => (text === "1" || text === "0" ? text === "1" : null);
+
 export function listView(query: string): ListView {
     const q = new URLSearchParams(query), states = (q.get("state") ?? "").split(",");
     const tree = q.get("f"), group = textsOf(q.getAll("g").filter(isGrouping), GROUPS_MAX);
@@ -105,6 +117,9 @@ export function listView(query: string): ListView {
         columns: columnsOf(q.get("c")),
         hps: textsOf(q.getAll("hp"), HPS_MAX),
         metrics: textsOf(q.getAll("mc").filter((m) => METRIC.test(m)), HPS_MAX),
+        pinned: pinnedOf(q.get("pin")),
+        heat: heatOf(q.get("heat")),
+        unheated: textsOf(q.getAll("nh").filter((n) => n === "best" || METRIC.test(n)), HPS_MAX),
         group,
         groupSort: keysOf(q.getAll("gs"), isGroupKey),
         open: textsOf(q.getAll("go"), TEXT_MAX).filter((text) => isValues(text, group.length)).slice(0, OPEN_MAX),
@@ -136,6 +151,9 @@ export function listQuery(v: ListView): string {
     if (v.columns) q.set("c", v.columns.join(","));
     for (const name of v.hps) q.append("hp", name);
     for (const name of v.metrics) q.append("mc", name);
+    if (v.pinned !== null) q.set("pin", String(v.pinned));
+    if (v.heat !== null) q.set("heat", v.heat ? "1" : "0");
+    for (const name of v.unheated) q.append("nh", name);
     for (const name of v.group) q.append("g", name);
     for (const key of v.groupSort) q.append("gs", key);
     for (const values of v.open) q.append("go", values);

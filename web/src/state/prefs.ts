@@ -1,9 +1,8 @@
 /* What this browser remembers of its reader; nothing here is of a session. */
 import { effect, signal } from "@preact/signals";
-import { columnsOf, FIRST_COLUMNS, type Column } from "./list_address";
 
 export type Theme = "system" | "light" | "dark";
-const KEY = "det.theme", COLUMNS_KEY = "det.experiments.columns";
+const KEY = "det.theme";
 
 /* Storage may be forbidden: then there is nothing, and what is chosen lasts as long as the page. */
 function read(key: string): string | null {
@@ -37,13 +36,4 @@ export function startTheme(): void {
         else document.documentElement.dataset.theme = t;
         write(KEY, t);
     });
-}
-
-/* The columns of the list of experiments that its reader chose last. */
-export function ownColumns(): Column[] {
-    return columnsOf(read(COLUMNS_KEY)) ?? [...FIRST_COLUMNS];
-}
-
-export function keepColumns(columns: readonly Column[]): void {
-    write(COLUMNS_KEY, columns.join(","));
 }

@@ -117,6 +117,7 @@ async function travels(browser, name, journey) {
     const begun = Date.now();
     let page;
     try {
+        await api("POST", "/users/setting/reset", {}); // what another journey's reader wanted
         page = await signedIn(browser, "light");
         await journey({ page, another: () => signedIn(browser, "dark"), stranger: () => opened(browser, "dark") });
         await seemly(page);

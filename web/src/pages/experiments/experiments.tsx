@@ -1,11 +1,11 @@
 /* All experiments: live rows, of which only those in sight are asked for. What is seen is the address. */
 import { useComputed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { COLUMNS, FIRST_COLUMNS, FIXED, isFiltered, listQuery, listView, unreadOf, type Column, type ListView } from "../../state/list_address";
+import { keepLook, lookOf, ownLook, type ListLook } from "../../state/kept";
+import { COLUMNS, FIXED, LIST_VIEW, isFiltered, listQuery, listView, unreadOf, type Column, type ListView } from "../../state/list_address";
 import { fieldsOf } from "../../state/filter_tree";
 import { useLive } from "../../state/live";
 import { maySomewhere } from "../../state/may";
-import { keepColumns, ownColumns } from "../../state/prefs";
 import { navigate, path, query } from "../../state/router";
 import { CHOSEN_MOST } from "../../ui/table/chosen";
 import { Choices } from "../../ui/table/choices";
@@ -22,7 +22,9 @@ import { askRows, askSorted, filterOf, formsetOf, isPlain, type Stretch } from "
 import type { Columns } from "./builder";
 import { Filters, NO_FILTERS } from "./filters";
 import { GroupChoice, GroupsPanel } from "./groups";
+import { askRanges, heatable, type Ranges } from "./heat";
 import { namesOf } from "./hp";
+import { LookChoice, unkept } from "./look";
 import { askMetricColumns } from "./metrics";
 import { runsOf } from "./search";
 import { NONE, tick, type Selection } from "./selection";
@@ -30,7 +32,7 @@ import { rowPx, Table } from "./table";
 import { Problem } from "../problem";
 
 const LIVE_MS = 1000, SEARCH_MS = 3000, UNSEEN_MS = 30_000, NAMES_MS = 30_000;
-const PAGE = 50;
+const PAGE = 50, NO_RANGES: Ranges = new Map();
 const FILTER_MOST = 3500; // of a request's 4,000 bytes, as it is sent
 
 /* The pages that the rows in sight lie on, as an offset and a limit. */
@@ -44,11 +46,18 @@ function change(to: Partial<ListView>): void {
     navigate(path.value + listQuery({ ...listView(query.value.toString()), ...to }), true);
 }
 
-/* The address's columns, else the reader's own; those go into the address, so that whoever gets it sees the same. */
-function useColumns(view: ListView): readonly Column[] {
-    const columns = view.columns ?? ownColumns(), isOwn = view.columns === null && columns.join() !== FIRST_COLUMNS.join();
-    useEffect(() => { if (isOwn) change({ columns: [...columns] }); }, [isOwn]);
-    return columns;
+const PLAIN = lookOf(new Map());
+const lookText = (l: ListLook): string => listQuery({ ...LIST_VIEW, ...l });
+
+/* The address's, else the reader's own; those go into the address, so that whoever gets it sees the same. */
+function useLook(view: ListView): ListLook {
+    const own = ownLook.value ?? PLAIN, isNamed = view.columns !== null || view.hps.length + view.metrics.length > 0;
+    const look: ListLook = { columns: view.columns ?? own.columns, hps: isNamed ? view.hps : own.hps, metrics: isNamed ? view.metrics : own.metrics,
+        pinned: view.pinned ?? own.pinned, heat: view.heat ?? own.heat, unheated: view.heat === null ? own.unheated : view.unheated };
+    const told: ListLook = { ...look, columns: view.columns ?? PLAIN.columns, hps: view.hps, metrics: view.metrics, pinned: view.pinned ?? PLAIN.pinned, heat: view.heat ?? PLAIN.heat, unheated: view.unheated };
+    const isOwn = lookText(look) !== lookText(told);
+    useEffect(() => { if (isOwn) change({ ...look, columns: look.columns.join() === PLAIN.columns.join() ? view.columns : look.columns, pinned: look.pinned || view.pinned, heat: look.heat || view.heat }); }, [isOwn]);
+    return look;
 }
 
 function useSelection(filter: string): [Selection, (s: Selection) => void] {
@@ -65,14 +74,16 @@ function showOnly(ids: number[]): void {
     else change({ only });
 }
 
-function ColumnChoice({ columns }: { columns: readonly Column[] }) {
-    const choose = (chosen: Column[]) => {
-        const next = COLUMNS.filter((c) => chosen.includes(c) || FIXED.includes(c));
-        keepColumns(next);
-        change({ columns: next });
-    };
-    return <Choices name="Columns" summary={String(columns.length)} ticked={columns} set={choose}
+function ColumnChoice({ columns, set }: { columns: readonly Column[]; set: (columns: Column[]) => void }) {
+    return <Choices name="Columns" summary={String(columns.length)} ticked={columns} set={(chosen) => set(COLUMNS.filter((c) => chosen.includes(c) || FIXED.includes(c)))}
         of={COLUMNS.map((c) => ({ value: c, text: KINDS[c].title, isFixed: FIXED.includes(c) }))} />;
+}
+
+/* Of the columns that are coloured, by what; asked when there is something else to be seen. */
+function useRanges(view: ListView, look: ListLook, columns: Shown[], filter: string): Ranges {
+    const heated = look.heat ? heatable(columns).filter((c) => !look.unheated.includes(c.sort)) : [];
+    const live = useLive(`ranges ${filter} ${heated.map((c) => c.key).join("\n")}`, "", (stop) => askRanges(view, heated, stop), () => (heated.length ? NAMES_MS : null));
+    return live.data ?? NO_RANGES;
 }
 
 /* What the rows in sight have, and what is chosen: names of hyperparameters and of metrics. */
@@ -116,7 +127,7 @@ function Empty({ view }: { view: ListView }) {
 }
 
 export function ExperimentsPage() {
-    const view = listView(query.value.toString()), own = useColumns(view), columns = shownColumns(own, view.hps, view.metrics), box = useRef<HTMLDivElement>(null);
+    const address = listView(query.value.toString()), look = useLook(address), view = { ...address, hps: look.hps, metrics: look.metrics }, columns = shownColumns(look.columns, look.hps, look.metrics), box = useRef<HTMLDivElement>(null);
     const filter = JSON.stringify([filterOf(view), view.tree, view.only]), key = `${filter} ${view.sort}`;
     const [ticked, setTicked] = useSelection(filter), [total, setTotal] = useState(0);
     const sight = useSight(box, total, rowPx(isNarrow.value, columns.length));
@@ -125,14 +136,20 @@ export function ExperimentsPage() {
     const got = live.data ?? { of: view, offset: 0, rows: [], total: 0 };
     useLayoutEffect(() => { if (live.data) setTotal(live.data.total); }, [live.data?.total]);
     useEffect(() => box.current!.scrollTo({ top: 0 }), [key]);
-    const names = useColumnNames(got, view), unread = unreadOf(query.value.toString());
+    const names = useColumnNames(got, view), ranges = useRanges(view, look, columns, filter);
+    const choose = (to: Partial<ListView>) => { // what the reader chooses here is their own from now on
+        change(to);
+        keepLook(to, look).catch(unkept);
+    };
+    const unread = unreadOf(query.value.toString());
     return <div class="experiments">
         <div class="head"><h1>Experiments</h1>
-            <span class="row push">{maySomewhere("create") && <a class="button" href="/det/experiments/new">New experiment</a>}<ColumnChoice columns={own} />
-                <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => change({ hps })}
+            <span class="row push">{maySomewhere("create") && <a class="button" href="/det/experiments/new">New experiment</a>}<ColumnChoice columns={look.columns} set={(c) => choose({ columns: c })} />
+                <Choices name="Hyperparameters" summary={String(view.hps.length)} ticked={view.hps} set={(hps) => choose({ hps })}
                     of={names.hps.map((n) => ({ value: n, text: n }))} />
-                <Choices name="Metrics" summary={String(view.metrics.length)} ticked={view.metrics} set={(metrics) => change({ metrics })}
-                    of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} /><GroupChoice view={view} hps={names.hps} set={change} /><Csv view={view} columns={columns} /></span></div>
+                <Choices name="Metrics" summary={String(view.metrics.length)} ticked={view.metrics} set={(metrics) => choose({ metrics })}
+                    of={names.metrics.map((n) => ({ value: n, text: n }))} onOpen={names.onOpen} />
+                <LookChoice pinned={look.pinned} heat={look.heat} unheated={look.unheated} heatable={heatable(columns)} set={choose} /><GroupChoice view={view} hps={names.hps} set={change} /><Csv view={view} columns={columns} /></span></div>
         <Filters view={view} set={change} total={live.data ? got.total : null} names={names} />
         <Problem error={live.error} what="The experiments" />
         {unread && <p class="error" role="alert">The conditions in this address are left out: {unread}.</p>}
@@ -142,7 +159,7 @@ export function ExperimentsPage() {
         {live.data && !got.total && <Empty view={got.of} />}
         {!live.data && !live.error && <p class="soft">Asking…</p>}
         <div ref={box} class="list-box" tabIndex={0} role="region" aria-label="List of experiments" hidden={!got.total || view.group.length > 0}>
-            <Table box={box} sight={sight} total={total} got={got} view={view} columns={columns} set={change} ticked={ticked} setTicked={setTicked} />
+            <Table box={box} sight={sight} total={total} got={got} view={view} columns={columns} pinned={look.pinned} ranges={ranges} set={change} ticked={ticked} setTicked={setTicked} />
         </div>
     </div>;
 }

@@ -13,7 +13,7 @@ const cell = (v: unknown): string => (typeof v === "number" ? number(v) : v === 
 
 export function metricKind(column: string): ColumnKind {
     const of = (e: Listed) => statOf(e.summary, column);
-    return { title: shown(column), width: Math.min(WIDTH_MOST, EDGE_PX + LETTER_PX * column.length), show: (e) => <Name text={cell(of(e))} />, plain: (e) => of(e) ?? "",
+    return { title: shown(column), width: Math.min(WIDTH_MOST, EDGE_PX + LETTER_PX * column.length), show: (e) => <Name text={cell(of(e))} />, plain: (e) => of(e) ?? "", heat: of,
         whole: (e) => (of(e) === undefined ? "" : shown(`${String(of(e))} in trial ${e.bestTrialId}, the best`)) };
 }
 

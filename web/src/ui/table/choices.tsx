@@ -20,6 +20,16 @@ export interface ChoicesProps<T> {
 
 export interface OpensProps { summary: string; title?: string; onOpen?: () => void; children: ComponentChildren }
 
+const BESIDE_PX = 8;
+
+/* What is opened lies within the window, also where its button is at the right edge. */
+function comeInside(list: Element | null): void {
+    if (!(list instanceof HTMLElement)) return;
+    list.style.marginLeft = "";
+    const beyond = list.getBoundingClientRect().right + BESIDE_PX - document.documentElement.clientWidth;
+    if (beyond > 0) list.style.marginLeft = `${-beyond}px`;
+}
+
 /* A button that opens what is in it, and closes as above. What was taken away by the press itself was in it. */
 export function Opens({ summary, title, onOpen, children }: OpensProps) {
     const ref = useRef<HTMLDetailsElement>(null);
@@ -36,7 +46,11 @@ export function Opens({ summary, title, onOpen, children }: OpensProps) {
         ref.current.open = false;
         ref.current.querySelector("summary")!.focus();
     };
-    return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => { if (e.currentTarget.open) onOpen?.(); }}>
+    return <details ref={ref} class="pick" onKeyDown={onKeyDown} onToggle={(e) => {
+        if (!e.currentTarget.open) return;
+        onOpen?.();
+        comeInside(e.currentTarget.querySelector(".pick-list"));
+    }}>
         <summary title={title}>{summary}</summary>
         {children}
     </details>;

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allows, filterOf, formsetOf, isPlain, VERBS } from "../../../src/pages/experiments/data";
+import { heatStyle } from "../../../src/pages/experiments/heat";
+import { luminance } from "../../../src/charts/palette";
 import { shownColumns } from "../../../src/pages/experiments/columns";
 import { hpCell, hpsOf, searches, specText } from "../../../src/pages/experiments/hp";
 import { runsOf } from "../../../src/pages/experiments/search";
-import { rowPx } from "../../../src/pages/experiments/table";
+import { placesOf, rowPx } from "../../../src/pages/experiments/table";
 import { ALL, between, isTicked, NONE, size, tick } from "../../../src/pages/experiments/selection";
 import { inSight } from "../../../src/ui/table/virtual";
 import { groupsCsv, groupsWords, said, sortedGroups, spreadText, type Group } from "../../../src/pages/experiments/groups_data";
@@ -56,7 +58,7 @@ test("just these experiments are asked for as stretches of ids", () => {
 test("a view of the list is its address and back", () => {
     const v: ListView = { search: "a b&c#d%", states: ["active", "failed"], owners: [2, 7], labels: ["<b>", "x,y"], archived: "too",
         tree: { how: "and", children: [{ column: "hp.lr", op: "<", value: 0.01 }, { how: "or", children: [{ column: "tags", op: "isEmpty", value: null }, { column: "name", op: "contains", value: "ü&=" }] }] },
-        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"], group: ["tags", "hp.net.width,é"],
+        sort: ["started", "-hp.a,b", "validation.loss.min"], columns: ["id", "name", "pool"], hps: ["lr", "net.width,é"], metrics: ["validation.a.b.min"], pinned: 2, heat: true, unheated: ["best", "validation.a.b.min"], group: ["tags", "hp.net.width,é"],
         groupSort: ["-validation.a.b.min", "hp.net.width,é"], open: ['["a&b=é",{"x":1}]'], trials: [3, 9], only: [1, 2, 4] };
     assert.deepEqual(listView(listQuery(v)), v);
     assert.equal(listQuery(listView(listQuery(v))), listQuery(v));
@@ -144,4 +146,20 @@ test("a range goes from row to row, wherever they are by now", () => {
     assert.deepEqual(between(rows(11, 10, 9, 8, 7, 6), 9, 7), [9, 8, 7]); // two have come
     assert.deepEqual(between(rows(6, 7, 8, 9), 9, 7), [7, 8, 9]);
     assert.deepEqual([between(rows(9, 8), 8, 8), between(rows(9, 8), 7, 8), between(rows(9, 8), 9, 3)], [[8], null, null]);
+});
+
+test("a number's colour is by the range of all; what is no number has none", () => {
+    const at = (v: unknown) => heatStyle([0, 10], v, false);
+    assert.deepEqual([at("NaN"), at(undefined), at(NaN), heatStyle(undefined, 1, false)], [null, null, null, null]);
+    assert.deepEqual([at(-5), at(99)], [at(0), at(10)]);
+    assert.notDeepEqual(at(2), at(8));
+    for (const v of [0, 3, 5, 8, 10]) for (const dark of [false, true]) {
+        const { background, color } = heatStyle([0, 10], v, dark)!, back = luminance(background.match(/\d+/g)!.map(Number) as never), ink = color === "#000000" ? 0 : 1;
+        assert.ok((Math.max(back, ink) + 0.05) / (Math.min(back, ink) + 0.05) >= 4.5, `${v} ${background}`);
+    }
+});
+
+test("columns that stay lie beside one another, after the box", () => {
+    const columns = shownColumns(["id", "name", "state"], []);
+    assert.deepEqual([0, 1, 3].map((n) => placesOf(columns, n)), [[], [44], [44, 114, 294]]);
 });

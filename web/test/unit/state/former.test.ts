@@ -15,6 +15,7 @@ test("what Determined's page kept of a project's list is an address", () => {
     assert.ok(address.startsWith("/det/experiments?") && left === 0);
     assert.deepEqual(view.tree, { how: "and", children: [{ column: "projectId", op: "=", value: 7 }, { column: "state", op: "=", value: "COMPLETED" }, { column: "startTime", op: ">", value: "2026-03-05" },
         { how: "or", children: [{ column: "validation.accuracy.last", op: ">=", value: 0.9 }, { column: "hp.lr", op: "<", value: 0.01 }] }] });
+    assert.deepEqual([view.pinned, view.heat, view.unheated], [null, null, []]);
     assert.deepEqual([view.sort, view.columns, view.hps, view.metrics, view.archived], [["trials", "-validation.loss.min"], ["id", "name", "owner"], ["lr"], ["validation.loss.min"], "too"]);
 });
 
@@ -29,4 +30,10 @@ test("a time without a value stays one; conditions nested too deeply are counted
 test("what is not there, or cannot be read, is no address", () => {
     assert.deepEqual([[], [kept("columns", ["id"], 8)], [kept("compare", true)], [kept("filterset", "{}")], [{ ...kept("filterset", 0), value: "{" }], [kept("filterset", { filterGroup: { kind: "group", children: [] } })]]
         .map((s) => formerList(s, 7)), [null, null, null, null, null, null]);
+});
+
+test("columns that stayed and colours of numbers are in it, too", () => {
+    const { address } = formerList([kept("pinnedColumnsCount", 3), kept("heatmapOn", true), kept("heatmapSkipped", ["searcherMetricsVal", "validation.loss.min", 5])], 7)!;
+    const { pinned, heat, unheated } = listView(address.slice(address.indexOf("?")));
+    assert.deepEqual([pinned, heat, unheated], [3, true, ["best", "validation.loss.min"]]);
 });
