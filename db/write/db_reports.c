@@ -152,7 +152,7 @@ static void add_report(struct db_texts *columns, const struct db_metrics_report 
 static void add_chunks(struct db_texts *columns, const struct metric_chunks *c)
 {
     for (size_t i = 0; i < c->names_n; i++)
-        add_text(&columns[NAMES], c->names[i]);
+        db_texts_add(&columns[NAMES], c->names[i].p, c->names[i].len);
     for (size_t i = 0; i < c->n; i++) {
         db_texts_add_i32(&columns[ENDS], (int64_t)c->v[i].end);
         add_buf(&columns[DOCS], &c->v[i].doc);
@@ -201,7 +201,8 @@ static bool make_chunks(struct metric_chunks *c, const struct piece *p)
     struct metric_point_set v[METRIC_BATCH_MAX];
     assert(p->n <= METRIC_BATCH_MAX);
     for (size_t i = 0; i < p->n; i++)
-        v[i] = (struct metric_point_set){p->v[i].steps, p->v[i].time_us, p->v[i].values};
+        v[i] = (struct metric_point_set){p->v[i].steps, p->v[i].time_us, p->v[i].object,
+                                         p->v[i].values, p->v[i].values_n};
     return metric_chunks_make(c, v, p->n);
 }
 

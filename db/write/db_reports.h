@@ -8,7 +8,7 @@
 #define DB_DB_REPORTS_H
 
 #include "db_done.h"
-#include "json.h"
+#include "metric_values.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +22,11 @@ struct db_metrics_report {
                             validation. NUL-terminated */
     const char *batches; /* JSON: [{..}], checked by the caller; NULL: none */
     size_t batches_len;
-    int64_t time_us;      /* wall */
-    const json_t *values; /* those in metrics, name -> value; only a batch needs it */
+    int64_t time_us; /* wall */
+    /* Of a batch's reports: the object in metrics, and the numbers in it where they are known. */
+    const char *object;
+    const struct metric_value *values;
+    size_t values_n;
 };
 /* DET_EINVAL when a metric of this step was already reported with another value. Also keeps
  * summary, best and latest validation, total batches, and archives what a restart rolled back. */

@@ -19,8 +19,7 @@ struct work {
     const struct metric_point_set *v;
     size_t n;
     struct metric_chunks *to;
-    const json_t **json; /* of report i its metric k: i * names_n + k */
-    double *number;
+    const struct metric_value **value; /* of report i its metric k: i * names_n + k */
 };
 
 static double bound_number(double x)
@@ -28,34 +27,45 @@ static double bound_number(double x)
     return x < -BOUNDED_MAX ? -BOUNDED_MAX : x > BOUNDED_MAX ? BOUNDED_MAX : x;
 }
 
-static bool find_names(struct metric_chunks *c, const json_t *first)
+static bool find_names(struct metric_chunks *c, const struct metric_point_set *first)
 {
-    const char *key;
-    json_t *value;
-    size_t n = json_object_size(first);
-    if (n == 0 || n > METRIC_CHUNK_NAMES)
+    if (first->n == 0 || first->n > METRIC_CHUNK_NAMES)
         return false;
-    json_object_foreach((json_t *)first, key, value) c->names[c->names_n++] = key;
+    for (c->names_n = 0; c->names_n < first->n; c->names_n++) {
+        const struct metric_value *x = &first->values[c->names_n];
+        c->names[c->names_n] = (struct metric_name){first->doc + x->name, x->name_len};
+    }
     return true;
 }
 
-/* The values of report i, mostly in the order of the first's names. */
+static bool is_named(const struct metric_point_set *r, size_t k, const struct metric_name *name)
+{
+    const struct metric_value *x = &r->values[k];
+    return x->name_len == name->len && memcmp(r->doc + x->name, name->p, name->len) == 0;
+}
+
+/* Mostly it stands where the first report has it. */
+static const struct metric_value *find_value(const struct metric_point_set *r, size_t guess,
+                                             const struct metric_name *name)
+{
+    if (is_named(r, guess, name))
+        return &r->values[guess];
+    for (size_t k = 0; k < r->n; k++)
+        if (is_named(r, k, name))
+            return &r->values[k];
+    return NULL;
+}
+
 static bool read_report(struct work *w, size_t i)
 {
     const struct metric_chunks *c = w->to;
-    json_t *o = (json_t *)w->v[i].values;
-    if (json_object_size(o) != c->names_n || (i > 0 && w->v[i].steps <= w->v[i - 1].steps))
+    const struct metric_point_set *r = &w->v[i];
+    const struct metric_value **at = w->value + i * c->names_n;
+    if (r->n != c->names_n || (i > 0 && r->steps <= r[-1].steps))
         return false;
-    void *at = json_object_iter(o);
-    for (size_t k = 0; k < c->names_n; k++, at = json_object_iter_next(o, at)) {
-        json_t *x = strcmp(json_object_iter_key(at), c->names[k]) == 0
-                        ? json_object_iter_value(at)
-                        : json_object_get(o, c->names[k]);
-        if (!json_is_number(x))
+    for (size_t k = 0; k < c->names_n; k++)
+        if (!(at[k] = find_value(r, k, &c->names[k])))
             return false;
-        w->json[i * c->names_n + k] = x;
-        w->number[i * c->names_n + k] = json_number_value(x);
-    }
     return true;
 }
 
@@ -67,14 +77,19 @@ static bool read_all(struct work *w)
     return true;
 }
 
-static double number_of(const struct work *w, size_t i, size_t k)
+static const struct metric_value *value_of(const struct work *w, size_t i, size_t k)
 {
-    return w->number[i * w->to->names_n + k];
+    return w->value[i * w->to->names_n + k];
 }
 
-static const json_t *json_of(const struct work *w, size_t i, size_t k)
+static double number_of(const struct work *w, size_t i, size_t k)
 {
-    return w->json[i * w->to->names_n + k];
+    return value_of(w, i, k)->number;
+}
+
+static const char *text_of(const struct work *w, size_t i, size_t k)
+{
+    return w->v[i].doc + value_of(w, i, k)->text;
 }
 
 /* Metric k in the reports [from, to). */
@@ -121,10 +136,10 @@ static void put_time(struct buf *out, const struct metric_point_set *r)
     put_f64(out, (double)r->time_us / 1e6);
 }
 
-static void put_name(struct buf *out, const char *name)
+static void put_name(struct buf *out, const struct metric_name *name)
 {
     buf_add_ch(out, out->len ? ',' : '{');
-    json_write_string(out, name, strlen(name));
+    json_write_string(out, name->p, name->len);
     buf_add_ch(out, ':');
 }
 
@@ -142,7 +157,7 @@ static void put_point(struct buf *out, const struct work *w, size_t k, size_t i)
 static void put_span(struct buf *out, const struct work *w, size_t k, const struct span *s,
                      size_t end)
 {
-    put_name(out, w->to->names[k]);
+    put_name(out, &w->to->names[k]);
     buf_add_ch(out, '[');
     buf_add_i64(out, (int64_t)s->n);
     buf_add_ch(out, ',');
@@ -150,7 +165,7 @@ static void put_span(struct buf *out, const struct work *w, size_t k, const stru
     put_point(out, w, k, s->low);
     put_point(out, w, k, s->high);
     buf_add_ch(out, ',');
-    json_write(out, json_of(w, end - 1, k));
+    buf_add(out, text_of(w, end - 1, k), value_of(w, end - 1, k)->text_len);
     buf_add_ch(out, ']');
 }
 
@@ -192,31 +207,31 @@ static bool put_plain(struct buf *out, const char *text)
 }
 
 /* As it stands in the report's document, once that is jsonb. */
-static bool put_value(struct buf *out, const json_t *j)
+static bool put_value(struct buf *out, const char *text, size_t len)
 {
-    char text[NUMTEXT_MAX];
-    double x = json_number_value(j);
-    if (json_is_integer(j)) {
-        buf_add_i64(out, json_integer_value(j));
+    char number[NUMTEXT_MAX];
+    static const char minus_zero[] = "-0.0"; /* there is none */
+    if (len == strlen(minus_zero) && memcmp(text, minus_zero, len) == 0) {
+        buf_add_str(out, minus_zero + 1);
         return true;
     }
-    numtext(x == 0 ? 0 : x, text); /* there is no -0 */
-    if (strchr(text, 'e'))
-        return put_plain(out, text);
-    buf_add_str(out, text);
-    if (!strchr(text, '.'))
-        buf_add_str(out, ".0");
-    return true;
+    if (len >= sizeof number || !memchr(text, 'e', len)) {
+        buf_add(out, text, len);
+        return true;
+    }
+    memcpy(number, text, len);
+    number[len] = 0;
+    return put_plain(out, number);
 }
 
 static bool put_values(struct buf *out, const struct work *w, size_t k, size_t from, size_t to)
 {
-    put_name(out, w->to->names[k]);
+    put_name(out, &w->to->names[k]);
     buf_add_ch(out, '"');
     for (size_t i = from; i < to; i++) {
         if (i > from)
             buf_add_ch(out, ',');
-        if (!put_value(out, json_of(w, i, k)))
+        if (!put_value(out, text_of(w, i, k), value_of(w, i, k)->text_len))
             return false;
     }
     buf_add_ch(out, '"');
@@ -282,15 +297,13 @@ bool metric_chunks_make(struct metric_chunks *ret, const struct metric_point_set
 {
     struct work w = {.v = v, .n = n, .to = ret};
     *ret = (struct metric_chunks){.n = chunks_of(n)};
-    if (ret->n == 0 || n > METRIC_BATCH_MAX || !find_names(ret, v[0].values)) {
+    if (ret->n == 0 || n > METRIC_BATCH_MAX || !find_names(ret, &v[0])) {
         *ret = (struct metric_chunks){0};
         return false;
     }
-    w.json = det_reallocarray(NULL, n * ret->names_n, sizeof *w.json);
-    w.number = det_reallocarray(NULL, n * ret->names_n, sizeof *w.number);
+    w.value = det_reallocarray(NULL, n * ret->names_n, sizeof *w.value);
     bool made = read_all(&w) && write_all(&w);
-    free(w.json);
-    free(w.number);
+    free(w.value);
     if (!made)
         metric_chunks_finish(ret);
     return made;

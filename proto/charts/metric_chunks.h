@@ -7,17 +7,23 @@
 #ifndef PROTO_METRIC_CHUNKS_H
 #define PROTO_METRIC_CHUNKS_H
 
-#include "json.h"
+#include "metric_values.h"
 
 #define METRIC_CHUNK_REPORTS 16  /* the fewest in a chunk */
 #define METRIC_CHUNKS_MAX    4   /* of a batch: four are one of the level above, as a rule */
 #define METRIC_BATCH_MAX     128 /* reports */
-#define METRIC_CHUNK_NAMES   100 /* of more nobody draws each */
 
 struct metric_point_set { /* of one report */
     int64_t steps;
-    int64_t time_us;      /* wall */
-    const json_t *values; /* name -> value; borrowed */
+    int64_t time_us; /* wall */
+    const char *doc; /* the object that values are found in; borrowed, like them */
+    const struct metric_value *values;
+    size_t n;
+};
+
+struct metric_name {
+    const char *p;
+    size_t len;
 };
 
 struct metric_chunk {
@@ -30,14 +36,14 @@ struct metric_chunk {
 struct metric_chunks {
     struct metric_chunk v[METRIC_CHUNKS_MAX];
     size_t n;
-    struct buf whole;                      /* a doc of all the reports */
-    const char *names[METRIC_CHUNK_NAMES]; /* borrowed of the first report */
+    struct buf whole;                             /* a doc of all the reports */
+    struct metric_name names[METRIC_CHUNK_NAMES]; /* borrowed of the first report's doc */
     size_t names_n;
 };
 
 /* False where the reports (at most METRIC_BATCH_MAX) are too few for a chunk, or the database has
- * to look itself: their steps do not rise, they have not all the same names, something is no
- * number, or one that is written with very many digits. Then *ret is empty. */
+ * to look itself: their steps do not rise, they have no values or not all the same names, or a
+ * number is written with very many digits. Then *ret is empty. */
 bool metric_chunks_make(struct metric_chunks *ret, const struct metric_point_set *v, size_t n);
 void metric_chunks_finish(struct metric_chunks *c);
 

@@ -323,6 +323,36 @@ def limits(c):
     assert answer_to(c, "POST", "/api/v1/auth/login", json.dumps({"username": "ada", "password": "x" * 3900}).encode())[0] == 401
 
 
+def bundles(c, run, other):
+    """Reports that came together: whether they are plain, or spelled so that they are not, nothing else differs."""
+    def bundle(reports, first, odd):
+        """first: of the steps. odd: the first group in a spelling that only the parser reads."""
+        texts = [json.dumps({"group": group, "metrics": {"metrics": metrics, "stepsCompleted": first + i, "trialId": trial, "trialRunId": of_run}})
+                 for i, (group, trial, of_run, metrics) in enumerate(reports)]
+        texts[0] = texts[0].replace('"bundle', '"\\u0062undle') if odd else texts[0]
+        body = f'{{"reports": [{", ".join(texts)}]}}'.encode()
+        status, text = answer_to(c, "POST", f"/api/v1/trials/{run.trial}/metrics/batch", body, run.order["task"]["token"])
+        assert status == 200, text
+        return [(x["index"], x["status"], x["message"].replace(str(first), "")) for x in json.loads(text.split("\r\n\r\n", 1)[1])["refused"]]
+
+    def kept(first):
+        return c.sql("SELECT grp, steps - %d, run_id, metrics::text, batch_metrics::text FROM metrics WHERE trial_id = %d AND steps BETWEEN %d AND %d "
+                     "ORDER BY steps" % (first, run.trial, first, first + 999))
+
+    values = {"loss": 0.25, "lr": 1e-05, "n": 12, "f32": 0.12345678955316544, "whole": 1e22}
+    reports = [("bundle", run.trial, 1, {"avgMetrics": {**values, "n": i}, "batchMetrics": [{"a": i + 0.5}, {"a": 2}] if i % 2 else None}) for i in range(40)]
+    reports[7] = ("bundle", other.trial, *reports[7][2:])
+    reports[9] = ("bundle", run.trial, 2, reports[9][3])
+    answers = [bundle(reports, first, odd) for first, odd in ((5000, False), (6000, True))]
+    assert answers[0] == answers[1] and [x[:2] for x in answers[0]] == [(7, 400), (9, 409)], answers
+    assert "is not the path's" in answers[0][0][2] and "invalid run id" in answers[0][1][2], answers
+    assert kept(5000) == kept(6000) and kept(5000).count("\n") == 37, kept(5000)
+    for bad, reason in ((reports[0][:3] + ({"avgMetrics": {"epoch": "x"}},), "epoch"), (("a.b", *reports[0][1:]), "group: "),
+                        (reports[0][:3] + ({"avgMetrics": 1},), "avgMetrics: expected an object")):
+        (index, status, message), = bundle([reports[0], bad], 7000, False)
+        assert (index, status) == (1, 400) and reason in message, message
+
+
 def cookies(c):
     """Whose cookies leave no room for an answer is told so, whatever room there is."""
     for n in [*range(2600, 5600, 200), *range(5600, 5800, 10), 6200, 8000]:
@@ -557,6 +587,7 @@ def main():
         endless(c, user)
         guessers(c, user)
         limits(c)
+        bundles(c, one, other)
         cookies(c)
         large(c, user, one)
         downloads(c, user)

@@ -47,7 +47,7 @@ static int report_metrics(struct shell *sh, struct http_req *req, int64_t trial_
     const json_t *j = p->member ? wire_get(p->body, p->member) : p->body;
     int rc = metric_body_decode(j, p->member ? p->member : "", group, &b, err);
     if (rc == 0)
-        rc = metric_body_owner(&req->who, trial_id, &b, err);
+        rc = metric_body_owner(&req->who, trial_id, b.trial_id, &b.run_id, err);
     if (rc < 0)
         return rc;
     det_cleanup(buf_finish) struct buf stored = BUF_INIT;

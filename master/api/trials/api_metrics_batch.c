@@ -4,8 +4,8 @@
 #include "clk.h"
 #include "db_reports.h"
 #include "failpoint.h"
+#include "large.h"
 #include "metric_body.h"
-#include "metric_chunks.h"
 #include "shell.h"
 
 #include <string.h>
@@ -13,12 +13,11 @@
 struct batch {
     struct shell *sh;
     struct http_req *req;
-    json_t *body; /* the reports' values are in it */
+    struct metric_bundle reports;
     size_t n, left;
     struct db_metrics_report v[METRIC_BATCH_MAX]; /* those that may be kept */
     size_t place[METRIC_BATCH_MAX];               /* in the request */
-    size_t text[METRIC_BATCH_MAX][2];             /* metrics and batches in texts */
-    struct buf texts;
+    size_t report[METRIC_BATCH_MAX];              /* among the bundle's */
     struct buf refused;
     struct det_err passing; /* why none is answered; code 0: they are */
 };
@@ -48,9 +47,8 @@ static void answer_batch(struct batch *b)
         http_fail_err(b->req, &b->passing);
     else
         answer_refused(b);
-    buf_finish(&b->texts);
+    metric_bundle_finish(&b->reports);
     buf_finish(&b->refused);
-    json_decref(b->body);
     free(b);
 }
 
@@ -70,50 +68,70 @@ static void on_report(void *arg, size_t i, int rc, const struct det_err *err)
     answer_batch(b);
 }
 
-/* Where the text begins; texts grow, so what points into them is set at the end. */
-static size_t put_text(struct batch *b, const json_t *j)
+/* The bundle's i-th report. */
+static int keep_report(struct batch *b, size_t i, size_t place, int64_t trial_id,
+                       struct det_err *err)
 {
-    size_t at = b->texts.len;
-    json_write(&b->texts, j);
-    buf_add_ch(&b->texts, 0);
-    return at;
+    struct metric_report *r = &b->reports.v[i];
+    int rc = metric_body_owner(&b->req->who, trial_id, r->trial_id, &r->run_id, err);
+    if (rc < 0)
+        return rc;
+    r->trial_id = trial_id;
+    b->place[b->n] = place;
+    b->report[b->n++] = i;
+    return 0;
 }
 
-static int add_report(struct batch *b, size_t place, int64_t trial_id, int64_t now_us,
+static int add_report(struct batch *b, const json_t *request, size_t place, int64_t trial_id,
                       struct det_err *err)
 {
     struct metric_body m;
-    const json_t *request = json_array_get(wire_get(b->body, "reports"), place);
     if (!json_is_object(request))
         return det_fail(err, DET_EINVAL, "reports: expected objects");
     int rc = metric_body_decode(wire_get(request, "metrics"), "metrics", metric_body_group(request),
                                 &m, err);
-    if (rc == 0)
-        rc = metric_body_owner(&b->req->who, trial_id, &m, err);
     if (rc < 0)
         return rc;
-    b->place[b->n] = place;
-    b->text[b->n][0] = b->texts.len;
-    metric_body_store(&m, &b->texts);
-    buf_add_ch(&b->texts, 0);
-    b->text[b->n][1] = json_array_size(m.batches) ? put_text(b, m.batches) : SIZE_MAX;
-    b->v[b->n] = (struct db_metrics_report){.trial_id = trial_id,
-                                            .run_id = m.run_id,
-                                            .steps = m.steps,
-                                            .group = m.group,
-                                            .time_us = now_us + (int64_t)place, /* their order */
-                                            .values = m.values};
-    b->n++;
-    return 0;
+    metric_body_add(&m, &b->reports);
+    return keep_report(b, b->reports.n - 1, place, trial_id, err);
 }
 
-static void point_at_texts(struct batch *b)
+static void keep_plain(struct batch *b, int64_t trial_id)
 {
+    struct det_err err;
+    int rc;
+    for (size_t i = 0; i < b->reports.n; i++)
+        if ((rc = keep_report(b, i, i, trial_id, &err)) < 0)
+            refuse_report(b, i, rc, &err);
+}
+
+static void add_all(struct batch *b, const json_t *reports, int64_t trial_id)
+{
+    struct det_err err;
+    int rc;
+    for (size_t i = 0, n = json_array_size(reports); i < n; i++)
+        if ((rc = add_report(b, json_array_get(reports, i), i, trial_id, &err)) < 0)
+            refuse_report(b, i, rc, &err);
+}
+
+/* Texts and values do not move any more. */
+static void point_at_texts(struct batch *b, int64_t now_us)
+{
+    const char *texts = b->reports.texts.p;
     for (size_t i = 0; i < b->n; i++) {
-        size_t batches = b->text[i][1];
-        b->v[i].metrics = b->texts.p + b->text[i][0];
-        b->v[i].batches = batches == SIZE_MAX ? NULL : b->texts.p + batches;
-        b->v[i].batches_len = b->v[i].batches ? strlen(b->v[i].batches) : 0;
+        const struct metric_report *r = &b->reports.v[b->report[i]];
+        b->v[i] = (struct db_metrics_report){
+            .trial_id = r->trial_id,
+            .run_id = r->run_id,
+            .steps = r->steps,
+            .group = texts + r->group,
+            .metrics = texts + r->metrics,
+            .batches = r->batches == SIZE_MAX ? NULL : texts + r->batches,
+            .batches_len = r->batches_len,
+            .time_us = now_us + (int64_t)b->place[i], /* their order */
+            .object = texts + r->object,
+            .values = b->reports.values.v + r->values,
+            .values_n = r->values_n};
     }
 }
 
@@ -126,24 +144,34 @@ static bool is_list(struct http_req *req, const json_t *reports)
     return false;
 }
 
-void api_post_metrics_batch(struct shell *sh, struct http_req *req)
+/* NULL: the request is answered. */
+static struct batch *read_batch(struct shell *sh, struct http_req *req, int64_t trial_id)
 {
-    struct det_err err;
-    int rc;
-    int64_t id, now_us = clk_wall_us();
-    if (!api_id(req, "trialId", &id) || !api_own_trial(req, id))
-        return;
-    JSON_OWN body = api_body(req);
-    if (!body || !is_list(req, wire_get(body, "reports")))
-        return;
     struct batch *b = det_zalloc(sizeof *b);
     b->sh = sh;
     b->req = req;
-    b->body = json_incref(body);
-    for (size_t i = 0, n = json_array_size(wire_get(body, "reports")); i < n; i++)
-        if ((rc = add_report(b, i, id, now_us, &err)) < 0)
-            refuse_report(b, i, rc, &err);
-    point_at_texts(b);
+    if (!large_body(req) && metric_bundle_read(&b->reports, req->body.p, req->body.len)) {
+        keep_plain(b, trial_id);
+        return b;
+    }
+    JSON_OWN body = api_body(req);
+    if (!body || !is_list(req, wire_get(body, "reports"))) {
+        free(b);
+        return NULL;
+    }
+    add_all(b, wire_get(body, "reports"), trial_id);
+    return b;
+}
+
+void api_post_metrics_batch(struct shell *sh, struct http_req *req)
+{
+    int64_t id, now_us = clk_wall_us();
+    if (!api_id(req, "trialId", &id) || !api_own_trial(req, id))
+        return;
+    struct batch *b = read_batch(sh, req, id);
+    if (!b)
+        return;
+    point_at_texts(b, now_us);
     b->left = b->n;
     if (b->n == 0)
         answer_batch(b);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GROUP_MAX   100
 #define METRICS_MAX 20000 /* of one report; as many may a trial have in a group */
 
 struct fields {
@@ -22,8 +21,9 @@ static const struct wire_field metrics_fields[] = {
 
 static int group_check(const char *group, struct det_err *err)
 {
-    if (!*group || strchr(group, '.') || strlen(group) > GROUP_MAX)
-        return det_fail(err, DET_EINVAL, "group: a name of 1 to %d bytes without '.'", GROUP_MAX);
+    if (!*group || strchr(group, '.') || strlen(group) > METRIC_GROUP_MAX)
+        return det_fail(err, DET_EINVAL, "group: a name of 1 to %d bytes without '.'",
+                        METRIC_GROUP_MAX);
     return 0;
 }
 
@@ -74,30 +74,53 @@ const char *metric_body_group(const json_t *request)
     return json_is_string(named) ? json_string_value(named) : "";
 }
 
-int metric_body_owner(const struct http_who *who, int64_t trial_id, struct metric_body *b,
-                      struct det_err *err)
+int metric_body_owner(const struct http_who *who, int64_t trial_id, int64_t reported_trial,
+                      int64_t *run_id, struct det_err *err)
 {
-    if (b->trial_id && b->trial_id != trial_id)
+    if (reported_trial && reported_trial != trial_id)
         return det_fail(err, DET_EINVAL, "metrics.trialId: %" PRId64 " is not the path's %" PRId64,
-                        b->trial_id, trial_id);
+                        reported_trial, trial_id);
     if (who->kind != WHO_ALLOC)
         return 0;
-    if (!b->run_id)
-        b->run_id = who->run_id;
-    if (b->run_id != who->run_id)
+    if (!*run_id)
+        *run_id = who->run_id;
+    if (*run_id != who->run_id)
         return det_fail(err, DET_ESTALE,
                         "invalid run id, %" PRId64 " is reported and %" PRId64 " is the token's",
-                        b->run_id, who->run_id);
+                        *run_id, who->run_id);
     return 0;
 }
 
 void metric_body_store(const struct metric_body *b, struct buf *out)
 {
-    bool is_validation = strcmp(b->group, "validation") == 0;
-    buf_add_str(out, is_validation ? "{\"validation_metrics\":" : "{\"avg_metrics\":");
+    buf_add_str(out, metric_doc_head(b->group));
     if (b->values)
         json_write(out, b->values);
     else
         buf_add_str(out, "{}");
     buf_add_ch(out, '}');
+}
+
+void metric_body_add(const struct metric_body *b, struct metric_bundle *to)
+{
+    struct buf *out = &to->texts;
+    struct metric_report *r = &to->v[to->n++];
+    *r = (struct metric_report){.trial_id = b->trial_id,
+                                .run_id = b->run_id,
+                                .steps = b->steps,
+                                .group = out->len,
+                                .batches = SIZE_MAX,
+                                .values = to->values.n};
+    buf_add(out, b->group, strlen(b->group) + 1);
+    r->metrics = out->len;
+    buf_add_str(out, metric_doc_head(b->group));
+    r->object = out->len;
+    r->values_n = metric_values_write(out, b->values, &to->values);
+    buf_add(out, "}", 2);
+    if (json_array_size(b->batches) == 0)
+        return;
+    r->batches = out->len;
+    json_write(out, b->batches);
+    r->batches_len = out->len - r->batches;
+    buf_add_ch(out, 0);
 }

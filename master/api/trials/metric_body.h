@@ -6,6 +6,7 @@
 
 #include "http.h"
 #include "json.h"
+#include "metric_bundle.h"
 
 struct metric_body {
     int64_t trial_id, run_id, steps; /* trial_id, run_id 0: not said */
@@ -22,9 +23,11 @@ DET_MUST int metric_body_decode(const json_t *j, const char *where, const char *
 const char *metric_body_group(const json_t *request);
 /* The trial of body and path must be one, and its run the token's: DET_EINVAL, DET_ESTALE. A run
  * that is not said becomes the token's. */
-DET_MUST int metric_body_owner(const struct http_who *who, int64_t trial_id, struct metric_body *b,
-                               struct det_err *err);
+DET_MUST int metric_body_owner(const struct http_who *who, int64_t trial_id, int64_t reported_trial,
+                               int64_t *run_id, struct det_err *err);
 /* As the database keeps it, but for the batches: {"avg_metrics" or "validation_metrics": {..}}. */
 void metric_body_store(const struct metric_body *b, struct buf *out);
+/* As one more report of the bundle, which has room for it. */
+void metric_body_add(const struct metric_body *b, struct metric_bundle *to);
 
 #endif

@@ -7,7 +7,7 @@
 #include "db.h"
 #include "db_reports.h"
 #include "mem.h"
-#include "metric_chunks.h"
+#include "metric_bundle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,22 +96,28 @@ static void on_report(void *arg, size_t i, int rc, const struct det_err *err)
 
 static void add(struct batch *b, const char *group, int64_t steps, const char *values)
 {
-    const char *key = strcmp(group, "validation") == 0 ? "validation_metrics" : "avg_metrics";
-    json_t *j = json_parse(values, strlen(values), NULL);
-    det_cleanup(freep) char *text = json_text(j);
+    JSON_OWN j = json_parse(values, strlen(values), NULL);
+    struct metric_values found = {0};
+    struct buf text = BUF_INIT;
+    size_t head = strlen(metric_doc_head(group));
+    buf_add_str(&text, metric_doc_head(group));
+    metric_values_write(&text, j, &found);
+    buf_add_ch(&text, '}');
     b->v[b->n++] = (struct db_metrics_report){.run_id = 1,
                                               .steps = steps,
                                               .group = group,
-                                              .metrics = det_asprintf("{\"%s\":%s}", key, text),
+                                              .metrics = text.p,
                                               .time_us = TIME_US + steps * 100001,
-                                              .values = j};
+                                              .object = text.p + head,
+                                              .values = found.v,
+                                              .values_n = found.n};
 }
 
 static void clear(struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         free((char *)b->v[i].metrics);
-        json_decref((json_t *)b->v[i].values);
+        free((struct metric_value *)b->v[i].values);
     }
     b->n = 0;
 }

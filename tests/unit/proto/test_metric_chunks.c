@@ -12,22 +12,34 @@
 static struct metric_point_set reports[METRIC_BATCH_MAX];
 static struct metric_chunks chunks;
 
+static void drop(size_t i)
+{
+    free((char *)reports[i].doc);
+    free((struct metric_value *)reports[i].values);
+    reports[i] = (struct metric_point_set){0};
+}
+
 static int teardown(void **state)
 {
     metric_chunks_finish(&chunks);
     for (size_t i = 0; i < DET_ARRAY_LEN(reports); i++)
-        json_decref((json_t *)reports[i].values);
-    memset(reports, 0, sizeof reports);
+        drop(i);
     return 0;
 }
 
 static void put(size_t i, const char *values)
 {
-    json_decref((json_t *)reports[i].values);
+    struct buf doc = BUF_INIT;
+    struct metric_values found = {0};
+    JSON_OWN j = json_parse(values, strlen(values), NULL);
+    assert_non_null(j);
+    metric_values_write(&doc, j, &found);
+    drop(i);
     reports[i] = (struct metric_point_set){.steps = (int64_t)i * 10,
                                            .time_us = 1700000000000000 + (int64_t)i * 500000,
-                                           .values = json_parse(values, strlen(values), NULL)};
-    assert_non_null(reports[i].values);
+                                           .doc = doc.p,
+                                           .values = found.v,
+                                           .n = found.n};
 }
 
 static void fill(size_t n)
@@ -92,6 +104,7 @@ static void not_here(void **state)
                                       "{\"loss\":1,\"lr\":\"NaN\"}",
                                       "{\"loss\":1,\"lr\":[1]}",
                                       "{\"loss\":1,\"lr\":null}",
+                                      "{\"loss\":1,\"l\\\"r\":1}",
                                       "{\"loss\":1,\"lr\":1e300}"};
     fill(20);
     assert_false(metric_chunks_make(&chunks, reports, METRIC_CHUNK_REPORTS - 1));
@@ -103,8 +116,8 @@ static void not_here(void **state)
     reports[7].steps = reports[6].steps;
     refused();
     reports[7].steps = 70;
-    json_decref((json_t *)reports[4].values);
-    reports[4].values = NULL;
+    drop(4);
+    reports[4].steps = 40;
     refused();
 }
 
