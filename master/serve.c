@@ -5,6 +5,7 @@
 #include "agents_join.h"
 #include "api.h"
 #include "auth.h"
+#include "blocks.h"
 #include "db.h"
 #include "db_cluster.h"
 #include "driver.h"
@@ -106,6 +107,7 @@ static void stop_master(struct master *m)
     gc_stop(m->sh.gc);
     silence_destroy(m->sh.silence);
     retention_destroy(m->sh.retention);
+    blocks_destroy(m->sh.blocks);
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
     waits_stop(m->sh.waits);
@@ -300,6 +302,7 @@ static int run_master(struct master *m, struct det_err *err)
     driver_start(m->sh.driver, &owed);
     m->sh.gc = gc_create(&m->sh);
     m->sh.retention = retention_create(&m->sh);
+    m->sh.blocks = blocks_create(&m->sh);
     m->sh.silence = silence_create(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)

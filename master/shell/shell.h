@@ -25,6 +25,7 @@ struct shell {
     struct waits *waits;           /* waits.h: long polls of tasks */
     struct gc *gc;                 /* gc.h: checkpoint collection */
     struct logpolicies *policies;  /* logpolicy.h: patterns that logs are held against */
+    struct blocks *blocks;         /* blocks.h: sums of trials that have ended */
     struct retention *retention;   /* retention.h: of logs and metrics */
     struct silence *silence;       /* silence.h: of trials that run elsewhere */
     struct hub *hub;               /* hub.h: "task X has new log lines" */

@@ -28,6 +28,11 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
                      "SELECT experiment_id, grp, steps, number_names(metrics->metrics_key(grp)) FROM metrics JOIN trials t ON t.id = trial_id WHERE NOT archived"),
     "metric_names": ("SELECT experiment_id, grp, name, trials FROM metric_names",
                      "SELECT experiment_id, g.key, k, count(*) FROM trials, jsonb_each(summary_metrics) g, jsonb_object_keys(g.value) k GROUP BY 1, 2, 3"),
+    "trial_blocks": ("SELECT experiment_id, block, trials, hparams, varying, has_metrics FROM trial_blocks WHERE kept",
+                     "SELECT experiment_id, id >> 8, count(*)::integer, (array_agg(hparams))[1], NULL::text[], true FROM trials GROUP BY 1, 2"),
+    "trial_block_metrics": ("SELECT experiment_id, block, grp, name, mean_n, mean_low FROM trial_block_metrics",
+                            "SELECT experiment_id, id >> 8, g.key, m.key, count(*)::integer, min((m.value->>'mean')::float8) FROM trials, jsonb_each(summary_metrics) g, "
+                            "jsonb_each(g.value) m GROUP BY 1, 2, 3, 4"),
     "reports of chunks": ("SELECT trial_id, grp, seq, report_steps, report_times, report_values FROM metric_chunks WHERE level = 1",
                           "SELECT trial_id, grp, seq, r.report_steps, r.report_times, r.report_values FROM metric_chunks, "
                           "chunk_made(trial_id, grp, after_steps, last_steps) r WHERE level = 1"),
