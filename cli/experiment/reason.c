@@ -2,6 +2,7 @@
 
 #include "agentlink.h"
 #include "buf.h"
+#include "pyframe.h"
 #include "uuid.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 /* What is found on the way; the lines are borrowed. */
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
-    const char *last;                      /* the line before */
+    const char *own;          /* the last line on stderr of what has not ended yet; NULL: none */
+    const char *ended_by;     /* that of the run that has ended */
+    const char *last;         /* the line before */
     const char *because, *of; /* what det-task said, and of which line; NULL: nothing */
     char place[PLACE_MAX];    /* of the exception, in the user's own code */
     bool inside;              /* a traceback */
@@ -70,12 +73,10 @@ static const char *users_file(const char *path)
 
 static void on_traceback(struct found *f, const char *text)
 {
-    char path[256], function[128];
-    int at;
-    if (sscanf(text, " File \"%255[^\"]\", line %d, in %127[^\n]", path, &at, function) == 3) {
-        const char *file = users_file(path);
-        if (file)
-            snprintf(f->place, PLACE_MAX, "%s, line %d, in %s", file, at, function);
+    struct pyframe frame;
+    const char *file = pyframe_read(text, &frame) ? users_file(frame.path) : NULL;
+    if (file) {
+        pyframe_write(&frame, file, f->place, PLACE_MAX);
     } else if (*text != ' ' && *text != '\n' && *text) {
         f->exception = text;
         f->inside = false;
@@ -92,6 +93,22 @@ static bool is_place(const char *text, char ret[static PLACE_MAX])
     return true;
 }
 
+/* Whoever writes no Python and no such line of ours says on stderr why it ends. */
+static bool is_own_word(const json_t *line, const char *text)
+{
+    const char *level = json_str(line, "level", "");
+    bool is_told = strcmp(level, "LOG_LEVEL_UNSPECIFIED") == 0 || strstr(level, "ERROR");
+    return is_told && strcmp(json_str(line, "stdtype", ""), "stderr") == 0 &&
+           text[strspn(text, " \t\n")];
+}
+
+static void read_end(struct found *f, const char *said)
+{
+    f->ended = said;
+    f->ended_by = f->own;
+    f->own = NULL;
+}
+
 static void read_line(struct found *f, const json_t *line, const char *text)
 {
     int64_t rank = json_int(line, "rankId", -1);
@@ -104,14 +121,18 @@ static void read_line(struct found *f, const json_t *line, const char *text)
         f->has_cause = false;
     } else if (f->exception && rank == f->rank && strncmp(text, cause, sizeof cause - 1) == 0) {
         f->has_cause = true;
+    } else if (f->exception && rank == f->rank && pyframe_is_workers(text)) {
+        f->inside = true;
     } else if (f->inside && rank == f->rank) {
         on_traceback(f, text);
     } else if (!f->exception && is_place(text, f->place)) {
         f->stalled = true;
     } else if (strncmp(text, "Run ", 4) == 0 && strstr(text, " ended: ")) {
-        f->ended = strstr(text, " ended: ") + strlen(" ended: ");
+        read_end(f, strstr(text, " ended: ") + strlen(" ended: "));
     } else if (strstr(text, ": error: ") || (is_error && rank >= 0)) {
         f->error = text;
+    } else if (is_own_word(line, text)) {
+        f->own = text;
     }
 }
 
@@ -126,6 +147,16 @@ static void on_line(struct found *f, const json_t *line)
         f->of = f->last;
     }
     f->last = text;
+}
+
+/* Of a program that ended itself; where the end has an explanation already, that is it. */
+static void add_own_word(const struct found *f, const char *said, struct buf *out)
+{
+    if (said != f->ended || !f->ended_by || !strstr(said, " exited with code ") ||
+        strchr(said, ';'))
+        return;
+    const char *own = f->ended_by + strspn(f->ended_by, " \t");
+    buf_addf(out, "; its last line of error: %.*s", (int)strcspn(own, "\n"), own);
 }
 
 char *reason_of(const json_t *lines)
@@ -144,6 +175,7 @@ char *reason_of(const json_t *lines)
     buf_addf(&out, "%.*s", n, said);
     if (placed)
         buf_addf(&out, " (%s)", f.place);
+    add_own_word(&f, said, &out);
     if (f.because && said == f.of)
         buf_addf(&out, ": %.*s", (int)strcspn(f.because, ".\n"), f.because);
     return buf_steal(&out);

@@ -2,6 +2,7 @@
 
 #include "agentlink.h"
 #include "mem.h"
+#include "pyframe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +25,10 @@ const char *traceback_users_file(const char *path, const char *dir)
 
 static void on_frame(struct traceback *t, const char *dir, const char *text)
 {
-    char path[256], function[128];
-    int line;
-    if (sscanf(text, " File \"%255[^\"]\", line %d, in %127[^\n]", path, &line, function) != 3)
-        return;
-    const char *file = traceback_users_file(path, dir);
+    struct pyframe f;
+    const char *file = pyframe_read(text, &f) ? traceback_users_file(f.path, dir) : NULL;
     if (file)
-        snprintf(t->next_at, sizeof t->next_at, "%s, line %d, in %s", file, line, function);
+        pyframe_write(&f, file, t->next_at, sizeof t->next_at);
 }
 
 void traceback_line(struct traceback *t, const char *dir, int rank, const struct logline *l)
@@ -44,6 +42,8 @@ void traceback_line(struct traceback *t, const char *dir, int rank, const struct
         if (!t->has_cause)
             t->next_at[0] = '\0';
         t->has_cause = false;
+    } else if (t->exception[0] && pyframe_is_workers(l->text)) {
+        t->is_inside = true;
     } else if (t->exception[0] && strncmp(l->text, cause, sizeof cause - 1) == 0) {
         t->has_cause = true;
     } else if (t->is_inside && n > 0 && l->text[0] == ' ') {

@@ -2,8 +2,9 @@
  * The last uncaught-looking exception of a Python program, out of what it prints: the lines from
  * "Traceback (most recent call last):" to the first that is not indented, which names it. Of
  * several the last counts: Python prints the cause first, and where that is named as the cause
- * ("raise ... from ..."), its place counts if the last has none of the user's own. Of several ranks
- * the first that begins one: the others fail of its end. Pure.
+ * ("raise ... from ..."), its place counts if the last has none of the user's own; so it is with
+ * the one that a DataLoader's worker had, which is printed behind the exception that tells of it.
+ * Of several ranks the first that begins one: the others fail of its end. Pure.
  */
 #ifndef TRACEBACK_H
 #define TRACEBACK_H

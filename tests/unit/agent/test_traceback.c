@@ -80,6 +80,35 @@ static void the_cause_has_the_users_line(void **state)
     assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
 }
 
+/* It has no function. */
+static void a_syntax_errors_place(void **state)
+{
+    struct traceback t =
+        read_lines((struct printed[]){{0, HEAD},
+                                      {0, LIBRARY},
+                                      {0, "  File \"" DIR "/work/model_def.py\", line 17\n"},
+                                      {0, "    lr = get(\n"},
+                                      {0, "SyntaxError: '(' was never closed\n"},
+                                      {0, NULL}});
+    assert_string_equal(t.exception, "SyntaxError: '(' was never closed");
+    assert_string_equal(t.at, "model_def.py, line 17");
+}
+
+static void what_a_loaders_worker_had(void **state)
+{
+    struct traceback t = read_lines(
+        (struct printed[]){{0, HEAD},
+                           {0, LIBRARY},
+                           {0, "ValueError: Caught ValueError in DataLoader worker process 1.\n"},
+                           {0, "Original Traceback (most recent call last):\n"},
+                           {0, LIBRARY},
+                           {0, USERS},
+                           {0, "ValueError: no good record\n"},
+                           {0, NULL}});
+    assert_string_equal(t.exception, "ValueError: no good record");
+    assert_string_equal(t.at, "my/model_def.py, line 37, in train_batch");
+}
+
 /* The others fail of the first one's end. */
 static void the_first_of_several_ranks(void **state)
 {
@@ -123,6 +152,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_users_line),
                                        cmocka_unit_test(the_last_of_several),
                                        cmocka_unit_test(the_cause_has_the_users_line),
+                                       cmocka_unit_test(a_syntax_errors_place),
+                                       cmocka_unit_test(what_a_loaders_worker_had),
                                        cmocka_unit_test(the_first_of_several_ranks),
                                        cmocka_unit_test(none_and_half_a_one),
                                        cmocka_unit_test(long_lines_are_cut)};

@@ -62,7 +62,48 @@ static void the_cause_has_the_users_line(void **state)
         L("0", "UNKNOWN", "PermissionError: /root/x. Who may not") "," MASTER "]",
         "PermissionError: /root/x. Who may not (model_def.py, line 3, in data)");
 }
+
+/* It has no function. */
+static void a_syntax_error_has_its_place(void **state)
+{
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "  File \\\"/usr/lib/python3.11/importlib/__init__.py\\\", line 126, in import_module") ","
+                  L("0", "UNKNOWN", "  File \\\"/a/tasks/5.d40b5eb7-7021-49a0-a0f9-6c9e2008f8f1.1.49db1567/work/model_def.py\\\", line 17") ","
+                  L("0", "UNKNOWN", "    lr = get(") "," L("0", "UNKNOWN", "            ^") ","
+                  L("0", "UNKNOWN", "SyntaxError: '(' was never closed") "," MASTER "]",
+                  "SyntaxError: '(' was never closed (model_def.py, line 17)");
+}
+
+static void a_loaders_worker_has_its_own(void **state)
+{
+    assert_reason("[" L("0", "UNKNOWN", "Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/dist-packages/torch/_utils.py\\\", line 5, in reraise") ","
+                  L("0", "UNKNOWN", "ValueError: Caught ValueError in DataLoader worker process 1.") ","
+                  L("0", "UNKNOWN", "Original Traceback (most recent call last):") ","
+                  L("0", "UNKNOWN", "  File \\\"/usr/lib/python3/dist-packages/torch/worker.py\\\", line 3, in loop") ","
+                  L("0", "UNKNOWN", "  File \\\"model_def.py\\\", line 13, in __getitem__") ","
+                  L("0", "UNKNOWN", "ValueError: no good record") "," MASTER "]",
+                  "ValueError: no good record (model_def.py, line 13, in __getitem__)");
+}
 /* clang-format on */
+
+#define OWN(level, text)                                                                           \
+    "{\"stdtype\": \"stderr\", \"level\": \"LOG_LEVEL_" level "\", \"log\": \"" text "\\n\"}"
+#define ENDED(text)                                                                                \
+    "{\"stdtype\": \"stdout\", \"level\": \"LOG_LEVEL_ERROR\", \"log\": \"Run 1 ended: " text "\"}"
+
+static void a_command_has_its_last_line(void **state)
+{
+    assert_reason("[" OWN("UNSPECIFIED", "no such corpus") "," OWN("INFO", "bye") "," ENDED(
+                      "the command exited with code 3") "]",
+                  "the command exited with code 3; its last line of error: no such corpus");
+    assert_reason("[" OWN("UNSPECIFIED", "of an earlier run") "," ENDED(
+                      "the agent is lost") "," ENDED("the command exited with code 3") "]",
+                  "the command exited with code 3");
+    assert_reason("[" OWN("UNSPECIFIED", "x") "," ENDED("the command exited with code 3; y") "]",
+                  "the command exited with code 3; y");
+    assert_reason("[" OWN("UNSPECIFIED", "x") "," ENDED("rank 0 stalled") "]", "rank 0 stalled");
+}
 
 static void a_stalled_rank_has_the_users_line(void **state)
 {
@@ -116,6 +157,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_exception_has_the_users_line),
                                        cmocka_unit_test(the_cause_has_the_users_line),
+                                       cmocka_unit_test(a_syntax_error_has_its_place),
+                                       cmocka_unit_test(a_loaders_worker_has_its_own),
+                                       cmocka_unit_test(a_command_has_its_last_line),
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
                                        cmocka_unit_test(why_a_task_cannot_have_a_file),
                                        cmocka_unit_test(an_explanation_stays_with_its_line),
