@@ -11,10 +11,18 @@ static bool is_before_path(const char *line, const char *p)
     return p == line || strchr(" '\"`:=(", p[-1]);
 }
 
+/* Behind the name of a shell that speaks, "/bin/sh: 1: ": that one is no file it cannot have. */
+static const char *skip_speaker(const char *line)
+{
+    const char *p = strstr(line, ": ");
+    size_t digits = *line == '/' && p ? strspn(p + 2, "0123456789") : 0;
+    return digits && p[2 + digits] == ':' ? p + 2 + digits : line;
+}
+
 /* One that begins at the root; no URL's. */
 static bool has_path(const char *line)
 {
-    for (const char *p = line; (p = strchr(p, '/')); p++)
+    for (const char *p = skip_speaker(line); (p = strchr(p, '/')); p++)
         if (p[1] > ' ' && p[1] != '/' && is_before_path(line, p))
             return true;
     return false;
