@@ -132,6 +132,17 @@ static void print_why(const json_t *j)
     print_suggestions(json_arr(j, "suggestions"));
 }
 
+/* Cut before what the master's own sentence has said already. */
+static void cut_repeated(char *reason, const char *said)
+{
+    enum { WORDS_MIN = 20 };
+    for (char *p = reason; (p = strpbrk(p, ":;")); p++)
+        if (p[1] == ' ' && strlen(p + 2) >= WORDS_MIN && strstr(said, p + 2)) {
+            *p = '\0';
+            return;
+        }
+}
+
 /* The exception of what failed, and the user's line: the master knows how its processes ended. */
 static void print_failure(struct cli *c, const json_t *why)
 {
@@ -148,6 +159,8 @@ static void print_failure(struct cli *c, const json_t *why)
     else if (trial == 0 && experiment_get(c, exp, &e, &err) == 0)
         reason = experiment_reason(c, e);
     if (reason)
+        cut_repeated(reason, json_str(why, "text", ""));
+    if (reason && !strstr(json_str(why, "text", ""), reason))
         printf("%s%s\n", trial > 0 ? "Its log says: " : "The log of ", reason);
 }
 
