@@ -5,6 +5,7 @@
 #include "experiment.h"
 #include "expconf.h"
 #include "logs.h"
+#include "module.h"
 #include "pack.h"
 #include "watch.h"
 #include "yamljson.h"
@@ -200,8 +201,9 @@ static int submit_experiment(struct cli *c, const struct buf *text, json_t *file
     return o.follow ? experiment_follow(c, id, err) : 0;
 }
 
-/* Without a directory a class is nowhere: the trial would start and find nothing. */
-static int check_directory(const struct buf *text, struct det_err *err)
+/* Of a class nothing is there without its module: the trial would start and find nothing. files
+ * NULL: no directory was given. */
+static int check_module(const struct buf *text, const json_t *files, struct det_err *err)
 {
     json_t *parsed = NULL;
     struct det_err bad;
@@ -209,8 +211,8 @@ static int check_directory(const struct buf *text, struct det_err *err)
         return 0; /* the master says so, and where */
     JSON_OWN config = parsed;
     const char *e = json_str(config, "entrypoint", "");
-    if (!entrypoint_is_class(e))
-        return 0;
+    if (files || !entrypoint_is_class(e))
+        return files ? module_check(e, files, err) : 0;
     int n = (int)strcspn(e, ":");
     return det_fail(err, DET_EINVAL,
                     "entrypoint %s: no directory with the module %.*s was given: det experiment "
@@ -226,12 +228,13 @@ int experiment_create(struct cli *c, struct det_err *err)
     int rc = experiment_read_config(path, &text, err);
     if (rc == 0)
         rc = edit_config(&text, err);
-    if (rc == 0 && !dir)
-        rc = check_directory(&text, err);
-    if (rc < 0)
-        rc = det_wrap(err, rc, "%s", path);
-    else if (dir)
+    bool readable = rc == 0;
+    if (readable && dir)
         rc = pack_dir(dir, &packed, err);
+    if (rc == 0)
+        rc = check_module(&text, packed, err);
+    if (rc < 0 && (!readable || !dir || packed))
+        rc = det_wrap(err, rc, "%s", path);
     JSON_OWN files = packed ? packed : json_array();
     int status = rc < 0 ? CLI_FAILED : submit_experiment(c, &text, files, err);
     buf_finish(&text);

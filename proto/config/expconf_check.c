@@ -254,9 +254,22 @@ static void check_pattern(struct expconf_walk *w, const json_t *v)
 static void check_entrypoint(struct expconf_walk *w, const json_t *v)
 {
     const char *e = json_is_string(v) ? json_string_value(v) : "";
-    const char *dot = entrypoint_meant_colon(e);
-    if (dot && strlen(e) <= SHOWN_MAX)
-        mistakes_add(w->errs, buf_str(&w->where),
+    const char *dot = entrypoint_meant_colon(e), *where = buf_str(&w->where);
+    int n = (int)strlen(e), module = (int)strcspn(e, ": ");
+    if (n > SHOWN_MAX)
+        return;
+    if (entrypoint_is_bare_file(e))
+        mistakes_add(w->errs, where,
+                     "\"%s\" would be run as a command that is looked for on PATH only: write "
+                     "python3 %s for a program, or %.*s:Class for a trial",
+                     e, e, n - 3, e);
+    else if (entrypoint_has_blanks(e))
+        mistakes_add(w->errs, where,
+                     "\"%s\" would be run as a command; a trial is named module:Class without "
+                     "blanks: write %.*s:%s",
+                     e, module, e, strchr(e, ':') + 1 + strspn(strchr(e, ':') + 1, " "));
+    else if (dot)
+        mistakes_add(w->errs, where,
                      "\"%s\" would be run as a command; a trial is named module:Class: write "
                      "%.*s:%s",
                      e, (int)(dot - e), e, dot + 1);

@@ -29,9 +29,29 @@ static void dots_for_colons(void **state)
         assert_null(entrypoint_meant_colon(none[i]));
 }
 
+static void blanks_about_the_colon(void **state)
+{
+    static const char *const are[] = {"m: T", "m :T", "pkg.m : T"};
+    static const char *const none[] = {"m:T", "python3 m: T", "m: T x", "echo: hi there", ": T"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(are); i++)
+        assert_true(entrypoint_has_blanks(are[i]));
+    for (size_t i = 0; i < DET_ARRAY_LEN(none); i++)
+        assert_false(entrypoint_has_blanks(none[i]));
+}
+
+static void files_for_commands(void **state)
+{
+    static const char *const none[] = {"./train.py", "python3 train.py", ".py", "train.pyc",
+                                       "/opt/train.py"};
+    assert_true(entrypoint_is_bare_file("model_def.py"));
+    for (size_t i = 0; i < DET_ARRAY_LEN(none); i++)
+        assert_false(entrypoint_is_bare_file(none[i]));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
-                                       cmocka_unit_test(dots_for_colons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(dots_for_colons),
+                                       cmocka_unit_test(blanks_about_the_colon),
+                                       cmocka_unit_test(files_for_commands)};
     return cmocka_run_group_tests_name("entrypoint", tests, NULL, NULL);
 }

@@ -223,6 +223,13 @@ static void assert_refused(const char *more, const char *want)
 
 static void test_refused(void **state)
 {
+    assert_refused("entrypoint=model_def.py",
+                   "entrypoint: \"model_def.py\" would be run as a command that is looked for on "
+                   "PATH only: write python3 model_def.py for a program, or model_def:Class for a "
+                   "trial");
+    assert_refused("entrypoint=\"model_def: MyTrial\"",
+                   "entrypoint: \"model_def: MyTrial\" would be run as a command; a trial is named "
+                   "module:Class without blanks: write model_def:MyTrial");
     assert_refused("entrypoint=model_def.MyTrial",
                    "entrypoint: \"model_def.MyTrial\" would be run as a command; a trial is named "
                    "module:Class: write model_def:MyTrial");

@@ -3,6 +3,7 @@
 usage: python3 -m determined.exec.harness MODULE:CLASS        in a task of the cluster, once for each rank
 """
 
+import difflib
 import importlib
 import logging
 import os
@@ -26,7 +27,9 @@ def load_trial_class(spec: str) -> Type[pytorch.PyTorchTrial]:
         found: Any = importlib.import_module(module)
     for part in name.split("."):
         if not hasattr(found, part):
-            raise AttributeError(f'{module} has no "{part}", which the entrypoint {spec} names')
+            near = difflib.get_close_matches(part, [n for n, v in vars(found).items() if isinstance(v, type)], 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise AttributeError(f'{module} has no "{part}", which the entrypoint {spec} names{meant}')
         found = getattr(found, part)
     if not (isinstance(found, type) and issubclass(found, pytorch.PyTorchTrial)):
         raise TypeError(f"the entrypoint {spec} is no determined.pytorch.PyTorchTrial")
