@@ -358,6 +358,9 @@ static int handle_boundaries(struct loop *l, const bool marks[B_COUNT], struct d
         if (rc == 0)
             rc = check_stop(l, err);
     }
+    /* whoever leaves between two of them has trained the whole workload all the same */
+    if (rc == 0 && l->leaving && (marks[B_TRAIN] || marks[B_REPORT]))
+        rc = handle_boundary(l, B_REPORT, &progressed, err);
     return rc;
 }
 

@@ -202,6 +202,25 @@ static void preempted(void **state)
     assert_null(strstr(ack + 34, "|"));
 }
 
+/* The wish is heard behind the validation, before the boundary that tells of progress. */
+static void preempted_between_boundaries(void **state)
+{
+    struct dir *d = *state;
+    long last = 0;
+    char said[64];
+    d->m.lengths[0] = 1000000000;
+    d->m.preempt_after = 3;
+    d->f.val = equal;
+    d->f.config.validation_period = (struct loop_unit){.n = 2};
+    d->f.config.reporting_period.n = 2;
+    assert_int_equal(run(d), 0);
+    const char *calls = buf_str(&d->m.calls);
+    for (const char *p = calls; (p = strstr(p, "validation ")); p++)
+        last = strtol(p + strlen("validation "), NULL, 10);
+    snprintf(said, sizeof said, "| progress %ld |", last);
+    assert_non_null(strstr(calls, said));
+}
+
 static void invalid_hp(void **state)
 {
     struct dir *d = *state;
@@ -396,6 +415,7 @@ int main(void)
         T(master_away),
         T(older_run_ends_at_once),
         T(preempted),
+        T(preempted_between_boundaries),
         T(invalid_hp),
         T(crash_reports_what_was_done),
         T(crash_before_a_silent_master),
