@@ -154,8 +154,8 @@ static void why_order(const struct answer *w, const struct group *g)
     int64_t n = jobs_ahead(g);
     if (g->pool->o.scheduler == CORE_FAIR_SHARE)
         set_text(w->j, "text",
-                 "what is free of pool %s is kept for a request that more is being freed "
-                 "for: a larger one within its fair share, or one that has waited too long",
+                 "the free slots of pool %s are kept for another request, for which more are "
+                 "being freed: a larger one within its fair share, or one that has waited too long",
                  g->pool->name);
     else
         set_text(w->j, "text", "%" PRId64 " job%s come%s first in pool %s, and %s would be delayed",
@@ -202,9 +202,10 @@ static void why_group(const struct answer *w, struct group *g)
         break;
     case CORE_WAIT_SHARE:
         set_text(w->j, "text",
-                 "its experiment holds %" PRId64 " slot%s, and its fair share of pool %s "
-                 "is %" PRId64 " now; nor has it room in what others leave of theirs",
-                 g->held, plural_suffix(g->held), g->pool->name, g->offer);
+                 "it asks for %" PRId64 " slot%s; its experiment holds %" PRId64
+                 ", its fair share of pool %s is %" PRId64
+                 " now, and no other experiment leaves as many of its share unused",
+                 g->size, plural_suffix(g->size), g->held, g->pool->name, g->offer);
         break;
     case CORE_WAIT_ORDER: why_order(w, g); break;
     case CORE_WAIT_AGENTS: why_agents(w, g); break;

@@ -41,6 +41,8 @@ const char *alloc_end_text(const struct alloc *a)
 {
     if (a->failure.is_set)
         return a->failure.text;
+    if (!a->was_ours && a->acked && a->trial && trial_op_done(a->trial))
+        return "it trained as far as it was asked to";
     return a->was_ours ? "killed" : a->acked ? "stopped as asked" : "ended by itself";
 }
 

@@ -84,9 +84,9 @@ static void kept(void **state)
     world_step(&w, (struct core_event){.kind = CORE_EV_ACK_PREEMPTION, .alloc_id = a.id});
     world_exit(&w, first, 0, EXIT_CODE(0));
     job(&w, 1, 1, ",\"weight\":9");
-    expect(&w, first, "SHARE", "what others leave");
+    expect(&w, first, "SHARE", "no other experiment leaves");
     expect(&w, 9, "ROOM", "asks for 4 slots");
-    expect(&w, 10, "ORDER", "kept for a request");
+    expect(&w, 10, "ORDER", "kept for another request");
     world_finish(&w);
 }
 
