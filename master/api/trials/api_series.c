@@ -5,6 +5,7 @@
 #include "db_series.h"
 #include "series.h"
 #include "shell.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -314,6 +315,24 @@ static void on_series(void *arg, const struct db_result *r)
     call_free(c);
 }
 
+/* The first few of those that are asked for and not in r. */
+static void fail_absent(struct series_call *c, const struct db_result *r)
+{
+    enum { NAMED = 8 };
+    det_cleanup(buf_finish) struct buf names = BUF_INIT;
+    size_t n = json_array_size(c->ids), absent = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = json_integer_value(json_array_get(c->ids, i));
+        bool found = false;
+        for (int row = 0; row < db_rows(r) && !found; row++)
+            found = db_i64(r, row, SERIES_TRIAL_ID) == id;
+        if (!found && absent++ < NAMED)
+            buf_addf(&names, "%s%" PRId64, names.len ? ", " : "", id);
+    }
+    http_fail(c->req, DET_ENOENT, "trialIds: trial%s %s%s not found", absent == 1 ? "" : "s",
+              buf_str(&names), absent > NAMED ? " and more" : "");
+}
+
 static void on_trials(void *arg, const struct db_result *r)
 {
     struct series_call *c = arg;
@@ -323,8 +342,7 @@ static void on_trials(void *arg, const struct db_result *r)
         return;
     }
     if ((size_t)db_rows(r) != n) {
-        http_fail(c->req, DET_ENOENT, "trialIds: %zu of %zu trials not found",
-                  n - (size_t)db_rows(r), n);
+        fail_absent(c, r);
         call_free(c);
         return;
     }
