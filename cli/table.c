@@ -108,6 +108,32 @@ static void print_csv(const struct table *t)
         print_csv_field(t, i % t->columns, t->cells.v[i]);
 }
 
+void table_fit(struct table *t, size_t col, size_t most)
+{
+    enum { LEAST = 12 };
+    size_t all = 2 * (t->columns - 1), wide = column_width(t, col);
+    for (size_t c = 0; c < t->columns; c++)
+        all += column_width(t, c);
+    if (as_csv || all <= most || wide <= LEAST)
+        return;
+    size_t room = all - most < wide - LEAST ? wide - (all - most) : LEAST;
+    for (size_t i = col; i < t->cells.n; i += t->columns) {
+        char *text = t->cells.v[i];
+        if (wide_columns(text) > room)
+            t->cells.v[i] = det_asprintf("%.*s..", (int)wide_cut(text, (int)room - 2), text);
+        if (t->cells.v[i] != text)
+            free(text);
+    }
+}
+
+void table_destroy(struct table *t)
+{
+    for (size_t i = 0; i < t->cells.n; i++)
+        free(t->cells.v[i]);
+    vec_free(&t->cells);
+    free(t);
+}
+
 void table_print(struct table *t, const char *empty)
 {
     if (as_csv)
@@ -116,8 +142,5 @@ void table_print(struct table *t, const char *empty)
         puts(empty);
     else
         print_columns(t);
-    for (size_t i = 0; i < t->cells.n; i++)
-        free(t->cells.v[i]);
-    vec_free(&t->cells);
-    free(t);
+    table_destroy(t);
 }

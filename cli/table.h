@@ -14,6 +14,10 @@ void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(pri
  * CR before each LF, which the next command of a shell would take for data. */
 void table_as_csv(void);
 bool table_is_csv(void);
+void table_destroy(struct table *t);
+/* Cuts the texts of column col, to 12 columns at least, where that makes the table as narrow as
+ * `most` columns of a terminal; CSV stays whole. */
+void table_fit(struct table *t, size_t col, size_t most);
 /* Prints to standard output and destroys. With no rows prints `empty` instead. */
 void table_print(struct table *t, const char *empty);
 

@@ -7,9 +7,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define USUAL "trial,state,hparams,batches,best,restarts,duration"
+#define SHORT "trial,state,hparams,batches,best,duration" /* where there were no restarts */
+
+enum { NARROW = 100 }; /* columns of a screen */
 
 static struct {
     const char *sort, *columns;
@@ -247,17 +253,35 @@ static bool has_marks(const json_t *trials, const struct trials_judge *by)
     return by->best_id != 0 || stopped;
 }
 
+/* 0: a pipe, in which lines may be as long as they are. */
+static size_t columns_of_screen(void)
+{
+    struct winsize size = {0};
+    bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col > 20 ? size.ws_col : 0;
+}
+
+static bool has_restarts(const json_t *trials)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach((json_t *)trials, i, t) if (json_int(t, "restarts", 0) > 0) return true;
+    return false;
+}
+
 /* What a row says of its trial stands behind it; programs read CSV, where nothing does. */
 void trials_print(const json_t *trials, const char *list, const struct trials_judge *by)
 {
     struct columns k = {0};
-    columns_read(&k, list, by);
+    const bool short_of_room = columns_of_screen() > 0 && columns_of_screen() <= NARROW;
+    columns_read(&k, !list && short_of_room && !has_restarts(trials) ? SHORT : list, by);
     const char *heads[DET_ARRAY_LEN(k.name) + 1];
     for (size_t i = 0; i < k.n; i++)
         heads[i] = k.head[i];
     const bool marked = !table_is_csv() && has_marks(trials, by);
     heads[k.n] = "";
     struct table *t = table_create(heads, k.n + marked);
+    size_t hparams = SIZE_MAX;
     JSON_OWN common = show_common_hparams(trials);
     size_t i;
     json_t *trial;
@@ -268,6 +292,10 @@ void trials_print(const json_t *trials, const char *list, const struct trials_ju
         if (marked)
             table_cell(t, "%s", trials_mark(trial, json_int(trial, "id", 0) == by->best_id));
     }
+    for (size_t n = 0; n < k.n; n++)
+        hparams = strcmp(k.name[n], "hparams") == 0 ? n : hparams;
+    if (hparams < k.n && columns_of_screen() > 0)
+        table_fit(t, hparams, columns_of_screen());
     table_print(t, "no trials yet");
     columns_finish(&k);
 }
