@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { UNDELETE_WAIT_MS = 60000, POLL_MS = 100 };
+enum { UNDELETE_WAIT_MS = 60000, UNDELETE_SAID_MS = 2000, POLL_MS = 100 };
 
 static struct {
     bool yes, dry_run, all;
@@ -97,6 +97,11 @@ static int wait_for_return(struct cli *c, const char *uuid, struct det_err *err)
             printf("%s\n", uuid);
             return 0;
         }
+        if (waited == UNDELETE_SAID_MS)
+            fprintf(stderr,
+                    "checkpoint %s: an agent that sees its store puts it back; this waits for that "
+                    "for %d s (Ctrl-C ends the wait, not the work)\n",
+                    uuid, UNDELETE_WAIT_MS / 1000);
         nanosleep(&pause, NULL);
     }
     det_fail(err, DET_ETIMEOUT,

@@ -3,6 +3,7 @@
 
 #include "experiment.h"
 #include "fsx.h"
+#include "table.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -161,26 +163,76 @@ static int write_pictures(const struct curves *k, const char *metric, struct det
     return rc == 0 && o.png ? write_png(k, metric, err) : rc;
 }
 
-static int show_curves(struct curves *k, const char *metric, struct det_err *err)
+/* The points themselves: what a program draws. */
+static void print_points(struct cli *c, const struct curves *k)
+{
+    static const char *const heads[] = {"TRIAL", "GROUP", ">BATCHES", ">VALUE"};
+    struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
+    JSON_OWN found = json_array();
+    for (size_t i = 0; i < k->n; i++) {
+        const struct plot_line *line = &k->lines[i];
+        const char *group = strchr(line->name, ',');
+        int64_t trial = strtoll(line->name + strlen("trial "), NULL, 10);
+        group = group ? group + 2 : "";
+        json_t *points = json_array();
+        for (size_t n = 0; n < line->n; n++) {
+            json_array_append_new(points,
+                                  json_make("[f,o]", line->v[n].x, json_double(line->v[n].y)));
+            table_cell(t, "%" PRId64, trial);
+            table_cell(t, "%s", group);
+            table_cell(t, "%.0f", line->v[n].x);
+            table_cell(t, "%.17g", line->v[n].y);
+        }
+        json_array_append_new(found, json_make("{s:I,s:s,s:o}", "trialId", (json_int_t)trial,
+                                               "group", group, "points", points));
+    }
+    if (!cli_print_json(c, found))
+        table_print(t, "");
+    else
+        table_destroy(t);
+}
+
+static int show_curves(struct cli *c, struct curves *k, const char *metric, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
     struct plot_size size = size_of_screen();
     size.axes = axes_of(metric);
     if (k->n == 0)
         return det_fail(err, DET_ENOENT,
-                        "no report of these trials has a metric '%s'; det trial "
-                        "describe ID --metrics lists those there are",
-                        metric);
+                        "no report of these trials%s%s has a metric '%s'; det trial "
+                        "describe ID --metrics lists those there are, with their groups",
+                        *o.group ? " in group " : "", o.group, metric);
     if (o.log && !take_logs(k))
         return det_fail(err, DET_EINVAL, "no report of '%s' is above 0: --log has nothing to show",
                         metric);
     if (o.svg || o.png)
         return write_pictures(k, metric, err);
+    if (c->json || table_is_csv()) {
+        print_points(c, k);
+        return 0;
+    }
     plot_names(k->lines, k->n, size, &out);
     buf_add_ch(&out, '\n');
     plot_text(k->lines, k->n, size, &out);
     printf("%s of %s", metric, buf_str(&out));
     return 0;
+}
+
+static int check_file(const char *option, const char *path, struct det_err *err)
+{
+    struct stat st;
+    if (!path || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    return det_fail(err, DET_EINVAL, "%s %s is a directory: name a file in it, such as %s/plot.%s",
+                    option, path, path, option + 2);
+}
+
+static int check_options(struct det_err *err)
+{
+    if (o.width > 1000 || o.height > 1000)
+        return det_fail(err, DET_EINVAL, "--width and --height are 1000 at most");
+    int rc = check_file("--svg", o.svg, err);
+    return rc < 0 ? rc : check_file("--png", o.png, err);
 }
 
 int trial_plot(struct cli *c, struct det_err *err)
@@ -190,15 +242,13 @@ int trial_plot(struct cli *c, struct det_err *err)
     for (size_t i = 0; i < c->args.n; i++)
         if (cli_arg_id(c, i, "trial", &ids[i], err) < 0)
             return CLI_USAGE;
-    if (o.width > 1000 || o.height > 1000) {
-        det_fail(err, DET_EINVAL, "--width and --height are 1000 at most");
+    if (check_options(err) < 0)
         return CLI_USAGE;
-    }
     char *metric det_cleanup(freep) =
         o.metric ? det_strdup(o.metric) : curves_metric(c, ids[0], err);
     int rc = metric ? curves_get(c, ids, c->args.n, metric, o.group, 1000, &k, err) : -1;
     if (rc == 0)
-        rc = show_curves(&k, metric, err);
+        rc = show_curves(c, &k, metric, err);
     curves_finish(&k);
     return rc < 0 ? CLI_FAILED : 0;
 }

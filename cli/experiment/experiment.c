@@ -60,16 +60,20 @@ static void print_experiment(const json_t *e)
 
 static int show_experiment(struct cli *c, json_t *e, json_t *trials)
 {
-    print_experiment(e);
-    char *why det_cleanup(freep) = experiment_reason(c, e);
+    const bool csv = table_is_csv(); /* one table, for programs */
+    char *why det_cleanup(freep) = csv ? NULL : experiment_reason(c, e);
+    if (!csv)
+        print_experiment(e);
     if (why)
         printf("  reason       %s\n", why);
-    putchar('\n');
-    experiment_print_trials(c, trials, e);
-    if (o.metrics) {
+    if (!csv)
         putchar('\n');
+    if (!csv || !o.metrics)
+        experiment_print_trials(c, trials, e);
+    if (o.metrics && !csv)
+        putchar('\n');
+    if (o.metrics)
         trials_print_metrics(trials);
-    }
     return 0;
 }
 
@@ -97,7 +101,7 @@ static int describe_experiment(struct cli *c, struct det_err *err)
     if (cli_arg_ids(c, 0, "experiment", &ids, &n, err) < 0)
         return CLI_USAGE;
     for (size_t i = 0; i < n; i++) {
-        if (i > 0 && !c->json)
+        if (i > 0 && !c->json && !table_is_csv())
             putchar('\n');
         if (describe_one(c, ids[i], found, err) != 0)
             return CLI_FAILED;

@@ -8,6 +8,7 @@
 #include "clk.h"
 #include "experiment.h"
 #include "show.h"
+#include "table.h"
 #include "watch_keys.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -111,6 +112,21 @@ static int ask_curves(struct watch *w, struct det_err *err)
     return curves_get(w->c, ids, n, metric, o.metric ? "" : "validation", POINTS, &w->curves, err);
 }
 
+static bool is_paused(const struct watch *w)
+{
+    return strcmp(json_str(w->experiment, "state", ""), "STATE_PAUSED") == 0;
+}
+
+/* Nothing comes until somebody activates it. */
+static char *why_paused(const json_t *answer)
+{
+    int64_t id = json_int(answer, "experimentId", 0);
+    bool held = json_flag(answer, "held", false);
+    return det_asprintf("experiment %" PRId64 " is paused%s%s; it goes on by  det experiment "
+                        "activate %" PRId64,
+                        id, held ? ": " : "", held ? json_str(answer, "text", "") : "", id);
+}
+
 /* Something waits: why. Seldom, since a scheduler is asked what it would do. */
 static void ask_why(struct watch *w)
 {
@@ -123,10 +139,13 @@ static void ask_why(struct watch *w)
     free(w->why);
     w->why = NULL;
     if (cli_get(w->c, &answer, &err, "/%s/%" PRId64 "/why", w->trial_id ? "trials" : "experiments",
-                w->trial_id ? w->trial_id : w->exp_id) == 0 &&
-        json_flag(answer, "waiting", false))
+                w->trial_id ? w->trial_id : w->exp_id) < 0)
+        return;
+    if (json_flag(answer, "waiting", false))
         w->why = det_asprintf("trial %" PRId64 " waits: %s", json_int(answer, "trialId", 0),
                               json_str(answer, "text", ""));
+    else if (is_paused(w))
+        w->why = why_paused(answer);
 }
 
 /* What each trial had when it was seen first, for its speed. */
@@ -209,6 +228,40 @@ static void draw_view(struct watch *w)
     buf_finish(&out);
 }
 
+static void tell_line(struct watch *w, const char *what, const char *line)
+{
+    if (strcmp(json_str(w->said, what, ""), line) == 0)
+        return;
+    puts(line);
+    json_set(w->said, what, json_string(line));
+}
+
+/* A name that was mistyped is never reported. */
+static void tell_absent(struct watch *w)
+{
+    det_cleanup(buf_finish) struct buf line = BUF_INIT;
+    const json_t *summary = json_obj(json_array_get(w->trials, 0), "summaryMetrics");
+    if (!o.metric || !w->has_curves || w->curves.n > 0 || json_object_size(summary) == 0)
+        return;
+    watch_absent(w->trials, o.metric, &line);
+    tell_line(w, "absent", buf_str(&line));
+}
+
+/* For programs: a trial as the API has it, a line of JSON each time that it changed. */
+static void tell_json(struct watch *w)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach(w->trials, i, t)
+    {
+        char id[24];
+        snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
+        char *line det_cleanup(freep) = json_text(t);
+        tell_line(w, id, line);
+    }
+    fflush(stdout);
+}
+
 /* Without a screen: a line about each trial whose line is another than before. */
 static void tell_trials(struct watch *w)
 {
@@ -220,16 +273,12 @@ static void tell_trials(struct watch *w)
         struct buf line = BUF_INIT;
         snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
         watch_line(t, w->experiment, o.metric, &line);
-        if (strcmp(json_str(w->said, id, ""), buf_str(&line)) != 0) {
-            puts(buf_str(&line));
-            json_set(w->said, id, json_string(buf_str(&line)));
-        }
+        tell_line(w, id, buf_str(&line));
         buf_finish(&line);
     }
-    if (w->why && strcmp(json_str(w->said, "why", ""), w->why) != 0) {
-        puts(w->why);
-        json_set(w->said, "why", json_string(w->why));
-    }
+    tell_absent(w);
+    if (w->why)
+        tell_line(w, "why", w->why);
     fflush(stdout);
 }
 
@@ -248,7 +297,7 @@ static void wait_out_period(struct watch *w, int64_t begun_ms)
 
 static int watch_to_end(struct watch *w, struct det_err *err)
 {
-    w->screen = watch_has_screen();
+    w->screen = watch_has_screen() && !w->c->json;
     w->first = json_object();
     w->said = json_object();
     w->began_ms = clk_mono_ms();
@@ -267,7 +316,9 @@ static int watch_to_end(struct watch *w, struct det_err *err)
             return CLI_FAILED;
         if (w->screen)
             draw_view(w);
-        else if (news)
+        else if (w->c->json)
+            tell_json(w);
+        else
             tell_trials(w);
         if (is_over(w))
             return 0;
@@ -289,11 +340,31 @@ static void tell_end(const struct watch *w)
         printf("%s %" PRId64 " ended %s\n", what, id, show_state(json_str(it, "state", "")));
 }
 
+/* The last line of JSON. */
+static void tell_experiment(const struct watch *w)
+{
+    JSON_OWN line = json_make("{s:O}", "experiment", w->experiment);
+    char *text det_cleanup(freep) = json_text(line);
+    if (!w->trial_id)
+        puts(text);
+}
+
+/* No table is printed that could be CSV. */
+static int check_csv(struct det_err *err)
+{
+    return table_is_csv() ? det_fail(err, DET_EINVAL,
+                                     "--csv: watch prints no table; --json prints a line for each "
+                                     "change of a trial, and det trial plot --csv the points")
+                          : 0;
+}
+
 static int run_watch(struct watch *w, struct det_err *err)
 {
     int status = watch_to_end(w, err);
     watch_keys_end();
-    if (status == 0)
+    if (status == 0 && w->c->json)
+        tell_experiment(w);
+    else if (status == 0)
         tell_end(w);
     watch_end(w);
     return status;
@@ -311,7 +382,7 @@ int experiment_watch(struct cli *c, struct det_err *err)
 {
     int64_t id;
     bool left;
-    if (cli_arg_id(c, 0, "experiment", &id, err) < 0)
+    if (cli_arg_id(c, 0, "experiment", &id, err) < 0 || check_csv(err) < 0)
         return CLI_USAGE;
     int status = watch_of_experiment(c, id, &left, err);
     JSON_OWN e = NULL;
@@ -337,7 +408,7 @@ int trial_watch(struct cli *c, struct det_err *err)
 {
     struct watch w = {.c = c};
     JSON_OWN answer = NULL;
-    if (cli_arg_id(c, 0, "trial", &w.trial_id, err) < 0)
+    if (cli_arg_id(c, 0, "trial", &w.trial_id, err) < 0 || check_csv(err) < 0)
         return CLI_USAGE;
     if (cli_get(c, &answer, err, "/trials/%" PRId64, w.trial_id) < 0)
         return CLI_FAILED;

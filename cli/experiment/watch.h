@@ -21,6 +21,9 @@ void watch_screen(const struct watch_view *v, struct buf *out);
 /* One line about a trial, for where there is no screen. metric: as in the view. */
 void watch_line(const json_t *trial, const json_t *experiment, const char *metric, struct buf *out);
 
+/* Of a metric that no report of these trials has: which the first one has. */
+void watch_absent(const json_t *trials, const char *metric, struct buf *out);
+
 /* Is standard output a terminal that can show a screen? */
 bool watch_has_screen(void);
 extern const struct opt watch_opts[];

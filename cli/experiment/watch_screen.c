@@ -270,24 +270,28 @@ static void add_title(const struct watch_view *v, struct plot_size size, struct 
     buf_add_ch(out, '\n');
 }
 
-/* A name that no report has: which there are. */
-static void add_no_curves(const struct watch_view *v, struct buf *out)
+void watch_absent(const json_t *trials, const char *metric, struct buf *out)
 {
-    det_cleanup(buf_finish) struct buf line = BUF_INIT;
-    const json_t *summary = json_obj(json_array_get(v->trials, 0), "summaryMetrics");
+    const json_t *summary = json_obj(json_array_get(trials, 0), "summaryMetrics");
     const char *group;
     json_t *metrics;
     bool first = true;
-    if (!v->metric || json_array_size(v->trials) == 0)
-        return;
-    buf_addf(&line, "no report has %s yet", v->metric);
+    buf_addf(out, "no report has %s yet", metric);
     json_object_foreach((json_t *)summary, group, metrics)
     {
         size_t n;
         const char **names det_cleanup(freep) = json_sorted_keys(metrics, &n);
         for (size_t i = 0; i < n; i++, first = false)
-            buf_addf(&line, "%s %s", first ? "; there are" : ",", names[i]);
+            buf_addf(out, "%s %s", first ? "; there are" : ",", names[i]);
     }
+}
+
+static void add_no_curves(const struct watch_view *v, struct buf *out)
+{
+    det_cleanup(buf_finish) struct buf line = BUF_INIT;
+    if (!v->metric || json_array_size(v->trials) == 0)
+        return;
+    watch_absent(v->trials, v->metric, &line);
     add_cut(out, buf_str(&line), v->columns);
 }
 

@@ -45,11 +45,14 @@ static void print_reason(struct cli *c, const json_t *trial, const json_t *why)
 {
     bool failed = strcmp(json_str(trial, "state", ""), "STATE_ERROR") == 0;
     char *text det_cleanup(freep) = failed ? trial_reason(c, json_int(trial, "id", 0)) : NULL;
-    bool known = strcmp(json_str(why, "reason", "ENDED"), "ENDED") != 0;
+    const char *said = json_str(why, "text", "");
+    bool known =
+        strcmp(json_str(why, "reason", "ENDED"), "ENDED") != 0 ||
+        strncmp(said, "it ended itself", 15) == 0; /* of hyperparameters that are invalid */
     if (text)
         printf("  reason           %s\n", text);
     else if (known || failed)
-        printf("  reason           %s\n", json_str(why, "text", ""));
+        printf("  reason           %s\n", said);
 }
 
 static void print_trial(struct cli *c, const json_t *trial)
@@ -101,13 +104,17 @@ static int describe_trial(struct cli *c, struct det_err *err)
         cli_print_json(c, trial);
         return 0;
     }
-    print_trial(c, trial);
+    const bool csv = table_is_csv(); /* one table, for programs */
+    if (!csv)
+        print_trial(c, trial);
     if (o.metrics) {
         JSON_OWN one = json_make("[O]", trial);
         trials_print_metrics(one);
-        putchar('\n');
     }
-    print_workloads(work);
+    if (o.metrics && !csv)
+        putchar('\n');
+    if (!o.metrics || !csv)
+        print_workloads(work);
     return 0;
 }
 

@@ -53,6 +53,9 @@ def test_usage():
     says(det("--help"), 0, "experiment", "checkpoint")
     says(det("--version"), 0, "0.27")
     says(det("experment", "list"), 2, "did you mean 'experiment'")
+    says(det("modle", "list"), 2, "did you mean 'model'")
+    says(det("e", "watch", "1", "--csv"), 2, "--csv: watch prints no table")
+    says(det("t", "plot", "1", "--png", "/tmp"), 2, "--png /tmp is a directory: name a file in it")
     says(det("experiment", "lst"), 2, "did you mean 'list'")
     says(det("experiment"), 2, "create", "pause")
     says(det("e", "describe"), 2, "usage is  det experiment describe ID")
@@ -192,6 +195,13 @@ def test_commands():
         says(c.det("t", "plot", "1", "--svg", c.path("curve.svg"), "--png", c.path("curve.png")), 0)
         assert open(c.path("curve.svg")).read().endswith("</svg>\n") and open(c.path("curve.png"), "rb").read(8) == b"\x89PNG\r\n\x1a\n"
         says(c.det("t", "plot", "1", "--metric", "no such", check=False), 1, "'no such'", "--metrics")
+        says(c.det("t", "plot", "1", "--group", "zip", check=False), 1, "no report of these trials in group zip has")
+        says(c.det("t", "plot", "1", "77", "78", check=False), 1, "trialIds: trials 77, 78 not found")
+        rows = list(csv.DictReader(c.det("t", "plot", "1", "--metric", "loss", "--csv").stdout.splitlines()))
+        points = json.loads(c.det("t", "plot", "1", "--metric", "loss", "--json").stdout)
+        assert [[float(r["BATCHES"]), float(r["VALUE"])] for r in rows] == points[0]["points"] and points[0]["group"] == rows[0]["GROUP"] == "training", (rows, points)
+        assert c.det("t", "describe", "1", "--csv").stdout.startswith("BATCHES,") and c.det("e", "describe", "1", "--csv").stdout.startswith("TRIAL,")
+        assert "it trained as far as it was asked to" in c.det("t", "timeline", "1").stdout.splitlines()[-1]
         profiled(c)
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
@@ -234,10 +244,10 @@ def test_commands():
         says(c.det("t", "stacks", str(trial), check=False), 1)
 
 
-def on_terminal(c, *words, seen=None, then=None, typed=None):
-    """What det writes to a terminal of 100 by 30, until it ends; then() is called, or `typed` is, once `seen` is on it."""
+def on_terminal(c, *words, seen=None, then=None, typed=None, columns=100):
+    """What det writes to a terminal of so many columns and 30 rows, until it ends; then() is called, or `typed` is, once `seen` is on it."""
     screen, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
            "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
     p = subprocess.Popen(["/usr/bin/setsid", "--ctty", "--wait", BIN + "/det", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
@@ -312,12 +322,17 @@ def test_watch():
             assert ("experiment 4 goes on; det experiment watch 4 shows it again" in screen) == (key == b"xq") and "(q leaves)" in screen, screen[-3000:]
         assert "no report has" not in screen and "ended" not in screen, screen[-3000:]
         assert "there are loss" in on_terminal(c, "t", "watch", "4", "--metric", "lost", seen="no report has lost yet", typed=b"q")
-        lines = watched(c, "e", "watch", "4", seen="trial 4 ", then=lambda: holds.release(105))
+        lines = watched(c, "e", "watch", "4", "--metric", "lost", seen="no report has lost yet; there are", then=lambda: holds.release(105))
         assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
         says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")
+        assert json.loads(c.det("t", "watch", "4", "--json").stdout)["totalBatchesProcessed"] == 200
+        assert json.loads(c.det("e", "watch", "4", "--json").stdout.splitlines()[-1])["experiment"]["id"] == 4
         says(c.det("t", "watch", "9", check=False), 1, "not found")
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 5")
-        assert "experiment 5 stays paused; " in on_terminal(c, "e", "watch", "5", seen="PAUSED", typed=b"q")
+        assert "experiment 5 stays paused; " in on_terminal(c, "e", "watch", "5", seen="it goes on by  det experiment activate 5", typed=b"q")
+        narrow = [line.rstrip() for line in on_terminal(c, "e", "list-trials", "4", columns=80).splitlines()]
+        assert len(narrow) > 1 and max(map(len, narrow)) <= 80 and "RESTARTS" not in narrow[0] and ".." in narrow[1], narrow
+        assert "RESTARTS" in c.det("e", "list-trials", "4").stdout
         says(c.det("t", "profile", "2"), 0, "trial 2 of experiment 2: not profiled; by its reports, batches 10 to 200 in ", " batches/s in the median", "profiling.enabled=true")
 
 

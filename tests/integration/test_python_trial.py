@@ -187,6 +187,7 @@ def test_invalid():
         assert t["restarts"] == 0, t
         assert "lr must not be negative" in c.logs(t["id"])
         assert "hyperparameters are invalid" in c.det("why", str(t["id"])).stdout
+        assert "  reason           it ended itself: it said that its hyperparameters are invalid" in c.det("t", "describe", str(t["id"])).stdout
 
 
 def test_launchers():
