@@ -178,10 +178,17 @@ int comm_watch(struct comm *c, int timeout_ms, struct det_err *err)
     if (rc < 0 || !c->transport)
         return rc;
     rc = comm_store_gone(c->store, timeout_ms, &who, err);
+    const char *trouble = comm_store_trouble(c->store);
     if (rc == 0 && who.len == 0)
-        return 0;
-    det_fail(err, DET_EPEER, "noticed while the device waited");
+        return trouble ? det_fail(err, DET_EPEER, "%s", trouble) : 0;
+    det_fail(err, DET_EPEER, "%s", trouble ? trouble : "noticed while the device waited");
     return tell_lost(c, DET_EPEER, "a collective of devices", err);
+}
+
+void comm_tell(struct comm *c, const char *what)
+{
+    if (c->transport)
+        comm_store_tell(c->store, what);
 }
 
 #define ALLREDUCE_MEAN(name, type)                                                                 \

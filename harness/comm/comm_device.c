@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS  60000
-#define WATCH_MS 200 /* between two looks at the peers */
+#define OPEN_MS 60000
 
 struct comm_device {
     const struct comm_device_type *type;
     void *self;
     struct comm *control;
+    struct comm_device_watch watch;
 };
 
 /* Caller frees; NULL: none. */
@@ -116,11 +116,38 @@ static int share_id(struct comm *control, const struct comm_device_type *t, stru
                : det_fail(err, id->rc, "rank 0 could not begin device communication");
 }
 
+void comm_device_close(struct comm_device *d)
+{
+    if (!d)
+        return;
+    if (d->self)
+        d->type->close(d->self);
+    free(d);
+}
+
+/* A peer that dies before it has joined is missed by nobody else: NCCL waits for it. */
+static int look_for_peers(void *control, int timeout_ms, struct det_err *err)
+{
+    return comm_watch(control, timeout_ms, err);
+}
+
+/* What this rank could not do is told to those that wait for it to join. */
+static int join_peers(struct comm_device *d, const struct id *id, int device, struct det_err *err)
+{
+    struct comm *control = d->control;
+    struct det_err local;
+    err = err ? err : &local;
+    int rc = d->type->open(id->v, comm_rank(control), comm_size(control), device, OPEN_MS,
+                           &d->watch, &d->self, err);
+    if (rc < 0 && rc != DET_EPEER)
+        comm_tell(control, err->text);
+    return all_can(control, rc, err);
+}
+
 int comm_device_open(struct comm *control, int device, struct comm_device **ret,
                      struct det_err *err)
 {
     struct id id = {0};
-    void *self = NULL;
     const struct comm_device_type *t = find_module(err);
     int rc = all_can(control, t ? 0 : DET_EUNAVAIL, err);
     if (rc == 0)
@@ -129,25 +156,15 @@ int comm_device_open(struct comm *control, int device, struct comm_device **ret,
         rc = share_id(control, t, &id, err);
     if (rc < 0)
         return rc;
-    rc = t->open(id.v, comm_rank(control), comm_size(control), device, OPEN_MS, &self, err);
-    rc = all_can(control, rc, err);
+    struct comm_device *d = det_zalloc(sizeof *d);
+    *d = (struct comm_device){.type = t, .control = control, .watch = {look_for_peers, control}};
+    rc = join_peers(d, &id, device, err);
     if (rc < 0) {
-        if (self)
-            t->close(self);
+        comm_device_close(d);
         return det_wrap(err, rc, "rank %d, device %d", comm_rank(control), device);
     }
-    struct comm_device *d = det_zalloc(sizeof *d);
-    *d = (struct comm_device){t, self, control};
     *ret = d;
     return 0;
-}
-
-void comm_device_close(struct comm_device *d)
-{
-    if (!d)
-        return;
-    d->type->close(d->self);
-    free(d);
 }
 
 int comm_device_allreduce_mean_f32(struct comm_device *d, float *v, size_t n, void *stream,
@@ -173,7 +190,7 @@ int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err)
     struct det_err local;
     err = err ? err : &local;
     int64_t deadline_ms = clk_mono_ms() + comm_timeout_ms(d->control);
-    int64_t watch_ms = clk_mono_ms() + WATCH_MS;
+    int64_t watch_ms = clk_mono_ms() + COMM_DEVICE_WATCH_MS;
     int rc = 0;
     for (int64_t turn = 0; (rc = d->type->poll(d->self, stream, err)) == 0; turn++) {
         if (turn < 1000)
@@ -182,7 +199,7 @@ int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err)
             d->type->abort(d->self, err);
             break;
         }
-        watch_ms = clk_mono_ms() >= watch_ms ? clk_mono_ms() + WATCH_MS : watch_ms;
+        watch_ms = clk_mono_ms() >= watch_ms ? clk_mono_ms() + COMM_DEVICE_WATCH_MS : watch_ms;
         ppoll(NULL, 0, &(const struct timespec){.tv_nsec = 50000}, NULL);
     }
     return rc < 0 ? rc : 0;

@@ -12,10 +12,19 @@
 #include "comm.h"
 
 /* What the module exports under the name COMM_DEVICE_SYMBOL. */
-#define COMM_DEVICE_SYMBOL  "det_comm_device"
-#define COMM_DEVICE_VERSION 3
-#define COMM_DEVICE_ID_MAX  256
-#define COMM_DEVICE_UUID    16
+#define COMM_DEVICE_SYMBOL   "det_comm_device"
+#define COMM_DEVICE_VERSION  4
+#define COMM_DEVICE_ID_MAX   256
+#define COMM_DEVICE_UUID     16
+#define COMM_DEVICE_WATCH_MS 200 /* between two looks at the peers */
+
+/* Asked every COMM_DEVICE_WATCH_MS while a rank waits for its peers: below 0 they will not come,
+ * and *err says why.
+ * timeout_ms: as long as the rank may still wait. */
+struct comm_device_watch {
+    int (*look)(void *arg, int timeout_ms, struct det_err *err);
+    void *arg;
+};
 
 struct comm_device_type {
     int version;
@@ -24,9 +33,9 @@ struct comm_device_type {
     int (*device_uuid)(int device, void *uuid, struct det_err *err);
     /* Rank 0 makes an id that all use: id_bytes of it, at most COMM_DEVICE_ID_MAX. */
     int (*make_id)(void *id, size_t *ret_bytes, struct det_err *err);
-    /* Connects to all peers within timeout_ms. */
-    int (*open)(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
-                struct det_err *err);
+    /* Connects to all peers within timeout_ms; *watch is borrowed until close. */
+    int (*open)(const void *id, int rank, int size, int device, int timeout_ms,
+                const struct comm_device_watch *watch, void **ret, struct det_err *err);
     int (*allreduce_mean_f32)(void *self, float *v, size_t n, void *stream, int timeout_ms,
                               struct det_err *err);
     /* 1: all work of the stream is done; 0: not yet. */
@@ -40,7 +49,8 @@ struct comm_device;
 
 /* Collective over `control`, which is borrowed until comm_device_close(). `device` is the CUDA
  * ordinal of this rank. DET_EUNAVAIL: no module, or two ranks have one device, which NCCL refuses;
- * DET_EDEVICE: NCCL's own words. All ranks succeed or all fail. */
+ * DET_EDEVICE: NCCL's own words; DET_EPEER: those of the rank that could not, or which one is gone,
+ * known within a second. All ranks succeed or all fail. */
 DET_MUST int comm_device_open(struct comm *control, int device, struct comm_device **ret,
                               struct det_err *err);
 void comm_device_close(struct comm_device *d); /* NULL ok */

@@ -18,6 +18,7 @@
 struct nccl {
     ncclComm_t comm;
     int device;
+    const struct comm_device_watch *watch;
     struct det_err dead; /* code != 0: aborted */
 };
 
@@ -85,6 +86,18 @@ static int kill_comm(struct nccl *n, int rc, const struct det_err *err)
     return rc;
 }
 
+/* For whoever waits for peers: 0, or it is aborted since they will not come. */
+static int look_around(struct nccl *n, int64_t *next_ms, int64_t deadline_ms, struct det_err *err)
+{
+    int64_t now_ms = clk_mono_ms();
+    if (now_ms < *next_ms)
+        return 0;
+    int left_ms = deadline_ms > now_ms ? (int)(deadline_ms - now_ms) : 1;
+    int rc = n->watch->look(n->watch->arg, left_ms, err);
+    *next_ms = clk_mono_ms() + COMM_DEVICE_WATCH_MS;
+    return rc < 0 ? kill_comm(n, rc, err) : 0;
+}
+
 /* A non-blocking communicator says "in progress" until what was asked is under way, which is a
  * thread of NCCL's own away at every collective: a sleep of 1 ms each would cost more than the sum.
  */
@@ -92,7 +105,8 @@ static int await_settled(struct nccl *n, const char *what, ncclResult_t r, int t
                          struct det_err *err)
 {
     int64_t deadline_ms = clk_mono_ms() + timeout_ms;
-    int turns = 0;
+    int64_t watch_ms = clk_mono_ms() + COMM_DEVICE_WATCH_MS;
+    int turns = 0, rc = 0;
     while (r == ncclSuccess || r == ncclInProgress) {
         ncclResult_t state = ncclSuccess;
         r = ncclCommGetAsyncError(n->comm, &state);
@@ -103,6 +117,8 @@ static int await_settled(struct nccl *n, const char *what, ncclResult_t r, int t
             return kill_comm(
                 n, det_fail(err, DET_ETIMEOUT, "NCCL: %s: not done within %d ms", what, timeout_ms),
                 err);
+        if (r == ncclInProgress && (rc = look_around(n, &watch_ms, deadline_ms, err)) < 0)
+            return rc;
         if (turns++ < SETTLE_SPINS)
             sched_yield();
         else
@@ -172,6 +188,7 @@ static int connect_peers(struct nccl *n, int timeout_ms, struct det_err *err)
     if (e != cudaSuccess)
         return cuda_fail(err, "memory", e);
     int64_t deadline_ms = clk_mono_ms() + timeout_ms;
+    int64_t watch_ms = clk_mono_ms() + COMM_DEVICE_WATCH_MS;
     int rc = allreduce_mean_f32(n, one, 1, NULL, timeout_ms, err);
     while (rc == 0 && (rc = poll_stream(n, NULL, err)) == 0) {
         if (clk_mono_ms() > deadline_ms)
@@ -179,15 +196,17 @@ static int connect_peers(struct nccl *n, int timeout_ms, struct det_err *err)
                 n,
                 det_fail(err, DET_ETIMEOUT, "NCCL: peers do not connect within %d ms", timeout_ms),
                 err);
-        else
+        else if ((rc = look_around(n, &watch_ms, deadline_ms, err)) == 0)
             poll(NULL, 0, 1);
+        if (rc < 0)
+            break;
     }
     cudaFree(one);
     return rc < 0 ? rc : 0;
 }
 
-static int nccl_open(const void *id, int rank, int size, int device, int timeout_ms, void **ret,
-                     struct det_err *err)
+static int nccl_open(const void *id, int rank, int size, int device, int timeout_ms,
+                     const struct comm_device_watch *watch, void **ret, struct det_err *err)
 {
     ncclUniqueId u;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -198,6 +217,7 @@ static int nccl_open(const void *id, int rank, int size, int device, int timeout
         return cuda_fail(err, "set device", e);
     struct nccl *n = det_zalloc(sizeof *n);
     n->device = device;
+    n->watch = watch;
     ncclResult_t r = ncclCommInitRankConfig(&n->comm, size, u, rank, &config);
     int rc = await_settled(n, "init", r, timeout_ms, err);
     if (rc == 0)

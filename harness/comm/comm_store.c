@@ -17,8 +17,9 @@
 #define REASON_MS 5000 /* the server's thread answers at once, or its process is stopped */
 
 struct comm_store {
-    int fd;       /* -1: broken */
-    char *reason; /* why a rank has left; NULL: none has as far as known */
+    int fd;        /* -1: broken */
+    char *reason;  /* why a rank has left; NULL: none has as far as known */
+    char *trouble; /* what a rank could not do; NULL: nothing was told */
     char server[128];
     bool is_lost; /* what was asked for last may never come: a rank is gone */
 };
@@ -32,6 +33,12 @@ static int send_frame(struct comm_store *s, enum comm_store_op op, const char *k
     return rc < 0 ? det_wrap(err, rc, "rendezvous at %s", s->server) : 0;
 }
 
+static bool is_answer(uint32_t op)
+{
+    return op == COMM_STORE_VALUE || op == COMM_STORE_REASON || op == COMM_STORE_LOST ||
+           op == COMM_STORE_TROUBLE;
+}
+
 /* Receives a frame whole before the deadline; its value, NUL-terminated, is malloc'ed. */
 static int recv_frame(struct comm_store *s, int64_t deadline_ms, struct comm_store_frame *f,
                       char **ret, struct det_err *err)
@@ -39,8 +46,7 @@ static int recv_frame(struct comm_store *s, int64_t deadline_ms, struct comm_sto
     int rc = comm_net_recv(s->fd, f, sizeof *f, deadline_ms, err);
     if (rc < 0)
         return det_wrap(err, rc, "rendezvous at %s", s->server);
-    if ((f->op != COMM_STORE_VALUE && f->op != COMM_STORE_REASON && f->op != COMM_STORE_LOST) ||
-        f->key_bytes || f->value_bytes > COMM_STORE_VALUE_MAX)
+    if (!is_answer(f->op) || f->key_bytes || f->value_bytes > COMM_STORE_VALUE_MAX)
         return det_fail(err, DET_ECORRUPT, "rendezvous at %s: not an answer of a rank", s->server);
     det_cleanup(freep) char *p = det_alloc(f->value_bytes + 1);
     rc = comm_net_recv(s->fd, p, f->value_bytes, deadline_ms, err);
@@ -73,6 +79,8 @@ static int recv_answer(struct comm_store *s, enum comm_store_op op, int64_t dead
             return rc;
         if (f.op == COMM_STORE_REASON)
             keep_reason(s, value);
+        if (f.op == COMM_STORE_TROUBLE && !s->trouble)
+            s->trouble = det_take(value);
         s->is_lost = f.op == COMM_STORE_LOST;
         if (s->is_lost)
             return det_fail(err, DET_EPEER, "%s", *value ? value : "a rank is gone");
@@ -166,6 +174,7 @@ void comm_store_close(struct comm_store *s)
         return;
     comm_net_close(&s->fd);
     free(s->reason);
+    free(s->trouble);
     free(s);
 }
 
@@ -288,4 +297,18 @@ bool comm_store_left(struct comm_store *s, struct buf *out)
     det_ignore(ask_reason(s, COMM_STORE_LEFT, "", NULL), "s->reason says whether one came");
     buf_add_str(out, s->reason ? s->reason : "");
     return s->reason;
+}
+
+void comm_store_tell(struct comm_store *s, const char *what)
+{
+    size_t n = strlen(what);
+    if (s->fd >= 0)
+        det_ignore(send_frame(s, COMM_STORE_TROUBLE, "", what,
+                              n < COMM_STORE_TOLD_MAX ? n : COMM_STORE_TOLD_MAX, NULL),
+                   "where rank 0 is gone, that is seen by all");
+}
+
+const char *comm_store_trouble(const struct comm_store *s)
+{
+    return s->trouble;
 }

@@ -22,6 +22,7 @@
 #define COMM_STORE_KEY_MAX   256
 #define COMM_STORE_VALUE_MAX (1u << 20)
 #define COMM_STORE_RANKS_MAX 4096
+#define COMM_STORE_TOLD_MAX  1024
 #define COMM_STORE_REFUSED   "refused"
 #define COMM_STORE_LATER     "later"
 
@@ -39,7 +40,9 @@ enum comm_store_op {
     COMM_STORE_REASON,    /* key empty; value: "rank 1: why" of the first that left, or nothing;
                              the others get it unasked, as it leaves */
     COMM_STORE_LOST,      /* key empty; value as of GONE */
-    COMM_STORE_DROP       /* rank 0's: all keys that begin with this one are gone; no answer */
+    COMM_STORE_DROP,      /* rank 0's: all keys that begin with this one are gone; no answer */
+    COMM_STORE_TROUBLE    /* value: what this rank could not do; no answer. Others get the first
+                             one, "rank 1: WHAT", unasked before the answer to each GONE */
 };
 
 struct comm_store_frame {
@@ -86,5 +89,9 @@ bool comm_store_stirs(const struct comm_store *s);
 /* As comm_leave() and comm_left(). */
 DET_MUST int comm_store_leave(struct comm_store *s, const char *why, struct det_err *err);
 bool comm_store_left(struct comm_store *s, struct buf *out);
+/* As comm_tell(). */
+void comm_store_tell(struct comm_store *s, const char *what);
+/* "rank 1: WHAT" as the last comm_store_gone() heard of it; NULL: nothing. Borrowed. */
+const char *comm_store_trouble(const struct comm_store *s);
 
 #endif

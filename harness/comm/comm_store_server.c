@@ -44,6 +44,7 @@ struct comm_store_server {
     bool *seen, *gone, *failed; /* by rank */
     struct buf verdict;         /* the last one given */
     struct buf reason;          /* why the first rank left that gave a reason */
+    struct buf trouble;         /* what the first rank that told could not do */
     bool closed;                /* rank 0 was told that there is none, and will not ask again */
     int64_t unheard_ms;         /* by then rank 0 has asked for it; 0: it has, or there is none */
     int patience_ms;
@@ -269,10 +270,22 @@ static bool on_verdict(struct comm_store_server *s, struct peer *p, const void *
     return true;
 }
 
+static bool on_trouble(struct comm_store_server *s, const struct peer *p, const void *what,
+                       size_t n)
+{
+    if (s->trouble.len == 0) {
+        buf_addf(&s->trouble, "rank %d: ", p->rank);
+        buf_add(&s->trouble, what, n < COMM_STORE_TOLD_MAX ? n : COMM_STORE_TOLD_MAX);
+    }
+    return true;
+}
+
 static bool on_gone(struct comm_store_server *s, struct peer *p)
 {
     det_cleanup(buf_finish) struct buf who = BUF_INIT;
     name_gone(s, &who);
+    if (s->trouble.len)
+        send_answer(p, COMM_STORE_TROUBLE, s->trouble.p, s->trouble.len);
     queue_reply(p, buf_str(&who), who.len);
     return true;
 }
@@ -307,6 +320,7 @@ static bool on_frame(struct comm_store_server *s, struct peer *p, uint32_t op, c
     case COMM_STORE_GONE: return on_gone(s, p);
     case COMM_STORE_LEAVE: return on_leave(s, p, v, n);
     case COMM_STORE_LEFT: return on_left(s, p);
+    case COMM_STORE_TROUBLE: return on_trouble(s, p, v, n);
     default: return false;
     }
 }
@@ -433,6 +447,7 @@ static void server_destroy(struct comm_store_server *s)
     det_closep(&s->stop);
     buf_finish(&s->verdict);
     buf_finish(&s->reason);
+    buf_finish(&s->trouble);
     free(s->seen);
     free(s->gone);
     free(s->failed);

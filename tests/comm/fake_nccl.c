@@ -1,10 +1,14 @@
 /*
  * The part of NCCL and of the CUDA runtime that comm_nccl.c calls, without a GPU. Means are those
  * of what the ranks' processes put into memory that they share, added in the order of the ranks; a
- * rank has the result when it looks at the stream once all have come. The environment says what
+ * rank has the result when it looks at the stream once all have come; a communicator is "in
+ * progress" until all have joined. The environment says what
  * goes wrong:
  *   FAKE_GPU=N            the device's uuid
  *   FAKE_POLLS=N          "in progress" so often after each call
+ *   FAKE_KILLED=1         the process is killed as it joins
+ *   FAKE_NO_DEVICE=1      the device cannot be used
+ *   FAKE_UNSETTLED=1      the second all-reduce is "in progress" for ever
  *   FAKE_ASYNC_ERROR=1    the second all-reduce ends in an error of a peer
  *   FAKE_STUCK=1          the stream never ends the second all-reduce
  */
@@ -12,6 +16,7 @@
 #include <fcntl.h>
 #include <nccl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,6 +91,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
                                     ncclConfig_t *config)
 {
     *comm = &the_comm;
+    if (setting("FAKE_KILLED"))
+        raise(SIGKILL);
     if (config->blocking != 0 || rank >= n || n > RANKS ||
         id.internal[sizeof id.internal - 1] != ID_MARK)
         return ncclInvalidArgument;
@@ -154,7 +161,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 {
     bool failed = comm->collectives > 1 && setting("FAKE_ASYNC_ERROR");
     failed = failed || comm->unlike;
-    *state = comm->polls > 0 ? ncclInProgress : failed ? ncclRemoteError : ncclSuccess;
+    bool waits = comm->polls > 0 || atomic_load(&comm->all->joined) < comm->size ||
+                 (comm->collectives > 1 && setting("FAKE_UNSETTLED"));
+    *state = waits ? ncclInProgress : failed ? ncclRemoteError : ncclSuccess;
     comm->polls -= comm->polls > 0;
     return ncclSuccess;
 }
@@ -182,7 +191,7 @@ ncclResult_t ncclGetVersion(int *ret)
 
 cudaError_t cudaSetDevice(int device)
 {
-    return cudaSuccess;
+    return setting("FAKE_NO_DEVICE") ? cudaErrorDevicesUnavailable : cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *ret)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,6 +50,7 @@ static int slow_rank(int rank, int size, int port, void *arg)
     RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
     RANK_CHECK(sum(d, &err) == 0);
     RANK_CHECK(sum(d, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0); /* else the first to end is a peer that is gone */
     comm_device_close(d);
     comm_close(c);
     return 0;
@@ -179,6 +181,90 @@ static void test_a_dead_peer_is_noticed_and_named(void **state)
     ranks_pass(3, left_rank, NULL, 60000);
 }
 
+/* Killed after it was told the id and before it has joined: the communicator of the others stays
+ * "in progress". */
+static int missing_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    const int missing = *(int *)arg;
+    char said[32];
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_KILLED", rank == missing);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == DET_EPEER); /* no DET_ETIMEOUT */
+    snprintf(said, sizeof said, "rank %d is gone", missing);
+    RANK_CHECK(strstr(err.text, said) != NULL);
+    comm_close(c);
+    return 0;
+}
+
+static void miss(int rank)
+{
+    int codes[3];
+    ranks_run(3, missing_rank, &rank, 50000, codes); /* less than a join's patience */
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(codes[r], r == rank ? 1000 + SIGKILL : 0);
+}
+
+static void test_a_rank_killed_before_it_has_joined_is_named(void **state)
+{
+    miss(1);
+    miss(2);
+}
+
+static void test_rank_0_killed_before_it_has_joined_is_named(void **state)
+{
+    miss(0);
+}
+
+/* It says so to the others, in its own words, and all have their group still. */
+static int unable_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    const int unable = *(int *)arg;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_NO_DEVICE", rank == unable);
+    int rc = open_device(rank, size, port, &c, &d, &err);
+    RANK_CHECK(rc == (rank == unable ? DET_EDEVICE : DET_EPEER));
+    RANK_CHECK(strstr(err.text, "CUDA: set device: fake CUDA error") != NULL);
+    RANK_CHECK(rank == unable || strstr(err.text, unable ? "rank 1: CUDA" : "rank 0: CUDA"));
+    RANK_CHECK(comm_barrier(c, &err) == 0);
+    comm_close(c);
+    return 0;
+}
+
+static void test_a_rank_that_cannot_join_tells_why(void **state)
+{
+    ranks_pass(3, unable_rank, &(int){0}, 50000);
+    ranks_pass(3, unable_rank, &(int){1}, 50000);
+}
+
+/* An all-reduce whose launch waits for a rank that is gone. */
+static int unsettled_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_UNSETTLED", 1);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    if (rank == 2)
+        _exit(0);
+    RANK_CHECK(sum(d, &err) == DET_EPEER);
+    RANK_CHECK(strstr(err.text, "rank 2 is gone") != NULL);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_a_launch_does_not_wait_for_a_dead_peer(void **state)
+{
+    ranks_pass(3, unsettled_rank, NULL, 60000);
+}
+
 /* What ranks share stays where one of them ended before all had joined. */
 static int forget_shared(void **state)
 {
@@ -198,6 +284,10 @@ int main(void)
         CASE(test_a_shared_device_is_left_to_gloo),
         CASE(test_an_error_of_a_peer_ends_it),
         CASE(test_a_dead_peer_is_noticed_and_named),
+        CASE(test_a_rank_killed_before_it_has_joined_is_named),
+        CASE(test_rank_0_killed_before_it_has_joined_is_named),
+        CASE(test_a_rank_that_cannot_join_tells_why),
+        CASE(test_a_launch_does_not_wait_for_a_dead_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
