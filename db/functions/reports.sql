@@ -183,6 +183,7 @@ DECLARE
     whole jsonb := p_whole;
     below integer := h.closed; -- chunks of a level, before and after
     above integer := h.closed + added;
+    up smallint := 2;
 BEGIN
     SELECT p_docs[1]::jsonb doc, split_part(p_lines[1], ';', 1) steps, split_part(p_lines[1], ';', 2) times, p_values[1]::jsonb vals INTO first;
     IF h.tail > 0 THEN
@@ -207,15 +208,22 @@ BEGIN
         WHERE id = h.trial_id RETURNING summary_metrics->summary_key(h.grp) INTO s;
     UPDATE metric_heads SET steps = last, closed = above, closed_steps = last, tail = 0,
         names = (SELECT count(*) FROM jsonb_object_keys(s)) WHERE trial_id = h.trial_id AND grp = h.grp;
-    FOR up IN 2 .. 16 LOOP
+    IF added = 4 AND h.closed % 4 = 0 THEN -- the four that are one above are at hand
+        INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
+            VALUES (h.trial_id, h.grp, 2, h.closed / 4, h.closed_steps, last, h.tail + n, whole);
+        up := 3;
+        below := below / 4;
+        above := above / 4;
+    END IF;
+    LOOP
         below := below / 4;
         above := above / 4;
         EXIT WHEN below = above;
         INSERT INTO metric_chunks
-            SELECT h.trial_id, h.grp, up, seq / 4, min(after_steps), max(last_steps), sum(c.n),
-                   CASE WHEN up = 2 AND added = 4 AND h.closed % 4 = 0 THEN whole ELSE chunk_of_chunks(array_agg(doc ORDER BY seq)) END
+            SELECT h.trial_id, h.grp, up, seq / 4, min(after_steps), max(last_steps), sum(c.n), chunk_of_chunks(array_agg(doc ORDER BY seq))
             FROM metric_chunks c WHERE trial_id = h.trial_id AND grp = h.grp AND level = up - 1
              AND seq >= 4 * below AND seq < 4 * above GROUP BY seq / 4;
+        up := up + 1;
     END LOOP;
 END $$;
 
@@ -237,7 +245,8 @@ BEGIN
     END IF;
     IF p_group = 'validation' OR (t.run_id = p_run AND h.run_id = p_run AND NOT has_ended(t.state) AND p_steps[1] > h.steps
             AND h.names + more <= names_max()
-            AND (SELECT bool_and(x.s > x.prior) FROM (SELECT s, lag(s, 1, -1) OVER () prior FROM unnest(p_steps) s) x)) IS NOT TRUE THEN
+            AND (p_ends IS NOT NULL -- whoever makes chunks has looked
+                 OR (SELECT bool_and(x.s > x.prior) FROM (SELECT s, lag(s, 1, -1) OVER () prior FROM unnest(p_steps) s) x))) IS NOT TRUE THEN
         FOR i IN 1 .. n LOOP
             RETURN NEXT report_metrics(p_trial, p_run, p_group, p_steps[i], p_metrics[i]::jsonb, p_time[i], p_batches[i]);
         END LOOP;
@@ -245,7 +254,7 @@ BEGIN
     END IF;
     INSERT INTO metrics (trial_id, grp, run_id, steps, metrics, batch_metrics, end_time)
         SELECT p_trial, p_group, p_run, steps, m::jsonb, batches, at
-        FROM unnest(p_steps, p_metrics, p_batches, p_time) x(steps, m, batches, at);
+        FROM (SELECT unnest(p_steps) steps, unnest(p_metrics) m, unnest(p_batches) batches, unnest(p_time) at OFFSET 0) x;
     IF p_ends IS NOT NULL THEN
         PERFORM add_chunks(h, t.experiment_id, p_names, p_steps, p_ends, p_docs, p_lines, p_values, p_whole::jsonb);
     ELSE
