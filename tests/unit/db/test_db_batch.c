@@ -425,12 +425,29 @@ static void steps_of_two(void **state)
                         "161 2");
 }
 
+/* ---- How it is kept -------------------------------------------------------------------------- */
+
+/* Columns of chunks and summaries that are not packed with lz4, those of partitions among them. */
+static const char packed_slowly[] =
+    "SELECT count(*) FROM pg_attribute a, pg_settings s WHERE s.name = 'default_toast_compression' "
+    "AND 'lz4' = ANY (s.enumvals) AND attcompression <> 'l' AND (attrelid = 'trials'::regclass AND "
+    "attname = 'summary_metrics' OR attname IN ('doc', 'points', 'report_steps', 'report_times', "
+    "'report_values') AND attrelid IN (SELECT 'metric_chunks'::regclass UNION ALL SELECT inhrelid "
+    "FROM pg_inherits WHERE inhparent = 'metric_chunks'::regclass))";
+
+static void packed(void **state)
+{
+    assert_string_not_equal(
+        ask("SELECT count(*) FROM pg_inherits WHERE inhparent = 'metric_chunks'::regclass"), "0");
+    assert_string_equal(ask(packed_slowly), "0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_one_by_one),  cmocka_unit_test(some_refused),
         cmocka_unit_test(of_another_run), cmocka_unit_test(of_many_names),
-        cmocka_unit_test(steps_of_two),
+        cmocka_unit_test(steps_of_two),   cmocka_unit_test(packed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
