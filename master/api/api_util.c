@@ -192,7 +192,7 @@ static const char *run_state_name(enum core_run_state s)
 const char *api_exp_state(struct shell *sh, int64_t id, const char *text)
 {
     struct core_exp_view v;
-    if (strcmp(text, "ACTIVE"))
+    if (!exp_state_is(text, EXP_ACTIVE))
         return text;
     if (!core_exp_get(api_core(sh), id, &v))
         return run_state_name(CORE_RUN_RUNNING);
@@ -202,7 +202,7 @@ const char *api_exp_state(struct shell *sh, int64_t id, const char *text)
 const char *api_trial_state(struct shell *sh, int64_t id, const char *text)
 {
     struct core_trial_view v;
-    if (strcmp(text, "ACTIVE"))
+    if (!trial_state_is(text, TRIAL_ACTIVE))
         return text;
     if (!core_trial_get(api_core(sh), id, &v))
         return run_state_name(CORE_RUN_RUNNING);

@@ -52,6 +52,16 @@ bool trial_state_parse(const char *text, enum trial_state *ret)
     return found;
 }
 
+bool exp_state_is(const char *text, enum exp_state s)
+{
+    return strcmp(text, exp_names[s]) == 0;
+}
+
+bool trial_state_is(const char *text, enum trial_state s)
+{
+    return strcmp(text, trial_names[s]) == 0;
+}
+
 bool alloc_state_parse(const char *text, enum alloc_state *ret)
 {
     int i;

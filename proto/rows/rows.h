@@ -65,6 +65,9 @@ const char *alloc_state_text(enum alloc_state s);
 /* False when no state has this text. */
 bool exp_state_parse(const char *text, enum exp_state *ret);
 bool trial_state_parse(const char *text, enum trial_state *ret);
+/* Of text that a row has. */
+bool exp_state_is(const char *text, enum exp_state s);
+bool trial_state_is(const char *text, enum trial_state s);
 bool alloc_state_parse(const char *text, enum alloc_state *ret);
 /* COMPLETED, CANCELED, ERROR (and, of experiments, the states of deletion). */
 bool exp_state_is_terminal(enum exp_state s);

@@ -48,14 +48,14 @@ static void reply_trial(const struct api_call *c, const struct db_result *r)
     const char *state = db_text(r, 0, TRIAL_END_STATE);
     int64_t exp_id = db_i64(r, 0, TRIAL_END_EXP);
     json_t *j = core_why_ended(state);
-    if (strcmp(state, "ERROR") == 0 && !db_is_null(r, 0, TRIAL_END_TEXT))
+    if (trial_state_is(state, TRIAL_ERROR) && !db_is_null(r, 0, TRIAL_END_TEXT))
         add_last_run(j, db_text(r, 0, TRIAL_END_TEXT));
     json_set(j, "trialId", json_integer(c->id));
     json_set(j, "experimentId", json_integer(exp_id));
-    bool invalid = strcmp(state, "COMPLETED") == 0 && db_bool(r, 0, TRIAL_END_INVALID);
+    bool invalid = trial_state_is(state, TRIAL_COMPLETED) && db_bool(r, 0, TRIAL_END_INVALID);
     if (invalid)
         say_invalid(j, db_text(r, 0, TRIAL_END_INVALID_FOR));
-    if (strcmp(state, "COMPLETED") == 0 && !invalid)
+    if (trial_state_is(state, TRIAL_COMPLETED) && !invalid)
         rungs_tell_trial(c->sh, c->req, exp_id, c->id, j);
     else
         api_reply_json(c->req, j);

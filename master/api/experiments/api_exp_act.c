@@ -11,7 +11,6 @@
 #include "driver.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 struct act {
     struct shell *sh;
@@ -60,7 +59,7 @@ static void on_not_live(void *arg, const struct db_result *r)
     if (!act_row(a, r))
         return;
     const char *state = db_text(r, 0, EXP_STATE);
-    if (!strcmp(state, "ACTIVE")) {
+    if (exp_state_is(state, EXP_ACTIVE)) {
         char text[160];
         snprintf(text, sizeof text,
                  "experiment %" PRId64

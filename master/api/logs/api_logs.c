@@ -70,7 +70,8 @@ static void on_state(void *arg, const struct db_result *r)
     l->again = db_is_away(r);
     l->asked = !l->again;
     if (db_rc(r) == 0)
-        l->elsewhere = db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
+        l->elsewhere =
+            db_rows(r) > 0 && trial_state_is(db_text(r, 0, TRIAL_END_STATE), TRIAL_ACTIVE);
     if (l->over)
         logs_end(l);
     else if (!l->again)

@@ -5,8 +5,6 @@
 #include "db_trial_read.h"
 #include "shell.h"
 
-#include <string.h>
-
 enum { AGAIN_MS = 5000 };
 
 struct fields {
@@ -63,8 +61,8 @@ static void on_state(void *arg, const struct db_result *r)
             fields_end(f);
         return;
     }
-    bool runs =
-        db_rc(r) == 0 && db_rows(r) > 0 && !strcmp(db_text(r, 0, TRIAL_END_STATE), "ACTIVE");
+    bool runs = db_rc(r) == 0 && db_rows(r) > 0 &&
+                trial_state_is(db_text(r, 0, TRIAL_END_STATE), TRIAL_ACTIVE);
     fields_ask(f, !runs);
 }
 

@@ -67,7 +67,7 @@ static void on_kill_lookup(void *arg, const struct db_result *r)
     struct api_call *c = arg;
     if (api_missing(c, "trial", r))
         return;
-    if (!strcmp(db_text(r, 0, TRIAL_COL_STATE), "ACTIVE"))
+    if (trial_state_is(db_text(r, 0, TRIAL_COL_STATE), TRIAL_ACTIVE))
         http_fail(c->req, DET_ESTATE,
                   "trial %" PRId64
                   " does not run on this cluster (unmanaged): stop it where it runs",
