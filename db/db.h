@@ -59,8 +59,21 @@ struct db_result;
 int db_rc(const struct db_result *r);                      /* 0 or DET_E* */
 const struct det_err *db_error(const struct db_result *r); /* never NULL; text empty when rc is 0 */
 const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
-const char *db_words(const struct db_result *r);    /* its own, without the statement; or "" */
-bool db_timed_out(const struct db_result *r);       /* the statement took longer than it may */
+/* What of an SQLSTATE somebody here decides by. */
+enum db_state {
+    DB_STATE_OTHER,      /* none of these; all went well, or no server said anything */
+    DB_STATE_DEPOSED,    /* another one leads */
+    DB_STATE_DONE,       /* a batch that is committed already */
+    DB_STATE_TAKEN,      /* what must be there once is there */
+    DB_STATE_MISSING,    /* what is named is not there */
+    DB_STATE_NO_ROWS,    /* a function found nothing to do it to */
+    DB_STATE_LOCKED,     /* somebody holds a lock, or waits in a circle */
+    DB_STATE_OVERTIME,   /* the statement took longer than it may */
+    DB_STATE_UNPREPARED, /* a prepared statement is gone, or does not fit any more */
+};
+enum db_state db_state(const struct db_result *r);
+const char *db_words(const struct db_result *r); /* its own, without the statement; or "" */
+bool db_timed_out(const struct db_result *r);    /* the statement took longer than it may */
 /* Nobody could be asked, or at a bad moment: the same may go through later. A statement that took
  * too long would do so again. */
 bool db_is_away(const struct db_result *r);

@@ -1,7 +1,6 @@
 #include "db_cluster.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void on_cluster(void *arg, const struct db_result *r)
 {
@@ -58,5 +57,5 @@ void db_limit_statements(struct db_tx *tx, int64_t ms)
 
 bool db_batch_is_done(const struct db_result *r)
 {
-    return !strcmp(db_sqlstate(r), "DE005");
+    return db_state(r) == DB_STATE_DONE;
 }

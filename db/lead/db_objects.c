@@ -1,6 +1,7 @@
 #include "db_objects.h"
 
 #include "db_migrate.h"
+#include "db_state.h"
 #include "mem.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ DET_DEFINE_CLEANUP(PGresult *, PQclear)
 int db_objects_code(const PGresult *failed)
 {
     const char *state = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
-    bool in_the_way = state && (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0);
+    bool in_the_way = state && db_state_find(state)->state == DB_STATE_LOCKED;
     return in_the_way ? DET_ETIMEOUT : DET_EIO;
 }
 

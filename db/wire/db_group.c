@@ -55,7 +55,7 @@ static void on_epoch(void *arg, const struct db_result *r)
     struct db_group *g = arg;
     if (r->rc < 0)
         g->failed = true;
-    if (!strcmp(r->sqlstate, "DE001"))
+    if (db_state(r) == DB_STATE_DEPOSED)
         g->on_deposed(g->arg);
 }
 
@@ -82,7 +82,7 @@ static void tx_send(struct db_group *g, struct db_tx *tx)
  * be on disk. */
 static void tx_lost(struct db_tx *tx)
 {
-    bool is_done = strcmp(tx->result.sqlstate, "DE005") == 0;
+    bool is_done = db_state(&tx->result) == DB_STATE_DONE;
     if (tx->result.rc >= 0 || tx->result.rc == DET_ECANCELED || is_done)
         tx_fail(tx, DET_EUNAVAIL, "the connection to PostgreSQL was lost in mid-commit; try again");
 }

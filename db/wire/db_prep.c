@@ -4,7 +4,6 @@
 #include "mem.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct db_prep *db_prep_of(struct db_preps *ps, const char *sql)
 {
@@ -43,7 +42,7 @@ void db_prep_on_use(struct db_prep *p, struct db_result *r)
         db_result_finish(r);
         *r = p->why;
     }
-    if (!strcmp(db_sqlstate(r), "26000") || !strcmp(db_sqlstate(r), "0A000"))
+    if (db_state(r) == DB_STATE_UNPREPARED)
         p->state = PREP_NEVER;
 }
 

@@ -2,6 +2,7 @@
 
 #include "buf.h"
 #include "clk.h"
+#include "db_state.h"
 #include "mem.h"
 
 #include <inttypes.h>
@@ -115,27 +116,6 @@ bool db_stmt_equal(const struct db_stmt *a, const struct db_stmt *b)
     return true;
 }
 
-/* DET_E* of an SQLSTATE. */
-static int code_of(const char *sqlstate)
-{
-    static const struct {
-        const char *prefix;
-        int code;
-    } codes[] = {
-        {"DE001", DET_EPERM},    {"DE002", DET_ESTALE},   {"DE003", DET_ENOENT},
-        {"DE004", DET_ESTATE},   {"23505", DET_EEXIST},   {"23503", DET_ENOENT},
-        {"23", DET_EINVAL},      {"54", DET_EINVAL},      {"22", DET_EINVAL},
-        {"40", DET_EUNAVAIL},    {"53", DET_EUNAVAIL},    {"57", DET_EUNAVAIL},
-        {"08", DET_EUNAVAIL},    {"55P03", DET_EUNAVAIL}, {"25", DET_EUNAVAIL},
-        {"58", DET_EUNAVAIL},    {"DE005", DET_EEXIST},   {"26", DET_EUNAVAIL},
-        {"0A000", DET_EUNAVAIL}, /* of prepared statements: once more */
-    };
-    for (size_t i = 0; i < DET_ARRAY_LEN(codes); i++)
-        if (!strncmp(sqlstate, codes[i].prefix, strlen(codes[i].prefix)))
-            return codes[i].code;
-    return DET_EIO;
-}
-
 void db_result_fail(struct db_result *r, int code, const char *text)
 {
     *r = (struct db_result){.index = SIZE_MAX};
@@ -156,7 +136,7 @@ void db_result_init(struct db_result *r, PGresult *pg, const char *sql)
     else if (!state)
         r->rc = det_fail(&r->err, DET_EUNAVAIL, "the connection to PostgreSQL was lost");
     else
-        r->rc = det_fail(&r->err, code_of(state), "%s (SQLSTATE %s, in: %.60s)",
+        r->rc = det_fail(&r->err, db_state_find(state)->code, "%s (SQLSTATE %s, in: %.60s)",
                          text ? text : "database error", state, sql);
 }
 
@@ -192,28 +172,16 @@ const char *db_sqlstate(const struct db_result *r)
     return r->sqlstate;
 }
 
+enum db_state db_state(const struct db_result *r)
+{
+    return db_state_find(r->sqlstate)->state;
+}
+
 enum db_blame db_blame(const struct db_result *r)
 {
-    static const struct {
-        const char *prefix;
-        enum db_blame blame;
-    } classes[] = {
-        {"DE001", DB_BLAME_LEADER}, {"DE006", DB_BLAME_LEADER}, {"21", DB_BLAME_DATA},
-        {"22", DB_BLAME_DATA},      {"23", DB_BLAME_DATA},      {"38", DB_BLAME_DATA},
-        {"39", DB_BLAME_DATA},      {"44", DB_BLAME_DATA},      {"54", DB_BLAME_DATA},
-        {"P0", DB_BLAME_DATA},      {"08", DB_BLAME_SERVER},    {"25006", DB_BLAME_SERVER},
-        {"53200", DB_BLAME_STRAIN}, {"58030", DB_BLAME_STRAIN}, {"53", DB_BLAME_SERVER},
-        {"57014", DB_BLAME_MOMENT}, {"57", DB_BLAME_SERVER},    {"58", DB_BLAME_SERVER},
-        {"40", DB_BLAME_SERVER},    {"55P03", DB_BLAME_SERVER}, {"42", DB_BLAME_SCHEMA},
-    };
     if (r->rc >= 0)
         return DB_BLAME_NOBODY;
-    if (!r->sqlstate[0])
-        return DB_BLAME_SERVER;
-    for (size_t i = 0; i < DET_ARRAY_LEN(classes); i++)
-        if (!strncmp(r->sqlstate, classes[i].prefix, strlen(classes[i].prefix)))
-            return classes[i].blame;
-    return DB_BLAME_UNKNOWN;
+    return r->sqlstate[0] ? db_state_find(r->sqlstate)->blame : DB_BLAME_SERVER;
 }
 
 size_t db_stmt_index(const struct db_result *r)
@@ -223,7 +191,7 @@ size_t db_stmt_index(const struct db_result *r)
 
 bool db_timed_out(const struct db_result *r)
 {
-    return !strcmp(r->sqlstate, "57014");
+    return db_state(r) == DB_STATE_OVERTIME;
 }
 
 bool db_is_away(const struct db_result *r)

@@ -8,7 +8,6 @@
 #include "shell.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 void model_not_found(struct http_req *req)
 {
@@ -178,7 +177,7 @@ struct write_call {
 
 static bool is_taken(const struct write_call *c, const struct db_result *r)
 {
-    if (strcmp(db_sqlstate(r), "23505") != 0)
+    if (db_state(r) != DB_STATE_TAKEN)
         return false;
     http_fail(c->req, DET_EEXIST, "there is a model named \"%.80s\" already",
               c->words.name ? c->words.name : "");

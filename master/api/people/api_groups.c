@@ -11,10 +11,10 @@ enum { NAME_MAX_BYTES = 250, LIMIT_MAX = 500 };
 static void on_group(void *arg, const struct db_result *r)
 {
     struct http_req *req = arg;
-    const char *state = db_sqlstate(r);
-    if (strcmp(state, "23505") == 0) {
+    enum db_state state = db_state(r);
+    if (state == DB_STATE_TAKEN) {
         http_fail(req, DET_EEXIST, "name: there is a group of this name already");
-    } else if (strcmp(state, "23503") == 0) {
+    } else if (state == DB_STATE_MISSING) {
         http_fail(req, DET_ENOENT, "one of the users or groups is not there (nothing was changed)");
     } else {
         auth_forget_user(req->sh->auth, 0);
@@ -103,7 +103,7 @@ void api_delete_group(struct shell *sh, struct http_req *req)
 
 static void on_assigned(void *arg, const struct db_result *r)
 {
-    if (strcmp(db_sqlstate(r), "23503") == 0)
+    if (db_state(r) == DB_STATE_MISSING)
         on_group(arg, r);
     else
         on_done(arg, r);

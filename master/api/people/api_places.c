@@ -81,7 +81,7 @@ static bool place_read(struct http_req *req, struct place_body *b, json_t **ret_
 
 static void on_created(void *arg, const struct db_result *r)
 {
-    if (strcmp(db_sqlstate(r), "23505") == 0)
+    if (db_state(r) == DB_STATE_TAKEN)
         http_fail(arg, DET_EEXIST,
                   "name: there is one of this name already (archived ones count); take another");
     else

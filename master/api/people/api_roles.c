@@ -286,10 +286,10 @@ static void on_granted(void *arg, const struct db_result *r)
 {
     struct http_req *req = arg;
     auth_forget_user(req->sh->auth, 0);
-    if (strcmp(db_sqlstate(r), "23503") == 0)
+    if (db_state(r) == DB_STATE_MISSING)
         http_fail(req, DET_ENOENT,
                   "the user, group or workspace is not there (nothing was changed)");
-    else if (strcmp(db_sqlstate(r), "P0002") == 0)
+    else if (db_state(r) == DB_STATE_NO_ROWS)
         http_fail(req, DET_ENOENT, "there is no such assignment (nothing was changed)");
     else if (!api_failed(req, r))
         http_reply(req, 200, "{}");

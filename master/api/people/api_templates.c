@@ -52,7 +52,7 @@ struct write_call {
 static void on_written(void *arg, const struct db_result *r)
 {
     struct write_call *c = arg;
-    if (strcmp(db_sqlstate(r), "23503") == 0)
+    if (db_state(r) == DB_STATE_MISSING)
         http_fail(c->req, DET_ENOENT, "template.workspaceId: workspace %" PRId64 " not found",
                   c->workspace_id);
     else if (db_rc(r) == 0 && db_rows(r) == 0 && c->how == TEMPLATE_NEW)

@@ -43,7 +43,7 @@ static const char *spare_session(const struct user_change *u)
 static void on_changed(void *arg, const struct db_result *r)
 {
     struct user_change *u = arg;
-    if (!strcmp(db_sqlstate(r), "23505")) {
+    if (db_state(r) == DB_STATE_TAKEN) {
         http_fail(u->req, DET_EINVAL, "user already exists: \"%.127s\"", u->edit.username);
         return;
     }

@@ -8,7 +8,6 @@
 #include "views.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { PAGE_MAX = 500 };
 
@@ -68,7 +67,7 @@ void api_get_view(struct shell *sh, struct http_req *req)
 static void on_written(void *arg, const struct db_result *r)
 {
     const struct view_call *c = arg;
-    if (strcmp(db_sqlstate(r), "23505") == 0)
+    if (db_state(r) == DB_STATE_TAKEN)
         http_fail(c->req, DET_EEXIST,
                   "there is a view named \"%.80s\" already: choose another name",
                   c->words.name ? c->words.name : "");

@@ -15,6 +15,7 @@ struct got {
     bool done, is_late;
     int rc;
     enum db_blame blame;
+    enum db_state state;
     int64_t i64;
 };
 
@@ -24,6 +25,7 @@ static void on_got(void *arg, const struct db_result *r)
                                       .is_late = db_timed_out(r),
                                       .rc = db_rc(r),
                                       .blame = db_blame(r),
+                                      .state = db_state(r),
                                       .i64 = db_rows(r) ? db_i64(r, 0, 0) : 0};
 }
 
@@ -73,6 +75,37 @@ static void test_blame(void **state)
     }
 }
 
+/* What is decided by a code, and that its class does not swallow it. */
+static void test_states(void **state)
+{
+    static const struct {
+        const char *sql;
+        enum db_state state;
+        int rc;
+    } cases[] = {
+        {RAISE("DE001"), DB_STATE_DEPOSED, DET_EPERM},
+        {RAISE("DE005"), DB_STATE_DONE, DET_EEXIST},
+        {RAISE("DE004"), DB_STATE_OTHER, DET_ESTATE},
+        {RAISE("23505"), DB_STATE_TAKEN, DET_EEXIST},
+        {RAISE("23503"), DB_STATE_MISSING, DET_ENOENT},
+        {RAISE("23514"), DB_STATE_OTHER, DET_EINVAL},
+        {RAISE("P0002"), DB_STATE_NO_ROWS, DET_EIO},
+        {RAISE("P0001"), DB_STATE_OTHER, DET_EIO},
+        {RAISE("55P03"), DB_STATE_LOCKED, DET_EUNAVAIL},
+        {RAISE("40P01"), DB_STATE_LOCKED, DET_EUNAVAIL},
+        {RAISE("57014"), DB_STATE_OVERTIME, DET_EUNAVAIL},
+        {RAISE("XX000"), DB_STATE_OTHER, DET_EIO},
+        {"SELECT 1", DB_STATE_OTHER, 0},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        struct got g = {0};
+        db_query(db, cases[i].sql, NULL, on_got, &g);
+        assert_true(loop_until(&loop, &g.done, 60000));
+        assert_int_equal(g.state, cases[i].state);
+        assert_int_equal(g.rc, cases[i].rc);
+    }
+}
+
 /* What took longer than it may is not tried again by itself: the others are, and written. */
 static void test_late_among_others(void **state)
 {
@@ -113,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blame),
+        cmocka_unit_test(test_states),
         cmocka_unit_test(test_late_among_others),
         cmocka_unit_test(test_own_limit),
     };
