@@ -10,20 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What report_metrics() says: its words stay for as long as an older version may ask it, so they
+ * stand here, once. A text that ends in %s has a name behind the word. */
+static const struct verdict {
+    const char *word;
+    int code;
+    const char *text;
+} verdicts[] = {
+    {"", 0, ""},
+    {"stale", DET_ESTALE,
+     "invalid run id: the report belongs to a run of the trial that has ended"},
+    {"overlap ", DET_EINVAL, "metric %s was already reported for this step with another value"},
+    {"unknown", DET_ENOENT, "trial not found"},
+};
+
+static bool is_said(const struct verdict *v, const char *said)
+{
+    size_t n = strlen(v->word);
+    bool has_name = n > 0 && v->word[n - 1] == ' ';
+    return has_name ? strncmp(said, v->word, n) == 0 : strcmp(said, v->word) == 0;
+}
+
 static int judge_said(const char *said, struct det_err *err)
 {
-    if (!*said)
-        return 0;
-    if (!strcmp(said, "stale"))
-        return det_fail(err, DET_ESTALE,
-                        "invalid run id: the report belongs to a run of the trial "
-                        "that has ended");
-    if (!strncmp(said, "overlap ", 8))
-        return det_fail(err, DET_EINVAL,
-                        "metric %s was already reported for this step with another "
-                        "value",
-                        said + 8);
-    return det_fail(err, DET_ENOENT, "trial not found");
+    const struct verdict *v = verdicts;
+    while (v < verdicts + DET_ARRAY_LEN(verdicts) - 1 && !is_said(v, said))
+        v++;
+    return v->code ? det_fail(err, v->code, v->text, said + strlen(v->word)) : 0;
 }
 
 static int judge_metrics(const struct db_result *r, struct det_err *err)
