@@ -34,8 +34,8 @@ ASKS = {"create_experiment": "PROJECT", "put_external_experiment": "PROJECT", "c
 # A task asks with its own token for its own trial; of what is open to people nothing else is open to it.
 OF_TASKS = {"get_me", "patch_checkpoints"}
 LOG_IN = {"login", "legacy_login", "logout"}
-# Tables that say who asked when, what a person's page looks like, and that the master lives.
-BESIDE = {"audit", "user_sessions", "login_links", "user_settings", "leader"}
+# Tables that say who asked when, what a person's page looks like, that the master lives, and sums that it keeps by the way.
+BESIDE = {"audit", "user_sessions", "login_links", "user_settings", "leader", "trial_blocks"}
 
 
 def may(name, op, mode):
