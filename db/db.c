@@ -119,11 +119,16 @@ static void link_send(struct db_link *l, const char *sql, db_op_cb *cb)
 /* The i-th connection that reads; NULL: there are no more. */
 static struct db_link *link_reading(struct db *db, int i)
 {
-    int chart = i - db->readers_n - 1;
-    return i < db->readers_n   ? &db->readers[i]
-           : chart < 0         ? &db->searcher
-           : chart < DB_CHARTS ? &db->charts[chart]
-                               : NULL;
+    int search = i - db->readers_n, chart = search - DB_SEARCHERS;
+    return search < 0              ? &db->readers[i]
+           : search < DB_SEARCHERS ? &db->searchers[search]
+           : chart < DB_CHARTS     ? &db->charts[chart]
+                                   : NULL;
+}
+
+static bool is_search(const struct db_link *l)
+{
+    return l >= l->db->searchers && l < l->db->searchers + DB_SEARCHERS;
 }
 
 static bool is_chart(const struct db_link *l)
@@ -133,10 +138,10 @@ static bool is_chart(const struct db_link *l)
 
 static void link_settings(struct db_link *l)
 {
-    const char *sql = l == &l->db->writer     ? SETTINGS_WRITE
-                      : l == &l->db->searcher ? SETTINGS_SEARCH
-                      : is_chart(l)           ? SETTINGS_CHART
-                                              : SETTINGS_READ;
+    const char *sql = l == &l->db->writer ? SETTINGS_WRITE
+                      : is_search(l)      ? SETTINGS_SEARCH
+                      : is_chart(l)       ? SETTINGS_CHART
+                                          : SETTINGS_READ;
     link_send(l, sql, NULL);
     if (l == &l->db->writer)
         link_send(l, COMMIT_AHEAD, NULL);

@@ -157,7 +157,7 @@ void db_stats(const struct db *db, struct db_stats *ret);
 
 /* A read. */
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg);
-/* A read that may take long, as a search for what a user made up: on a connection of its own, so
+/* A read that may take long, as a search for what a user made up: on connections of their own, so
  * that no other read waits for it, and ended after 10 s: db_timed_out(). */
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg);

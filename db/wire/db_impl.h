@@ -8,7 +8,7 @@
 #include "db_lead.h"
 #include "db_recent.h"
 
-enum { DB_READERS_MAX = 8, DB_CHARTS = 2 };
+enum { DB_READERS_MAX = 8, DB_SEARCHERS = 2, DB_CHARTS = 2 };
 #define DB_UNREACHABLE "PostgreSQL is not reachable; try again"
 
 struct db_link { /* a connection and its way back up */
@@ -36,7 +36,8 @@ struct db {
     PGconn *start; /* the blocking connection until db_start */
     struct db_lead lead;
     bool stalled, told_up; /* PostgreSQL hangs; what on_state was told last */
-    struct db_link writer, flusher, readers[DB_READERS_MAX], searcher, charts[DB_CHARTS];
+    struct db_link writer, flusher, readers[DB_READERS_MAX], searchers[DB_SEARCHERS],
+        charts[DB_CHARTS];
     int readers_n;
     uv_timer_t watch;
     struct db_group group;

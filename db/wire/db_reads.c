@@ -188,7 +188,7 @@ static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links
 void db_reads_init(struct db *db)
 {
     lane_init(&db->reads, db, db->readers, db->readers_n, READ_OPS_MAX);
-    lane_init(&db->searches, db, &db->searcher, 1, SEARCH_OPS_MAX);
+    lane_init(&db->searches, db, db->searchers, DB_SEARCHERS, SEARCH_OPS_MAX);
     lane_init(&db->drawings, db, db->charts, DB_CHARTS, DRAWING_OPS_MAX);
 }
 

@@ -744,6 +744,21 @@ static void test_equal_searches(void **state)
     equal_ones(true);
 }
 
+/* A search that takes long leaves room for another one. */
+static void test_two_searches(void **state)
+{
+    struct got slow = {0}, quick = {0};
+    PGconn *holder = PQconnectdb(pg.uri);
+    pg_private_ask(holder, "SELECT 1 FROM pg_advisory_lock(77)");
+    db_query_search(db, "SELECT 1 FROM pg_advisory_xact_lock(77)", NULL, on_got, &slow);
+    db_query_search(db, "SELECT 2::bigint", NULL, on_got, &quick);
+    assert_true(loop_until(&loop, &quick.done, 60000));
+    assert_false(slow.done);
+    assert_int_equal(quick.rc, 0);
+    PQfinish(holder);
+    assert_true(loop_until(&loop, &slow.done, 60000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -770,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_too_long_is_not_away),
         cmocka_unit_test(test_equal_reads),
         cmocka_unit_test(test_equal_searches),
+        cmocka_unit_test(test_two_searches),
         cmocka_unit_test(test_writes_to_dead_sessions),
         cmocka_unit_test(test_deposed),
     };
