@@ -386,7 +386,9 @@ assert [facts(x) for x in client.list_experiments(name="renamed")] == [facts(cli
 assert [facts(x) for x in e.list_trials()] == [facts(client.get_trial(t.id))], [facts(x) for x in e.list_trials()]
 pools = client.list_resource_pools()
 assert [(p.name, p.num_agents, p.slots_available) for p in pools] == [("default", 1, int(sys.argv[5]))], pools
-client.create_workspace("ours").create_project("best")
+ours = client.create_workspace("ours"); best_project = ours.create_project("best")
+ours.reload(); best_project.reload()
+assert [p.name for p in ours.list_pools()] == ["default"] and best_project.workspace_id == ours.id, ours
 e.move_to_project("ours", "best"); e.set_labels(["a", "b"])
 assert [x.id for x in client.get_workspace("ours").get_project("best").list_experiments()] == [e.id] and e.labels == {"a", "b"}
 try:

@@ -45,6 +45,25 @@ class Absent(unittest.TestCase):
         with self.assertWarnsRegex(FutureWarning, "determined.experimental.client"):
             importlib.import_module("determined.common.experimental")
 
+    def test_methods_of_the_client(self):
+        """What an object of the client's has not is told when it is asked for; hasattr() has its answer."""
+        from determined.experimental import client
+
+        for kind, names in ((client.Checkpoint, "get_metrics"), (client.ModelVersion, "iter_metrics get_metrics"), (client.Workspace, "delete_project"),
+                            (client.Project, "set_name set_description add_note remove_note"), (client.Experiment, "delete_tensorboard_files"),
+                            (client.ResourcePool, "add_bindings remove_bindings replace_bindings list_workspaces"),
+                            (client.Determined, "delete_workspace add_oauth_client list_oauth_clients remove_oauth_client")):
+            one = kind.__new__(kind)
+            for name in names.split():
+                with self.assertRaisesRegex(AttributeError, f"^{kind.__name__}.{name} is not available in this version: ."):
+                    getattr(one, name)
+                self.assertFalse(hasattr(one, name))
+            with self.assertRaisesRegex(AttributeError, "object has no attribute 'nothing'"):
+                one.nothing
+        for name in ("checkpoint", "metrics", "model"):
+            with self.assertRaisesRegex(ImportError, "determined.experimental.client"):
+                exec(f"from determined.experimental import {name}")
+
     def test_deepspeed_trial(self):
         with self.assertRaisesRegex(ImportError, "determined.launch.deepspeed"):
             from determined.pytorch.deepspeed import DeepSpeedTrial  # noqa: F401

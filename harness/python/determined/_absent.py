@@ -2,7 +2,7 @@
 
 import opcode
 import sys
-from typing import Any
+from typing import Any, ClassVar, Dict, NoReturn
 
 
 def absent(text: str) -> Exception:
@@ -13,3 +13,15 @@ def absent(text: str) -> Exception:
         frame = frame.f_back  # one module may ask another
     is_import = frame is not None and frame.f_lasti >= 0 and opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
     return ImportError(text) if is_import else AttributeError(text)
+
+
+class Lacking:
+    """Base of a class of Determined's client that has not all of its methods here: what to do instead."""
+
+    _LACKS: ClassVar[Dict[str, str]] = {}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        kind = type(self)
+        if name in kind._LACKS:
+            raise AttributeError(f"{kind.__name__}.{name} is not available in this version: {kind._LACKS[name]}")
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")

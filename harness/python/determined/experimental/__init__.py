@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Optional, Type
 
+from determined._absent import absent
 from determined.experimental import client
 from determined.experimental.client import (
     Checkpoint,
@@ -23,6 +24,8 @@ _OF_CLIENT = ("ModelOrderBy", "Project", "Session", "TrialOrderBy", "TrialSortBy
 def __getattr__(name: str) -> Any:
     if name in _OF_CLIENT:
         return getattr(client, name)
+    if name in ("checkpoint", "metrics", "model"):
+        raise absent(f"determined.experimental.{name} is not available in this version: its classes are those of determined.experimental.client")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

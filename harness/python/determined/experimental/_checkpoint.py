@@ -9,6 +9,7 @@ import shutil
 import tarfile
 from typing import Any, Dict, List, Optional, Type
 
+from determined._absent import Lacking
 from determined.errors import CheckpointNotFound, CheckpointStateException, NoDirectStorageAccess
 from determined.experimental._master import Master
 
@@ -68,7 +69,9 @@ class CheckpointTrainingMetadata:
         return f"CheckpointTrainingMetadata(experiment_id={self.experiment_id}, trial_id={self.trial_id})"
 
 
-class Checkpoint:
+class Checkpoint(Lacking):
+    _LACKS = {"get_metrics": "what loads it reports to a trial of its own: Trial.iter_metrics(); training.validation_metrics has its own"}
+
     def __init__(self, master: Master, uuid: str) -> None:
         self._master = master
         self.uuid = uuid

@@ -8,6 +8,7 @@ import pathlib
 import time
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
+from determined._absent import Lacking
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose, value_of
 from determined.experimental._ignore import Ignore
@@ -84,6 +85,10 @@ class TrialMetrics:
         self.group: str = raw["group"]
         self.metrics: Dict[str, Any] = metrics.get("validation_metrics") or metrics.get("avg_metrics") or {}
         self.batch_metrics: Optional[List[Dict[str, Any]]] = metrics.get("batch_metrics")
+
+    @property
+    def total_batches(self) -> int:
+        return self.steps_completed
 
     def __repr__(self) -> str:
         where = f"trial_id={self.trial_id}, steps_completed={self.steps_completed}"
@@ -264,7 +269,9 @@ def _list_checkpoints(
     return [Checkpoint._of(master, c) for c in itertools.islice(raw, max_results)]
 
 
-class Experiment:
+class Experiment(Lacking):
+    _LACKS = {"delete_tensorboard_files": "delete() removes them with all else"}
+
     def __init__(self, master: Master, experiment_id: int) -> None:
         self._master = master
         self.id = experiment_id

@@ -6,6 +6,7 @@ import json
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Union
 
+from determined._absent import Lacking
 from determined.experimental._checkpoint import Checkpoint, OrderBy
 from determined.experimental._experiment import pages, sorting
 from determined.experimental._master import Master
@@ -36,8 +37,13 @@ def _without(metadata: Dict[str, Any], keys: Iterable[str]) -> Dict[str, Any]:
     return {k: v for k, v in metadata.items() if k not in keys}
 
 
-class ModelVersion:
+_METRICS = "what loads it reports to a trial of its own: Trial.iter_metrics(); checkpoint.training.validation_metrics has its own"
+
+
+class ModelVersion(Lacking):
     """A checkpoint under a number of its model; nothing removes the checkpoint while it is one."""
+
+    _LACKS = {"iter_metrics": _METRICS, "get_metrics": _METRICS}
 
     def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
         self._master = master

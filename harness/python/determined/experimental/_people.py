@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Optional
 
+from determined._absent import Lacking
 from determined.experimental._experiment import Experiment, by_name, pages, projects
 from determined.experimental._master import Master, hash_password
 
@@ -55,11 +56,24 @@ class User:
         self._patch(agentUserGroup=group)
 
 
-class Project:
+_MADE_ANEW = "make another (Workspace.create_project()) and move the experiments there (Experiment.move_to_project())"
+
+
+class Project(Lacking):
     """Experiments that belong together, in a workspace."""
+
+    _LACKS = {
+        "set_name": _MADE_ANEW,
+        "set_description": _MADE_ANEW,
+        "add_note": "a project has none; an experiment has: Experiment.set_notes()",
+        "remove_note": "a project has none; an experiment has: Experiment.set_notes()",
+    }
 
     def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
         self._master = master
+        self._take(raw)
+
+    def _take(self, raw: Dict[str, Any]) -> None:
         self.id: int = raw["id"]
         self.name: str = raw["name"]
         self.description: str = raw.get("description") or ""
@@ -68,6 +82,9 @@ class Project:
 
     def __repr__(self) -> str:
         return f"Project(id={self.id}, name={self.name!r})"
+
+    def reload(self) -> None:
+        self._take(self._master.get(f"/api/v1/projects/{self.id}")["project"])
 
     def list_experiments(self) -> List[Experiment]:
         raw = pages(lambda o: self._master.get("/api/v1/experiments", offset=o, limit=200, projectId=self.id), "experiments")
@@ -80,17 +97,29 @@ class Project:
         self._master.post(f"/api/v1/projects/{self.id}/unarchive", None)
 
 
-class Workspace:
+class Workspace(Lacking):
     """Projects that belong together."""
+
+    _LACKS = {"delete_project": "Project.archive() hides one and closes it"}
 
     def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
         self._master = master
+        self._take(raw)
+
+    def _take(self, raw: Dict[str, Any]) -> None:
         self.id: int = raw["id"]
         self.name: str = raw["name"]
         self.archived: bool = raw["archived"]
 
     def __repr__(self) -> str:
         return f"Workspace(id={self.id}, name={self.name!r})"
+
+    def reload(self) -> None:
+        self._take(self._master.get(f"/api/v1/workspaces/{self.id}")["workspace"])
+
+    def list_pools(self) -> List["ResourcePool"]:
+        """Those of the cluster: every workspace may use every pool."""
+        return all_pools(self._master)
 
     def create_project(self, name: str, description: Optional[str] = None) -> Project:
         body = {"name": name, "description": description or ""}
@@ -110,8 +139,18 @@ class Workspace:
         self._master.post(f"/api/v1/workspaces/{self.id}/unarchive", None)
 
 
-class ResourcePool:
+_NO_BINDINGS = "every workspace may use every pool"
+
+
+class ResourcePool(Lacking):
     """Agents that jobs may ask for by one name."""
+
+    _LACKS = {
+        "add_bindings": _NO_BINDINGS,
+        "remove_bindings": _NO_BINDINGS,
+        "replace_bindings": _NO_BINDINGS,
+        "list_workspaces": _NO_BINDINGS + ": client.list_workspaces()",
+    }
 
     def __init__(self, raw: Dict[str, Any]) -> None:
         self.name: str = raw["name"]
@@ -122,3 +161,8 @@ class ResourcePool:
 
     def __repr__(self) -> str:
         return f"ResourcePool(name={self.name!r}, slots_used={self.slots_used}, slots_available={self.slots_available})"
+
+
+def all_pools(master: Master) -> List[ResourcePool]:
+    raw = pages(lambda offset: master.get("/api/v1/resource-pools", offset=offset, limit=200), "resourcePools")
+    return [ResourcePool(p) for p in raw]

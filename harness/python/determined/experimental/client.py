@@ -12,7 +12,7 @@ import pathlib
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
-from determined._absent import absent
+from determined._absent import Lacking, absent
 from determined.experimental._checkpoint import (
     Checkpoint,
     CheckpointSortBy,
@@ -44,7 +44,7 @@ from determined.experimental._master import (
     hash_password,
 )
 from determined.experimental._models import Model, ModelSortBy, ModelVersion, path_of
-from determined.experimental._people import Project, ResourcePool, User, Workspace
+from determined.experimental._people import Project, ResourcePool, User, Workspace, all_pools
 
 ExperimentReference, TrialReference = Experiment, Trial
 
@@ -77,8 +77,12 @@ def __getattr__(name: str) -> Any:
 
 
 
-class Determined:
+class Determined(Lacking):
     """One master and one user; the functions of this module use one that login() made."""
+
+    _LACKS = {
+        name: _ABSENT[name] for name in ("add_oauth_client", "list_oauth_clients", "remove_oauth_client", "delete_workspace")
+    }
 
     def __init__(
         self,
@@ -263,9 +267,7 @@ class Determined:
     # ---- the cluster ----
 
     def list_resource_pools(self) -> List[ResourcePool]:
-        path = "/api/v1/resource-pools"
-        raw = pages(lambda offset: self._master.get(path, offset=offset, limit=200), "resourcePools")
-        return [ResourcePool(p) for p in raw]
+        return all_pools(self._master)
 
     def logout(self) -> None:
         self._master.log_out()

@@ -10,7 +10,7 @@ from determined._absent import absent
 from determined.pytorch.deepspeed._mpu import ModelParallelUnit, make_data_parallel_mpu, make_deepspeed_mpu
 from determined.pytorch.deepspeed._overwrite import overwrite_deepspeed_config
 
-_ABSENT = ("DeepSpeedTrial", "DeepSpeedTrialContext", "DeepSpeedTrialController")
+_ABSENT = ("DeepSpeedTrial", "DeepSpeedTrialContext", "DeepSpeedContext", "DeepSpeedTrialController")
 
 
 def __getattr__(name: str) -> Any:
