@@ -356,6 +356,7 @@ reports = list(t.iter_metrics("validation"))
 assert reports and "error" in reports[-1].metrics, reports
 assert [r.steps_completed for r in t.iter_metrics("training")][-1] == 8
 best = e.top_checkpoint()
+assert e.list_checkpoints(max_results=1)[0].uuid == t.list_checkpoints(max_results=1)[0].uuid == best.uuid
 assert best.uuid in [c.uuid for c in t.list_checkpoints(sort_by=client.CheckpointSortBy.BATCH_NUMBER)]
 assert t.select_checkpoint(latest=True).metadata["steps_completed"] == 8
 best.add_metadata({"mine": 1, "other": 2})

@@ -204,7 +204,11 @@ class Trial:
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
-        return _list_checkpoints(self._master, f"/api/v1/trials/{self.id}/checkpoints", sort_by, order_by, max_results)
+        """All of them; without an order the best by the searcher's metric first, and those that were deleted last."""
+        path = f"/api/v1/trials/{self.id}/checkpoints"
+        if sort_by is None and order_by is None:
+            return Experiment(self._master, self.experiment_id)._best_first(path)[:max_results]
+        return _list_checkpoints(self._master, path, sort_by, order_by, max_results)
 
     get_checkpoints = list_checkpoints
 
@@ -437,7 +441,16 @@ class Experiment(Lacking):
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
+        """All of them; without an order the best by the searcher's metric first, and those that were deleted last."""
+        if sort_by is None and order_by is None:
+            return self._best_first(f"{self._path}/checkpoints")[:max_results]
         return _list_checkpoints(self._master, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+
+    def _best_first(self, path: str) -> List[Checkpoint]:
+        metric, smaller = self._measure(None, None)
+        order = OrderBy.ASCENDING if smaller else OrderBy.DESCENDING
+        found = _list_checkpoints(self._master, path, metric, order if metric else None, None)
+        return sorted(found, key=lambda c: c.state != CheckpointState.COMPLETED)
 
     def _measure(self, sort_by: Optional[str], smaller_is_better: Optional[bool]) -> Tuple[Optional[str], bool]:
         """A metric and whether less of it is better; none given: the searcher's."""
