@@ -199,6 +199,7 @@ def units(c, db):
             assert "StartLimitIntervalSec=0" in text.split("[Service]")[0], "five quick failures would end " + name
             with open(os.path.join(d, name), "w") as f:
                 f.write(re.sub(r"(User|Group)=det-master", rf"\1={pwd.getpwuid(os.getuid()).pw_name}", text))
+            os.chmod(os.path.join(d, name), 0o644)  # whatever the umask, which coverage sets to 0
         r = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *(os.path.join(d, n) for n in sorted(os.listdir(d)))],
                            text=True, capture_output=True, timeout=300)
         ours = [x for x in (r.stdout + r.stderr).splitlines() if "det-" in x and "postgresql" not in x]

@@ -112,7 +112,8 @@ def seen(c, user, exp):
                 threading.Event().wait(3)
                 c.start_pg()
             patiently(user, "post_task_logs_plain", [{"task_id": t["taskId"], "rank_id": 0, "log": word + "\n"}])
-            assert word in p.stdout.readline()
+            line = p.stdout.readline()
+            assert word in line, (word, line, p.poll())
         user.call("patch_trial", {"trialId": t["id"], "state": "STATE_COMPLETED"}, trialId=t["id"])
         assert p.wait(60 * SLOWER) == 0
     told = [json.loads(line) for line in r]  # until it ended
