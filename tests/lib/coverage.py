@@ -2,7 +2,8 @@
 """Lines and branches that a run reached, by folder. usage: coverage.py BUILD_DIR [--missed FOLDER]
 
 BUILD_DIR is a build with -Db_coverage=true whose programs have run. A line or a branch is reached where any of the objects that hold it
-reached it (headers are in many). --missed prints a folder's lines that nothing reached, in place of the table. A process that ends by
+reached it (headers are in many). What a device alone reaches (DEVICE) is in the table and not in its sum. Fails where a layer is below
+its floor (FLOORS): each is what a whole run has reached, and is raised when one reaches more. --missed prints a folder's lines that nothing reached, in place of the table. A process that ends by
 SIGKILL counts nothing, so what only a killed one does stands here as not reached.
 """
 import collections
@@ -13,6 +14,12 @@ import sys
 
 TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 NOT_THE_PRODUCT = ("tests/", "bench/", "examples/")
+DEVICE = ("harness/backend/cuda",)  # tests/gpu/run reaches it
+FLOORS = {  # folder and all within: lines and branches in percent
+    "all": (90.5, 73.5), "base": (95, 85), "proto": (95, 85), "client": (94, 81), "storage": (92, 78), "db": (95, 83),
+    "master/core": (95, 85), "master/shell": (93, 79), "master/api": (92, 76), "agent/core": (98, 88), "agent/life": (98, 87),
+    "agent/shell": (91, 72), "cli": (87, 68), "harness/loop": (93, 79), "harness/trial": (74, 56), "harness/comm": (72, 54),
+}
 AT_ONCE = 64  # objects in one call of gcov
 
 
@@ -54,15 +61,30 @@ def share(counts):
     return f"{reached:7d} of {n:7d} {100 * reached / n if n else 100:6.1f} %"
 
 
+def is_within(path, folder):
+    return path.startswith(folder + "/") or folder == "all" and not path.startswith(tuple(d + "/" for d in DEVICE))
+
+
 def table(lines, branches):
     folders = collections.defaultdict(lambda: ([], []))
     for found, at in ((lines, 0), (branches, 1)):
         for path, counts in found.items():
-            for name in (os.path.dirname(path) or ".", "all"):
-                folders[name][at].extend(counts.values())
+            folders[os.path.dirname(path) or "."][at].extend(counts.values())
+            if is_within(path, "all"):
+                folders["all"][at].extend(counts.values())
     print(f"{'folder':32s} {'lines':>27s} {'branches':>28s}")
     for name in sorted(folders, key=lambda n: (n == "all", n)):
         print(f"{name:32s} {share(folders[name][0])}  {share(folders[name][1])}")
+
+
+def below(lines, branches, floors):
+    """What of the floors does not hold, a sentence each."""
+    for folder, least in floors.items():
+        for what, found, floor in zip(("lines", "branches"), (lines, branches), least):
+            counts = [c for path in found if is_within(path, folder) for c in found[path].values()]
+            got = 100 * sum(1 for c in counts if c) / max(len(counts), 1)
+            if got < floor:
+                yield f"{folder}: {got:.1f} % of {what}, and at least {floor} % are asked for"
 
 
 def missed(lines, folder):
@@ -80,6 +102,9 @@ def main():
         missed(lines, sys.argv[3].rstrip("/") + "/")
     else:
         table(lines, branches)
+        wrong = list(below(lines, branches, FLOORS))
+        if wrong:
+            sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":
