@@ -21,6 +21,7 @@
 #include "notify.h"
 #include "origins.h"
 #include "page.h"
+#include "purge.h"
 #include "retention.h"
 #include "silence.h"
 #include "shell.h"
@@ -108,6 +109,8 @@ static void stop_master(struct master *m)
     silence_destroy(m->sh.silence);
     retention_destroy(m->sh.retention);
     blocks_destroy(m->sh.blocks);
+    purge_destroy(m->sh.purge);
+    m->sh.purge = NULL;
     driver_stop(m->sh.driver);
     agents_stop(m->sh.agents);
     waits_stop(m->sh.waits);
@@ -299,6 +302,7 @@ static int run_master(struct master *m, struct det_err *err)
     if (rc < 0)
         return rc; /* the process ends: the system takes back what was made */
     http_stand_by(m->sh.http, NULL);
+    m->sh.purge = purge_create(&m->sh);
     driver_start(m->sh.driver, &owed);
     m->sh.gc = gc_create(&m->sh);
     m->sh.retention = retention_create(&m->sh);

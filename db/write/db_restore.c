@@ -64,7 +64,8 @@ static struct db_rowsql reads[ROW_KIND_COUNT] = {
                            "checkpoints WHERE trial_id = t.id AND state = 'COMPLETED' ORDER BY "
                            "steps DESC, report_time DESC LIMIT 1) c(latest_checkpoint, "
                            "latest_steps) ON true WHERE experiment_id IN (SELECT id FROM "
-                           "experiments WHERE " LIVE " AND NOT unmanaged) ORDER BY id"},
+                           "experiments WHERE " LIVE " AND NOT unmanaged AND state <> 'DELETING') "
+                           "ORDER BY id"}, /* of what is being deleted some may be gone already */
     [ROW_ALLOCATION] = {.text = "SELECT @reads FROM allocations WHERE state <> 'TERMINATED' "
                                 "ORDER BY start_time, id"},
 };

@@ -130,3 +130,9 @@ void db_delete_experiment(struct db_tx *tx, int64_t exp_id)
               a);
     db_tx_add(tx, "DELETE FROM experiments WHERE id = $1::integer", a);
 }
+
+void db_delete_portion(struct db *db, int64_t exp_id, int64_t rows, db_cb *cb, void *arg)
+{
+    db_write(db, "SELECT * FROM delete_portion($1::integer, $2::integer)",
+             db_i64_arg(db_i64_arg(DB_ARGS, exp_id), rows), cb, arg);
+}

@@ -30,6 +30,10 @@ void db_save_agent(struct db_tx *tx, const struct row_agent *r);
 void db_save_parked(struct db_tx *tx, const struct row_parked *r);
 void db_save_store(struct db_tx *tx, const struct row_store *r);
 void db_delete_experiment(struct db_tx *tx, int64_t exp_id);
+/* Before it, not in the core's batch: so many of its rows at most, again and again until
+ * DELETION_LAST, which says that what is left is little. One row. */
+enum db_deletion_col { DELETION_LAST, DELETION_TRIALS_LEFT };
+void db_delete_portion(struct db *db, int64_t exp_id, int64_t rows, db_cb *cb, void *arg);
 
 /* Blocking, before db_start. A callback's failure ends the read and is returned. */
 DET_MUST int db_restore_ids(struct db *db, int64_t *ret_exp, int64_t *ret_trial,

@@ -108,6 +108,7 @@ enum core_event_kind {
     CORE_EV_SEARCH_EVENTS, /* .exp_id: what a custom search's client is to hear; reply.data */
     CORE_EV_SEARCH_OPS,    /* .exp_id, .search: what that client wants done */
     CORE_EV_EXP_DELETE,    /* .gc: an experiment that is finished (the API has checked that) */
+    CORE_EV_EXP_PURGED,    /* .exp_id: CORE_PURGE is done, or with purge_failed cannot be */
     CORE_EV_EXP_GC,        /* .gc: deletes some checkpoints of an experiment, which stays */
     CORE_EV_TRIAL_KILL,    /* .trial_id */
     CORE_EV_AGENT_SET,     /* .agent_set: enable, disable, drain an agent or one slot */
@@ -312,7 +313,7 @@ struct core_event {
             const json_t *operations;
         } search;
         double units;
-        bool edit_begins;
+        bool edit_begins, purge_failed;
         struct {
             enum core_early_exit reason;
             const char *text; /* what is invalid; NULL: it does not say */
@@ -341,7 +342,7 @@ enum core_effect_kind {
                                     checkpoint validation restart kill end */
     CORE_SAVE_PARKED,            /* .parked */
     CORE_DELETE_SEARCH_SNAPSHOT, /* .exp_id: its log is read from the start until the next one */
-    CORE_DELETE_EXPERIMENT,      /* .exp_id: with everything that hangs on it */
+    CORE_DELETE_EXPERIMENT,      /* .exp_id: with the little that hangs on it still */
     /* after the commit */
     CORE_REPLY,       /* .reply */
     CORE_ORDER_START, /* .start */
@@ -353,6 +354,8 @@ enum core_effect_kind {
     CORE_TASK_LOG,    /* .log: a line of source "master" */
     CORE_SEARCH_WAKE, /* .exp_id: events wait for the client of its custom search */
     CORE_GC_WANTED,   /* .exp_id ended: find what the policy deletes, then CORE_EV_EXP_GC */
+    CORE_PURGE,       /* .exp_id: take what may be many rows of it away, in portions, then
+                         CORE_EV_EXP_PURGED; what is DELETING at a start is purged anew */
     CORE_NOTHING,     /* was one of those before it, which core_refused() took out */
     CORE_EFFECT_KIND_COUNT
 };
@@ -367,7 +370,7 @@ enum core_effect_kind {
 #define CORE_ANY_SENT                                                                              \
     CORE_REPLY: case CORE_ORDER_START: case CORE_ORDER_KILL: case CORE_ORDER_STORE:                \
     case CORE_PREEMPT: case CORE_RENDEZVOUS: case CORE_ALLOC_END: case CORE_SEARCH_WAKE:           \
-    case CORE_GC_WANTED
+    case CORE_GC_WANTED: case CORE_PURGE
 /* clang-format on */
 
 struct core_reply {

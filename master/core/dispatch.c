@@ -48,6 +48,12 @@ static int delete_exp(struct core *c, const struct step *s)
     return gc_delete(c, &s->ev->gc, s->err);
 }
 
+static int note_purged(struct core *c, struct exp *e, const struct step *s)
+{
+    gc_purged(c, e, s->ev->purge_failed);
+    return 0;
+}
+
 static int collect_exp(struct core *c, const struct step *s)
 {
     return gc_collect(c, &s->ev->gc, s->err);
@@ -257,6 +263,7 @@ static int note_daemon(struct core *c, struct alloc *a, const struct step *s)
     X(EXP_CANCEL, exp, cancel_exp)                                                                 \
     X(EXP_KILL, exp, kill_exp)                                                                     \
     X(EXP_PATCH, exp, patch_exp)                                                                   \
+    X(EXP_PURGED, exp, note_purged)                                                                \
     X(SEARCH_EVENTS, exp, give_events)                                                             \
     X(SEARCH_OPS, exp, take_operations)                                                            \
     X(TRIAL_KILL, trial, kill_trial)                                                               \

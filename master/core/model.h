@@ -304,7 +304,8 @@ struct exp {
     VEC(struct trial *) trials;
     struct map *by_request; /* request id -> trial */
     size_t open;
-    struct alloc *gc; /* DELETING */
+    struct alloc *gc; /* DELETING: of its checkpoints; */
+    bool is_purging;  /* then of its rows */
     bool dirty, is_new, state_only;
     bool config_changed; /* to be written once more */
     bool parked;

@@ -278,6 +278,45 @@ static void tell_tasks(struct sim *m, const char *alloc, bool preempt)
     }
 }
 
+static void later_purge(struct sim *m, const struct master *s, int64_t exp_id, int64_t in_ms)
+{
+    sim_later(m, in_ms,
+              (struct msg){
+                  .kind = M_PURGE, .index = s->index, .conn = s->life, .task = (uint64_t)exp_id});
+}
+
+enum { PURGE_FAILS_PER_MILLE = 10, PORTION_TRIALS = 4, PORTION_MS = 3000 };
+
+/* One portion, by who leads: another commits nothing. */
+void driver_purge(struct sim *m, struct master *s, int64_t exp_id)
+{
+    struct stored_exp *e = store_exp(&m->store, exp_id);
+    int64_t back = store_back_ms(m);
+    if (s->epoch != m->store.epoch)
+        return;
+    if (back > m->now_ms) {
+        later_purge(m, s, exp_id, back - m->now_ms + 1);
+        return;
+    }
+    if (e->r.state != EXP_DELETING)
+        sim_fail(m, "rows of experiment %lld go, which is %s", (long long)exp_id,
+                 exp_state_text(e->r.state));
+    bool fails = sim_chance(m, PURGE_FAILS_PER_MILLE);
+    e->purged += fails ? 0 : 1 + sim_random(m, PORTION_TRIALS);
+    e->is_purged = e->purged > e->trials.n;
+    if (e->is_purged)
+        e->purged = e->trials.n;
+    sim_trace(m, "store     of exp %lld %zu of %zu trials are gone", (long long)exp_id, e->purged,
+              e->trials.n);
+    if (!fails && !e->is_purged)
+        later_purge(m, s, exp_id, 1 + (int64_t)sim_random(m, PORTION_MS));
+    else
+        master_post(m, s,
+                    &(struct core_event){
+                        .kind = CORE_EV_EXP_PURGED, .exp_id = exp_id, .purge_failed = fails},
+                    (struct waiter){.host = -1});
+}
+
 static void perform(struct sim *m, struct master *s, const struct core_effect *e)
 {
     sim_mix_effect(m, e);
@@ -295,6 +334,7 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
     case CORE_REPLY: perform_reply(m, s, &e->reply); break;
     case CORE_PREEMPT: tell_tasks(m, e->alloc_id, true); break;
     case CORE_RENDEZVOUS: tell_tasks(m, e->rendezvous.alloc_id, false); break;
+    case CORE_PURGE: later_purge(m, s, e->exp_id, 1); break;
     case CORE_ANY_ROW: /* the store's; nobody here waits for the others */
     case CORE_ALLOC_END:
     case CORE_TASK_LOG:

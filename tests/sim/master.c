@@ -218,6 +218,8 @@ void master_on(struct sim *m, struct msg *msg)
         on_tick(m, s);
     } else if (msg->kind == M_WAKE) {
         on_wake(m, s, msg);
+    } else if (msg->kind == M_PURGE) {
+        driver_purge(m, s, (int64_t)msg->task);
     } else if (msg->kind == M_STOP) {
         sim_trace(m, "master %d  ends", s->index);
         leave(m, s);

@@ -18,14 +18,15 @@
  * has taken over, and wakes. PostgreSQL is away, slow, or hangs: it answers nobody, and what it has
  * in its hands it does afterwards, also for a master that died. Where it goes away with a batch in
  * its hands, that is done or not, and sent again; what harnesses and agents ask meanwhile is
- * refused. It refuses a row, and says that its data are why or does not: what that belongs to is
- * parked (core_refused), and no row of it may come again; not so where the row is locked for a
- * while. For one batch it always lacks something, whatever row: its master ends. A link breaks; a
- * host is cut off one way or both ways, for less or for longer than its lease, while its tasks
- * train on as stale twins; hosts, agents, det-tasks and ranks die; what a host's tasks were is
- * found by its next agent, or lost with its disk; a host starts nothing for a while. The file
- * system with the checkpoints is unmounted on a host, or on all, and mounted again. A slot is not
- * usable for a while. The wall clock jumps.
+ * refused. Rows of a deleted experiment go in portions, and one of those may fail. It refuses a
+ * row, and says that its data are why or does not: what that belongs to is parked (core_refused),
+ * and no row of it may come again; not so where the row is locked for a while. For one batch it
+ * always lacks something, whatever row: its master ends. A link breaks; a host is cut off one way
+ * or both ways, for less or for longer than its lease, while its tasks train on as stale twins;
+ * hosts, agents, det-tasks and ranks die; what a host's tasks were is found by its next agent, or
+ * lost with its disk; a host starts nothing for a while. The file system with the checkpoints is
+ * unmounted on a host, or on all, and mounted again. A slot is not usable for a while. The wall
+ * clock jumps.
  *
  * The checks. checks.c names them I1 to I10 after ARCHITECTURE.md's invariants. core_check() is
  * called as well: after each step for what it touched and a fourth of the rest, in whole now and
@@ -88,6 +89,8 @@ struct stored_exp {
     VEC(int64_t) trials;                 /* in order */
     bool deleted, is_custom;
     bool continued; /* it ended, and went on */
+    size_t purged;  /* the first trials, whose rows are gone; the rest follows */
+    bool is_purged; /* all that may be many */
     int64_t parked; /* the epoch whose master writes it no more; 0: none */
 };
 struct stored_alloc;
@@ -151,6 +154,7 @@ enum msg_kind {
     M_TICK,
     M_WAKE,
     M_STOP,
+    M_PURGE, /* .task: the experiment */
     M_TAKEOVER,
     /* hosts: .index, .conn */
     M_DIAL,
@@ -228,6 +232,7 @@ void driver_db(struct sim *m, struct master *s);
 /* Takes w. */
 void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w);
 void driver_turn(struct sim *m, struct master *s);
+void driver_purge(struct sim *m, struct master *s, int64_t exp_id);
 void driver_stop(struct sim *m, struct master *s);
 void driver_hear(struct sim *m, struct master *s);
 void driver_do_all(struct sim *m, struct master *s);

@@ -183,7 +183,8 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
         if (store_is_live(s->exps.v[i]))
             rc = restore_exp(c, s->exps.v[i], !search_of || search_of == (int64_t)i + 1, &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++) {
-        size_t n = store_is_live(s->exps.v[i]) ? s->exps.v[i]->trials.n : 0;
+        bool is_read = store_is_live(s->exps.v[i]) && s->exps.v[i]->r.state != EXP_DELETING;
+        size_t n = is_read ? s->exps.v[i]->trials.n : 0;
         for (size_t k = 0; rc == 0 && k < n; k++)
             rc = core_restore_trial(c, &store_trial(s, s->exps.v[i]->trials.v[k])->r, &err);
     }

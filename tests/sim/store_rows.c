@@ -79,6 +79,8 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
     if (r->state == EXP_ACTIVE && exp_state_is_terminal(e->r.state))
         e->parked = 0;
     check_parked(m, e->parked, "experiment", r->id);
+    if (e->purged > 0)
+        sim_fail(m, "experiment %lld lives on without rows that are deleted", (long long)r->id);
     e->continued |= exp_state_is_terminal(e->r.state) && r->state == EXP_ACTIVE;
     keep(ROW_EXPERIMENT, &e->r, r, r->is_new);
 }
@@ -208,6 +210,8 @@ static void delete_snapshot(struct sim *m, int64_t exp_id)
 /* And what hangs on it. */
 static void delete_exp(struct sim *m, int64_t id)
 {
+    if (!store_exp(&m->store, id)->is_purged)
+        sim_fail(m, "all rows of experiment %lld are deleted at once", (long long)id);
     store_exp(&m->store, id)->deleted = true;
     store_exp(&m->store, id)->r.state = EXP_DELETED;
     for (size_t i = 0; i < m->store.allocs.n; i++)

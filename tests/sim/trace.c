@@ -23,6 +23,7 @@ static const char *const event_names[CORE_EVENT_KIND_COUNT] = {
     [CORE_EV_EXP_EDIT] = "edit",
     [CORE_EV_EXP_DELETE] = "delete",
     [CORE_EV_EXP_GC] = "gc",
+    [CORE_EV_EXP_PURGED] = "purged",
     [CORE_EV_TRIAL_KILL] = "kill trial",
     [CORE_EV_AGENT_SET] = "set agent",
     [CORE_EV_IDS_SEEN] = "ids seen",
@@ -187,6 +188,7 @@ void sim_mix_effect(struct sim *m, const struct core_effect *e)
     case CORE_TASK_LOG:
     case CORE_SEARCH_WAKE:
     case CORE_GC_WANTED:
+    case CORE_PURGE:
     case CORE_NOTHING:
     case CORE_EFFECT_KIND_COUNT: break;
     }

@@ -15,7 +15,7 @@ RINGS = {
         " life/trial_policy life/trial_report place/agent place/avoid place/fit place/pool place/slots place/store sched/queue"),
     "master/shell": (
         "the driver performs effects on agents, waits and connections, each of which posts events to it",
-        "chores/gc drive/driver drive/waits drive/waits_search hosts/agents hosts/lives hosts/strays http/http http/http_late http/http_reply"
+        "chores/gc chores/purge drive/driver drive/waits drive/waits_search hosts/agents hosts/lives hosts/strays http/http http/http_late http/http_reply"
         " http/http_stream people/auth"),
     "agent/task": (
         "one task's life in chapters (task.h): start, Python, run, reach, trace, what ended, what is said, the end",

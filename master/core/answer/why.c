@@ -477,9 +477,23 @@ static void no_trial(const struct answer *w, const struct exp *e)
              e->conf.search.kind == SEARCH_CUSTOM ? ": its client has to" : "");
 }
 
+static json_t *why_deleting(struct answer w, const struct exp *e)
+{
+    set_text(w.j, "text", "it is being deleted: %s",
+             e->is_purging ? "its rows go, some thousand at a time; what it has left of trials "
+                             "tells how far that is"
+                           : "its checkpoints go first, by a task on an agent; then its rows");
+    json_set(w.j, "trialId", json_null());
+    json_set(w.j, "experimentId", json_integer(e->id));
+    json_set(w.j, "reason", json_string("DELETING"));
+    return w.j;
+}
+
 json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now)
 {
     const struct exp *e = exp_find(c, exp_id);
+    if (e && e->state == EXP_DELETING)
+        return why_deleting(begin_answer(c, now), e);
     if (!e || exp_state_is_terminal(e->state))
         return NULL;
     const struct trial *t = e->held ? NULL : find_speaker(e); /* that is the experiment's */

@@ -286,10 +286,7 @@ void batch_tell(struct batch *b, const struct batch_told *t, int64_t now_ms, int
 
 int64_t batch_limit_ms(const struct batch *b)
 {
-    bool is_shorter = b->is_singly && b->is_late;
-    for (size_t i = 0; is_shorter && i < b->effects.n; i++)
-        is_shorter = b->effects.v[i].kind != CORE_DELETE_EXPERIMENT;
-    return is_shorter ? BATCH_SINGLY_MS : 0;
+    return b->is_singly && b->is_late ? BATCH_SINGLY_MS : 0;
 }
 
 static struct batch_event *take_event(struct batch *b)

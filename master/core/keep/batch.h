@@ -33,8 +33,7 @@
  * is parked, the master ends: at once, or after half an hour where it is what as a rule passes.
  *
  * When the limit of time was met, by the batch as a whole or by a row, the limit of each row is
- * shorter (BATCH_SINGLY_MS) until a row is taken out or all are written. It is not for a batch that
- * deletes an experiment: that may rightly take as long as any statement.
+ * shorter (BATCH_SINGLY_MS) until a row is taken out or all are written.
  */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H

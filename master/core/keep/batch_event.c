@@ -122,6 +122,7 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
     case CORE_EV_EXP_KILL:
     case CORE_EV_EXP_CONTINUE: /* the caller's until its answer */
     case CORE_EV_EXP_EDIT:
+    case CORE_EV_EXP_PURGED:
     case CORE_EV_SEARCH_EVENTS:
     case CORE_EV_TRIAL_KILL:
     case CORE_EV_IDS_SEEN:

@@ -122,7 +122,7 @@ static void check_exp(const struct core *c, const struct exp *e)
     assert(!e->held || e->state == EXP_PAUSED);
     check_progress(e);
     if (e->state == EXP_DELETING)
-        assert(has_collection(c, e) && (!e->gc || e->gc->exp == e));
+        assert(has_collection(c, e) != e->is_purging && (!e->gc || e->gc->exp == e));
     else
         assert(open > 0 || e->more.pos || e->conf.search.kind == SEARCH_CUSTOM);
     assert((e->todo_at < e->todo.ops.n) == (e->more.pos != 0));

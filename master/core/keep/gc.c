@@ -1,5 +1,5 @@
 /* Checkpoints are deleted by zero-slot tasks on agents; an experiment's rows follow its
- * checkpoints. */
+ * checkpoints: all that may be many in portions, then its own with the rest. */
 #include "exp.h"
 
 #include "agent.h"
@@ -94,17 +94,31 @@ static void end_others(struct core *c, const struct exp *e)
     }
 }
 
-/* The rows go once no collection is left that has one of them. */
+/* The rows go once no collection is left that has one of them. Of what the database refuses nothing
+ * is purged. */
 void gc_delete_idle(struct core *c, struct exp *e)
 {
-    if (e->state != EXP_DELETING || e->gc)
+    if (e->state != EXP_DELETING || e->gc || e->is_purging)
         return;
     for (size_t i = 0; i < c->allocs.n; i++) {
         const struct alloc *a = c->allocs.v[i];
         if (a->kind == KIND_GC && a->exp_id == e->id && a->state != ALLOC_TERMINATED)
             return;
     }
-    exp_goto(c, e, EXP_DELETED);
+    if (e->parked) {
+        exp_goto(c, e, EXP_DELETED);
+        return;
+    }
+    e->is_purging = true;
+    fx_add(c->out, CORE_PURGE)->exp_id = e->id;
+}
+
+void gc_purged(struct core *c, struct exp *e, bool has_failed)
+{
+    if (!e->is_purging)
+        return;
+    e->is_purging = false;
+    exp_goto(c, e, has_failed ? EXP_DELETE_FAILED : EXP_DELETED);
 }
 
 int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)

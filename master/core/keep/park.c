@@ -56,6 +56,8 @@ static bool is_of(const struct core_effect *f, const struct owner *o)
     int64_t exp_id, trial_id;
     if (f->kind == CORE_ORDER_START)
         return is_owned(o, f->start.exp_id, f->start.trial_id);
+    if (f->kind == CORE_PURGE)
+        return is_owned(o, f->exp_id, 0);
     if (f->kind == CORE_SAVE_TIMELINE)
         return is_owned(o, f->timeline.experiment_id, f->timeline.trial_id);
     return park_owner(f, &exp_id, &trial_id) && is_owned(o, exp_id, trial_id);
@@ -128,6 +130,7 @@ static void park_exp(struct core *c, struct exp *e, const char *why)
         if (!trial_state_is_terminal(t->state))
             log_reason(c, t, why);
     }
+    gc_purged(c, e, false); /* nobody was told to purge it: that was taken out, too */
     if (exp_may(e, EXP_STOPPING_ERROR))
         exp_stop(c, e, EXP_STOPPING_ERROR, "the database refused a row of its experiment");
 }

@@ -68,8 +68,9 @@ void exp_maybe_finish(struct core *c, struct exp *e);
 
 /* Deletion and collection (gc.c). */
 DET_MUST int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
-/* Ends a deletion whose collections have all ended. */
+/* Purges an experiment that is being deleted, once its collections have all ended. */
 void gc_delete_idle(struct core *c, struct exp *e);
+void gc_purged(struct core *c, struct exp *e, bool has_failed);
 DET_MUST int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
 /* task.gc of agent.md; action NULL: purge; globs, trees NULL: none. New reference. */
 json_t *gc_work(json_t *uuids, const char *action, json_t *globs, json_t *trees);

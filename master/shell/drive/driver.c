@@ -12,6 +12,7 @@
 #include "log.h"
 #include "map.h"
 #include "mem.h"
+#include "purge.h"
 #include "trim.h"
 #include "vec.h"
 #include "waits.h"
@@ -171,6 +172,7 @@ static void perform_effect(struct driver *d, const struct core_effect *f)
     case CORE_RENDEZVOUS: waits_on_rendezvous(d->sh->waits, &f->rendezvous); break;
     case CORE_ALLOC_END: waits_on_alloc_end(d->sh->waits, f->alloc_id); break;
     case CORE_GC_WANTED: gc_wanted(d->sh, f->exp_id); break;
+    case CORE_PURGE: purge_wanted(d->sh->purge, f->exp_id); break;
     case CORE_TASK_LOG:
         log_with(LOG_DEBUG, LOG_FIELDS("task", f->log.task_id, "allocation", f->log.alloc_id), "%s",
                  f->log.text);

@@ -263,29 +263,6 @@ static void test_limit(void **state)
     commit();
 }
 
-/* An experiment's rows go with its logs: that may take as long as any statement. */
-static void test_limit_of_delete(void **state)
-{
-    world_hello(&w, "a", 5, NULL, 0);
-    JSON_OWN config = world_config("{}");
-    JSON_OWN uuids = json_array();
-    struct core_event ev = {.kind = CORE_EV_EXP_DELETE};
-    ev.gc = (struct core_gc){
-        .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
-    batch_post(&b, &ev, &asker);
-    batch_turn(&b, w.now_ms);
-    EXPECT(BATCH_DO_STEP, BATCH_DO_COMMIT);
-    size_t row = 0;
-    while (row < b.effects.n && b.effects.v[row].kind != CORE_DELETE_EXPERIMENT)
-        row++;
-    assert_true(row < b.effects.n);
-    doubt(row, BATCH_LATE);
-    again();
-    assert_int_equal(batch_limit_ms(&b), 0);
-    assert_true(doubted_for(row, BATCH_LATE) > 0);
-    commit();
-}
-
 /* What always meets the limit of time: about a minute, with that of the whole batch. */
 static void test_late(void **state)
 {
@@ -415,7 +392,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_strained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_late, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limit_of_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_doubted_otherwise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_doubted, setup, teardown),

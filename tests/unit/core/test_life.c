@@ -388,6 +388,16 @@ static void test_wrong_operations(void **state)
     assert_int_equal(world_op(&w, 1, 100, __builtin_nan("")), 0);
 }
 
+/* Its rows go in portions, which the shell says have gone; none of its own before. */
+static void purge_exp(int64_t exp_id, bool fails)
+{
+    assert_int_equal(world_count(&w, CORE_PURGE), 1);
+    assert_int_equal(world_effect(&w, CORE_PURGE, 0)->exp_id, exp_id);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
+    world_step(&w, (struct core_event){
+                       .kind = CORE_EV_EXP_PURGED, .exp_id = exp_id, .purge_failed = fails});
+}
+
 static void test_delete(void **state)
 {
     JSON_OWN config = world_config("{}");
@@ -406,7 +416,12 @@ static void test_delete(void **state)
     ex.task = (struct core_task_in){
         .alloc = alloc, .container = container, .state = CORE_TASK_ENDED, .exit = EXIT_CODE(0)};
     world_step(&w, ex);
+    assert_int_equal(world_step(&w, ev), 0); /* it is under way */
+    assert_int_equal(world_count(&w, CORE_PURGE), 0);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PURGED, .exp_id = 9});
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PURGED, .exp_id = 9});
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
     assert_int_equal(world_step(&w, ev), 0); /* once more: nothing is written for what is gone */
     assert_int_equal(world_count(&w, CORE_SAVE_ALLOCATION), 0);
 }
@@ -457,8 +472,9 @@ static void test_delete_waits_for_collections(void **state)
                                     .state = CORE_TASK_ENDED,
                                     .exit = {.reason = CORE_KILLED}};
     world_step(&w, ex);
-    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     assert_int_equal(world_count(&w, CORE_ORDER_START), 0); /* it is not made up for */
+    purge_exp(9, false);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
 }
 
 /* Without checkpoints there is nothing to do, but to look which ones there are. */
@@ -500,6 +516,7 @@ static void test_delete_withdraws_collections(void **state)
     ev.kind = CORE_EV_EXP_DELETE;
     ev.gc.uuids = none;
     assert_int_equal(world_step(&w, ev), 0);
+    purge_exp(9, false);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     assert_false(core_alloc_at(w.core, 0, &a));
 }
@@ -537,6 +554,11 @@ static void test_delete_without_checkpoints(void **state)
     ev.gc = (struct core_gc){
         .exp_id = 9, .owner_id = 1, .job_id = "j", .config = config, .uuids = uuids};
     assert_int_equal(world_step(&w, ev), 0);
+    purge_exp(9, true); /* what is left is left as it is, until it is asked again */
+    assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETE_FAILED);
+    assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
+    assert_int_equal(world_step(&w, ev), 0);
+    purge_exp(9, false);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 1);
     ev.gc.exp_id = world_create(&w, "{}");
     assert_int_equal(world_step(&w, ev), DET_ESTATE);

@@ -1,0 +1,134 @@
+#include "purge.h"
+
+#include "clk.h"
+#include "db_rows.h"
+#include "driver.h"
+#include "log.h"
+#include "mem.h"
+#include "shell.h"
+#include "vec.h"
+
+#include <inttypes.h>
+
+enum { PORTION_ROWS = 2000, LEAST_ROWS = 20, REST_MIN_MS = 10, RETRY_MS = 2000, TRIES = 5 };
+
+struct purged {
+    int64_t exp_id, rows; /* of its next portion */
+    int failures;         /* in a row */
+};
+
+struct purge {
+    struct shell *sh;
+    uv_timer_t timer;
+    VEC(struct purged) waiting; /* the first is in hand */
+    int64_t asked_ms;
+    bool asked, over; /* asked: a statement is out; over: destroyed */
+};
+
+static void on_timer(uv_timer_t *timer);
+
+static void in_ms(struct purge *p, int64_t ms)
+{
+    uv_timer_start(&p->timer, on_timer, (uint64_t)ms, 0);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct purge *p = h->data;
+    vec_free(&p->waiting);
+    free(p);
+}
+
+/* Nothing is left to be done of the one in hand. */
+static void end_first(struct purge *p, bool has_failed)
+{
+    struct core_event ev = {.kind = CORE_EV_EXP_PURGED, .exp_id = p->waiting.v[0].exp_id};
+    ev.purge_failed = has_failed;
+    vec_remove(&p->waiting, 0);
+    driver_post(p->sh->driver, &ev, NULL, NULL);
+}
+
+/* The next one's turn. */
+static void rotate_waiting(struct purge *p)
+{
+    struct purged first = p->waiting.v[0];
+    vec_remove(&p->waiting, 0);
+    vec_push(&p->waiting, first);
+}
+
+static void on_failure(struct purge *p, const struct db_result *r)
+{
+    struct purged *e = &p->waiting.v[0];
+    if (db_rc(r) == DET_EUNAVAIL)
+        return;
+    e->rows = e->rows / 4 > LEAST_ROWS ? e->rows / 4 : LEAST_ROWS;
+    bool is_last = ++e->failures >= TRIES;
+    log_warning("rows of experiment %" PRId64 " cannot be deleted: %s; %s", e->exp_id,
+                db_error(r)->text, is_last ? "it is left as it is" : "it is tried again");
+    if (is_last)
+        end_first(p, true);
+    else
+        rotate_waiting(p);
+}
+
+static void on_portion(void *arg, const struct db_result *r)
+{
+    struct purge *p = arg;
+    int64_t took = clk_mono_ms() - p->asked_ms;
+    p->asked = false;
+    if (p->over) {
+        uv_close((uv_handle_t *)&p->timer, on_closed);
+        return;
+    }
+    if (db_rc(r) < 0) {
+        on_failure(p, r);
+        in_ms(p, RETRY_MS);
+        return;
+    }
+    log_debug("experiment %" PRId64 " is being deleted: %" PRId64 " trials are left",
+              p->waiting.v[0].exp_id, db_i64(r, 0, DELETION_TRIALS_LEFT));
+    p->waiting.v[0].failures = 0;
+    if (db_bool(r, 0, DELETION_LAST))
+        end_first(p, false);
+    else
+        rotate_waiting(p);
+    in_ms(p, took > REST_MIN_MS ? took : REST_MIN_MS);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct purge *p = timer->data;
+    if (p->asked || !p->waiting.n)
+        return;
+    p->asked = true;
+    p->asked_ms = clk_mono_ms();
+    db_delete_portion(p->sh->db, p->waiting.v[0].exp_id, p->waiting.v[0].rows, on_portion, p);
+}
+
+void purge_wanted(struct purge *p, int64_t exp_id)
+{
+    if (!p)
+        return;
+    vec_push(&p->waiting, ((struct purged){.exp_id = exp_id, .rows = PORTION_ROWS}));
+    if (p->waiting.n == 1 && !p->asked)
+        in_ms(p, 0);
+}
+
+struct purge *purge_create(struct shell *sh)
+{
+    struct purge *p = det_zalloc(sizeof *p);
+    p->sh = sh;
+    uv_timer_init(sh->loop, &p->timer);
+    p->timer.data = p;
+    return p;
+}
+
+void purge_destroy(struct purge *p)
+{
+    if (!p)
+        return;
+    p->over = true;
+    uv_timer_stop(&p->timer);
+    if (!p->asked)
+        uv_close((uv_handle_t *)&p->timer, on_closed);
+}
