@@ -20,6 +20,27 @@ void emulated_count(enum emulated_call call, long long n)
     bytes[call] += n;
 }
 
+long emulated_broken;
+int emulated_breaks(void)
+{
+    static size_t calls;
+    emulated_lock();
+    size_t n = emulated_setting("EMULATED_BREAKS", 0);
+    calls = n ? calls + 1 : 0;
+    int breaks = n && calls == n;
+    emulated_broken += breaks;
+    emulated_unlock();
+    return breaks;
+}
+
+long emulated_held[EMULATED_THINGS];
+void emulated_hold(enum emulated_thing thing, long n)
+{
+    emulated_lock();
+    emulated_held[thing] += n;
+    emulated_unlock();
+}
+
 int emulated_is_empty(void)
 {
     static int empty = -1; /* a kernel costs less than getenv() */

@@ -162,6 +162,7 @@ static void account(const void *p, size_t bytes)
     assert(b);
     *b = (struct block){blocks, p, bytes};
     blocks = b;
+    emulated_hold(EMULATED_BLOCKS, 1);
     allocated += bytes;
 }
 
@@ -192,6 +193,8 @@ static cudaError_t take(void **ret, size_t bytes)
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorMemoryAllocation);
     emulated_lock();
     cudaError_t rc = take(ret, bytes);
     emulated_unlock();
@@ -208,6 +211,7 @@ cudaError_t cudaFree(void *p)
             allocated -= gone->bytes;
             *b = gone->next;
             free(gone);
+            emulated_hold(EMULATED_BLOCKS, -1);
             break;
         }
     emulated_unlock();
@@ -216,13 +220,18 @@ cudaError_t cudaFree(void *p)
 
 cudaError_t cudaMallocHost(void **ret, size_t bytes)
 {
-    *ret = malloc(bytes);
-    return *ret ? cudaSuccess : cudaErrorMemoryAllocation;
+    void *p = emulated_breaks() ? NULL : malloc(bytes);
+    if (!p)
+        return emulated_failed(cudaErrorMemoryAllocation);
+    emulated_hold(EMULATED_PINNED, 1);
+    *ret = p;
+    return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void *p)
 {
     emulated_await_all();
+    emulated_hold(EMULATED_PINNED, p ? -1 : 0);
     free(p);
     return cudaSuccess;
 }
@@ -230,6 +239,10 @@ cudaError_t cudaFreeHost(void *p)
 int emulated_takes(cudaStream_t s)
 {
     if (emulated_device_of(s) != current_device) {
+        emulated_failed(cudaErrorInvalidResourceHandle);
+        return 0;
+    }
+    if (emulated_breaks()) {
         emulated_failed(cudaErrorInvalidResourceHandle);
         return 0;
     }
@@ -271,6 +284,8 @@ static void do_copy(const void *arg)
 cudaError_t cudaMemsetAsync(void *p, int v, size_t bytes, cudaStream_t s)
 {
     const struct copy c = {p, NULL, v, bytes};
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorInvalidResourceHandle);
     assert(emulated_is_array(p, 1, (long long)bytes));
     emulated_count(EMULATED_COPY, (long long)bytes);
     emulated_later(s, do_copy, &c, sizeof c);
@@ -287,6 +302,8 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
                             cudaStream_t s)
 {
     const struct copy c = {dst, src, 0, bytes};
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorInvalidResourceHandle);
     if (bytes == 0)
         return cudaSuccess;
     assert(on_device(dst) == (kind != cudaMemcpyDeviceToHost));

@@ -174,6 +174,9 @@ int emulated_device_of(cudaStream_t s)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
     (void)flags;
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorMemoryAllocation);
+    emulated_hold(EMULATED_STREAMS, 1);
     emulated_lock();
     streams.push_back(std::make_unique<emulated_stream>());
     *ret = streams.back().get();
@@ -188,12 +191,15 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
     emulated_lock();
     run_to(s, s->asked);
     s->downloads.clear();
+    emulated_hold(EMULATED_STREAMS, -1);
     emulated_unlock();
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorInvalidResourceHandle);
     emulated_count(EMULATED_WAIT, 0);
     await(s, s->asked);
     return emulated_health();
@@ -202,6 +208,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags)
 {
     (void)flags;
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorInvalidResourceHandle);
     if (ev->of)
         push(s, entry{{}, ev->of, ev->upto});
     return cudaSuccess;
@@ -210,6 +218,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t ev, unsigned flags)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 {
     (void)flags;
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorMemoryAllocation);
+    emulated_hold(EMULATED_EVENTS, 1);
     *ret = new emulated_event{emulated_current_device(), nullptr, 0};
     return cudaSuccess;
 }
@@ -217,12 +228,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 cudaError_t cudaEventDestroy(cudaEvent_t ev)
 {
     delete ev;
+    emulated_hold(EMULATED_EVENTS, -1);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
 {
-    if (ev->device != s->device)
+    if (ev->device != s->device || emulated_breaks())
         return emulated_failed(cudaErrorInvalidResourceHandle);
     ev->of = s;
     ev->upto = s->asked;
@@ -231,6 +243,8 @@ cudaError_t cudaEventRecord(cudaEvent_t ev, cudaStream_t s)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t ev)
 {
+    if (emulated_breaks())
+        return emulated_failed(cudaErrorInvalidResourceHandle);
     if (ev->of && ev->of->done < ev->upto) {
         emulated_count(EMULATED_WAIT, 0);
         await(ev->of, ev->upto);

@@ -65,6 +65,7 @@ int cuda_check_dnn(cudnnStatus_t rc, const char *what, struct det_err *err)
 {
     if (rc == CUDNN_STATUS_SUCCESS)
         return 0;
+    (void)cudaGetLastError(); /* what a library met is no later launch's */
     int code = cuda_status_no_memory((int)rc, CUDNN_STATUS_ALLOC_FAILED) ? DET_ENOMEM : DET_EDEVICE;
     return det_fail(err, code, "cuDNN: %s: %s%s%s", what, cudnnGetErrorString(rc),
                     rc == CUDNN_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", device_label());
@@ -74,6 +75,7 @@ int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
 {
     if (rc == CUBLAS_STATUS_SUCCESS)
         return 0;
+    (void)cudaGetLastError(); /* what a library met is no later launch's */
     int code = rc == CUBLAS_STATUS_ALLOC_FAILED ? DET_ENOMEM : DET_EDEVICE;
     return det_fail(err, code, "cuBLAS: %s: %s%s%s", what, cublasGetStatusString(rc),
                     rc == CUBLAS_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", device_label());

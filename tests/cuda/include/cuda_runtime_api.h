@@ -9,8 +9,9 @@
  *   EMULATED_DRIVER=none       the driver is too old
  *   EMULATED_MEMORY=BYTES      so much can be allocated
  *   EMULATED_DEVICES=N         instead of 1
- *   EMULATED_FAULT=N           the Nth launch from then on reads where there is nothing
- * and in which order streams work that nothing orders, instead of by turns:
+ *   EMULATED_BREAKS=N          the Nth call that can fail does: launches, libraries', copies,
+ * waits, what allocates or creates EMULATED_FAULT=N           the Nth launch from then on reads
+ * where there is nothing and in which order streams work that nothing orders, instead of by turns:
  *   EMULATED_ORDER=early       the others before the one that is waited for
  *   EMULATED_ORDER=late        the others as late as they may
  */
@@ -103,6 +104,20 @@ extern __attribute__((visibility("default"))) long long emulated_arrived;
 /* Opens the device's memory, and closes it again; calls nest. */
 void emulated_open(void);
 void emulated_close(void);
+
+/* Whether this call fails, by EMULATED_BREAKS; emulated_broken: so many did. */
+int emulated_breaks(void);
+extern __attribute__((visibility("default"))) long emulated_broken;
+/* What was created or allocated and not yet given back. */
+enum emulated_thing {
+    EMULATED_STREAMS,
+    EMULATED_EVENTS,
+    EMULATED_PINNED,
+    EMULATED_BLOCKS,
+    EMULATED_THINGS
+};
+extern __attribute__((visibility("default"))) long emulated_held[EMULATED_THINGS];
+void emulated_hold(enum emulated_thing thing, long n);
 
 /* What is counted: launches of ours, calls of cuBLAS and cuDNN, copies, and what a step had better
  * not do: ask for algorithms, wait, allocate. EMULATED_COUNTS names a file that gets a line each,
