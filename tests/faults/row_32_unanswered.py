@@ -52,7 +52,7 @@ def told(row, c, net):
     row.check(time.monotonic() - since <= TOLD_S, f"told after {time.monotonic() - since:.0f} s")
     row.check("agent agent-0 get no answer from the master" in text and f"{net.net}.1 port {c.port}" in text and "Permission denied" in text, text)
     trial = c.trials(exp)[0]["id"]
-    row.check("The task on agent agent-0 gets no answer from the master: " in c.logs(trial), "the trial's log says nothing")
+    wait_until(lambda: "The task on agent agent-0 gets no answer from the master: " in c.logs(trial), 60, "the trial's log to say so")
     with open(c.path("agent-0.log")) as f:
         row.check("the task gets no answer from the master: " in f.read(), "the agent's log says nothing")
     return exp, trial

@@ -71,7 +71,7 @@ def charts(c, user):
     user.refused(400, "metricIds", "compare_trials", trialIds=[1])
     user.refused(400, "metricType", "compare_trials", trialIds=[1], metricNames=["loss"])
     user.refused(400, "<group>.<name>", "compare_trials", trialIds=[1], metricIds=["loss"])
-    user.refused(404, "1 of 2", "compare_trials", trialIds=[1, 999], metricIds=["training.loss"])
+    user.refused(404, "trial 999 not found", "compare_trials", trialIds=[1, 999], metricIds=["training.loss"])
 
 
 def not_numbers(user):
