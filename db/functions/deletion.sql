@@ -61,14 +61,23 @@ BEGIN
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM search_events WHERE experiment_id = p_experiment LIMIT p_rows));
         GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
+    IF n = 0 THEN
+        DELETE FROM trial_blocks
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM trial_blocks WHERE experiment_id = p_experiment LIMIT p_rows / 100 + 1));
+        GET DIAGNOSTICS n = ROW_COUNT;
+        n := n * 100; -- of sums hang on each
+    END IF;
     RETURN n;
 END $$;
 
--- One portion: whether what is left goes with the experiment's own row, and how many trials are left. Names of metrics and
--- sums of blocks go first: else each trial that goes would count down all of them. A block has some hundred rows.
+-- One portion: whether what is left goes with the experiment's own row, and how many trials are left. Names of metrics go
+-- first: else each trial that goes would count down all of them. Sums of blocks go after the trials: those that are left
+-- are found by them. What takes long, be it ever so few rows, ends a portion too: there is no more room.
 CREATE OR REPLACE FUNCTION delete_portion(p_experiment integer, p_rows integer, OUT is_last boolean, OUT trials_left bigint)
     LANGUAGE plpgsql AS $$
 DECLARE
+    until CONSTANT timestamptz := clock_timestamp() + interval '0.5 s';
+    at_once CONSTANT integer := 200; -- rows; between them the time is looked at
     room integer := p_rows;
     n integer;
     t record;
@@ -77,25 +86,21 @@ BEGIN
     DELETE FROM metric_names WHERE ctid = ANY (ARRAY(SELECT ctid FROM metric_names WHERE experiment_id = p_experiment LIMIT room));
     GET DIAGNOSTICS n = ROW_COUNT;
     room := room - n;
-    DELETE FROM trial_blocks
-        WHERE ctid = ANY (ARRAY(SELECT ctid FROM trial_blocks WHERE experiment_id = p_experiment LIMIT room / 100 + 1));
-    GET DIAGNOSTICS n = ROW_COUNT;
-    room := room - n * 100;
     FOR t IN SELECT id, task_id FROM trials WHERE experiment_id = p_experiment AND room > 0 ORDER BY id LIMIT p_rows LOOP
         LOOP
             EXIT WHEN room <= 0;
-            n := delete_portion_of_trial(t.id, t.task_id, room);
+            n := delete_portion_of_trial(t.id, t.task_id, least(room, at_once));
             EXIT WHEN n = 0;
-            room := room - n;
+            room := CASE WHEN clock_timestamp() < until THEN room - n ELSE 0 END;
         END LOOP;
         EXIT WHEN room <= 0;
         DELETE FROM trials WHERE id = t.id;
-        room := room - 1;
+        room := CASE WHEN clock_timestamp() < until THEN room - 1 ELSE 0 END;
     END LOOP;
     WHILE room > 0 LOOP
-        n := delete_portion_beside_trials(p_experiment, room);
+        n := delete_portion_beside_trials(p_experiment, least(room, at_once));
         EXIT WHEN n = 0;
-        room := room - n;
+        room := CASE WHEN clock_timestamp() < until THEN room - n ELSE 0 END;
     END LOOP;
     is_last := room > 0;
     trials_left := (SELECT count(*) FROM trials WHERE experiment_id = p_experiment);

@@ -7,23 +7,24 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
+from masters import Session  # noqa: E402
 
-LARGE, SMALL, HELD = 1, 2, 3
-TRIALS = {LARGE: 5000, SMALL: 3, HELD: 3}
+LARGE, SMALL, HELD, SLOW, LOCKED, BESIDE = 1, 2, 3, 4, 5, 6
+TRIALS = {LARGE: 5000, SMALL: 3, HELD: 3, SLOW: 1, LOCKED: 1, BESIDE: 1}
 # Reports, lines and runs of each trial; an event of the search.
 ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, end_time, name, config, original_config, searcher_metric)
-          SELECT g, 'j' || g, 1, 'COMPLETED', now(), now(), 'rows', '{}', '', 'loss' FROM generate_series(1, 3) g;
+          SELECT g, 'j' || g, 1, 'COMPLETED', now(), now(), 'rows', '{}', '', 'loss' FROM generate_series(1, 6) g;
           INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time, end_time)
-          SELECT g, CASE WHEN g <= 5000 THEN 1 WHEN g <= 5003 THEN 2 ELSE 3 END, 'r' || g, '1.r' || g, 'COMPLETED', 1, '{}', now(), now()
-          FROM generate_series(1, 5006) g;
+          SELECT g, CASE WHEN g <= 5000 THEN 1 WHEN g <= 5003 THEN 2 WHEN g <= 5006 THEN 3 ELSE g - 5003 END, 'r' || g, '1.r' || g, 'COMPLETED', 1, '{}', now(), now()
+          FROM generate_series(1, 5009) g;
           INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics) SELECT t, 'training', s, 1, now(), '{"avg_metrics":{"loss":1}}'
-          FROM generate_series(1, 5006) t, generate_series(1, 20) s;
+          FROM generate_series(1, 5009) t, generate_series(1, 20) s;
           INSERT INTO metric_chunks (trial_id, grp, level, seq, after_steps, last_steps, n, doc)
-          SELECT t, 'training', 1, 1, 0, 16, 16, '{}' FROM generate_series(1, 5006) t;
-          INSERT INTO task_logs (task_id, time, log) SELECT '1.r' || t, now(), 'x' FROM generate_series(1, 5006) t, generate_series(1, 10);
-          INSERT INTO log_marks (task_id, id, since, oldest, newest) SELECT '1.r' || t, 1, 0, now(), now() FROM generate_series(1, 5006) t;
-          INSERT INTO trial_timeline SELECT t, 1, 1, -1, 'queued', 0, '' FROM generate_series(1, 5006) t;
-          INSERT INTO profiler_metrics (trial_id, labels, batch) SELECT t, '{}', '{}' FROM generate_series(1, 5006) t;
+          SELECT t, 'training', 1, 1, 0, 16, 16, '{}' FROM generate_series(1, 5009) t;
+          INSERT INTO task_logs (task_id, time, log) SELECT '1.r' || t, now(), 'x' FROM generate_series(1, 5009) t, generate_series(1, 10);
+          INSERT INTO log_marks (task_id, id, since, oldest, newest) SELECT '1.r' || t, 1, 0, now(), now() FROM generate_series(1, 5009) t;
+          INSERT INTO trial_timeline SELECT t, 1, 1, -1, 'queued', 0, '' FROM generate_series(1, 5009) t;
+          INSERT INTO profiler_metrics (trial_id, labels, batch) SELECT t, '{}', '{}' FROM generate_series(1, 5009) t;
           INSERT INTO checkpoints (uuid, experiment_id, trial_id, task_id, run_id, state, report_time, steps)
           SELECT 'c' || t, e, t, '1.r' || t, 1, 'DELETED', now(), 1 FROM (SELECT id t, experiment_id e FROM trials) x;
           INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, end_time)
@@ -99,10 +100,35 @@ def test_refused(c):
     with open(c.path("master.log")) as f:
         assert "others_trial_fkey" in f.read()
     assert left(c, HELD) == 2, left(c, HELD)  # from that trial on
+    assert c.sql(f"SELECT count(*) FROM trial_blocks WHERE experiment_id = {HELD}") == "1"  # by which groups find it
     c.sql("DROP TABLE others")
     delete(c, HELD)
     wait_until(lambda: gone(c, HELD), 60, "it to be gone")
     assert rows_left(c) == {}, rows_left(c)
+
+
+def test_slow(c):
+    """Rows that each take long, more of them than a statement has time for: a portion ends by its time, and others write meanwhile."""
+    c.sql(f"""INSERT INTO metrics (trial_id, grp, steps, run_id, end_time, metrics) SELECT 5007, 'training', s, 1, now(), '{{}}'
+              FROM generate_series(100, 2300) s;
+          CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.035); RETURN OLD; END $$;
+          CREATE TRIGGER lingers BEFORE DELETE ON metrics FOR EACH ROW WHEN (OLD.trial_id = 5007) EXECUTE FUNCTION linger()""")
+    delete(c, SLOW)
+    wait_until(lambda: int(c.sql("SELECT count(*) FROM metrics WHERE trial_id = 5007")) < 2200, 120, "the first of them to be gone")
+    assert state(c, SLOW) == "DELETING"
+    c.sql("DROP TRIGGER lingers ON metrics")
+    wait_until(lambda: gone(c, SLOW), 60, "it to be gone")
+
+
+def test_locked(c):
+    """Somebody holds a row: that is told, and another's deletion goes on."""
+    with Session(c, "BEGIN; SELECT FROM trials WHERE id = 5008 FOR UPDATE"):
+        delete(c, LOCKED)
+        wait_until(lambda: "of experiment 5 cannot be deleted as yet" in open(c.path("master.log")).read(), 120, "the lock to be told")
+        delete(c, BESIDE)
+        wait_until(lambda: gone(c, BESIDE), 60, "the other to be gone")
+        assert state(c, LOCKED) == "DELETING"
+    wait_until(lambda: gone(c, LOCKED), 60, "it to be gone")
 
 
 def main():
@@ -113,6 +139,8 @@ def main():
         c.start_master()
         test_portions(c)
         test_goes_on(c)
+        test_slow(c)
+        test_locked(c)
         test_refused(c)
     print("test_deletion: passed")
 

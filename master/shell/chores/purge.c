@@ -14,7 +14,8 @@ enum { PORTION_ROWS = 2000, LEAST_ROWS = 20, REST_MIN_MS = 10, RETRY_MS = 2000, 
 
 struct purged {
     int64_t exp_id, rows; /* of its next portion */
-    int failures;         /* in a row */
+    int failures;         /* in a row, of its own */
+    bool is_told;         /* that PostgreSQL is away, or something holds its rows */
 };
 
 struct purge {
@@ -56,17 +57,47 @@ static void rotate_waiting(struct purge *p)
     vec_push(&p->waiting, first);
 }
 
+/* PostgreSQL is away, or somebody holds a row: not of its own making, so it waits as long as that
+ * lasts. */
+static void on_absence(struct purged *e, const struct db_result *r)
+{
+    if (!e->is_told)
+        log_warning("rows of experiment %" PRId64 " cannot be deleted as yet: %s", e->exp_id,
+                    db_error(r)->text);
+    e->is_told = true;
+}
+
+/* Whatever it was, the others have their turn. */
 static void on_failure(struct purge *p, const struct db_result *r)
 {
     struct purged *e = &p->waiting.v[0];
-    if (db_rc(r) == DET_EUNAVAIL)
+    if (db_blame(r) == DB_BLAME_SERVER) {
+        on_absence(e, r);
+        rotate_waiting(p);
+        in_ms(p, RETRY_MS);
         return;
+    }
     e->rows = e->rows / 4 > LEAST_ROWS ? e->rows / 4 : LEAST_ROWS;
     bool is_last = ++e->failures >= TRIES;
     log_warning("rows of experiment %" PRId64 " cannot be deleted: %s; %s", e->exp_id,
                 db_error(r)->text, is_last ? "it is left as it is" : "it is tried again");
+    in_ms(p, db_blame(r) == DB_BLAME_DATA ? RETRY_MS : (int64_t)RETRY_MS << e->failures);
     if (is_last)
         end_first(p, true);
+    else
+        rotate_waiting(p);
+}
+
+static void on_success(struct purge *p, const struct db_result *r)
+{
+    struct purged *e = &p->waiting.v[0];
+    log_debug("experiment %" PRId64 " is being deleted: %" PRId64 " trials are left", e->exp_id,
+              db_i64(r, 0, DELETION_TRIALS_LEFT));
+    e->failures = 0;
+    e->is_told = false;
+    e->rows = e->rows * 2 < PORTION_ROWS ? e->rows * 2 : PORTION_ROWS;
+    if (db_bool(r, 0, DELETION_LAST))
+        end_first(p, false);
     else
         rotate_waiting(p);
 }
@@ -82,16 +113,9 @@ static void on_portion(void *arg, const struct db_result *r)
     }
     if (db_rc(r) < 0) {
         on_failure(p, r);
-        in_ms(p, RETRY_MS);
         return;
     }
-    log_debug("experiment %" PRId64 " is being deleted: %" PRId64 " trials are left",
-              p->waiting.v[0].exp_id, db_i64(r, 0, DELETION_TRIALS_LEFT));
-    p->waiting.v[0].failures = 0;
-    if (db_bool(r, 0, DELETION_LAST))
-        end_first(p, false);
-    else
-        rotate_waiting(p);
+    on_success(p, r);
     in_ms(p, took > REST_MIN_MS ? took : REST_MIN_MS);
 }
 

@@ -1,10 +1,11 @@
 /*
  * Experiments that are being deleted: what may be many rows of them (db_rows.h) goes in
  * portions, those of several experiments in turn, with a rest as long as each took, so that what
- * others write waits for one portion at most. A portion that fails is tried again, with fewer rows;
- * after some failures in a row that are not PostgreSQL's absence, the experiment is DELETE_FAILED,
- * and the next deletion goes on with what is left. A master that comes in between begins with what
- * is left, too. The end is told to the core (CORE_EV_EXP_PURGED).
+ * others write waits for one portion at most. While PostgreSQL is away, or somebody holds a row, it
+ * waits. What fails otherwise, or takes longer than a statement may, is tried again with fewer
+ * rows; after five failures in a row, within a minute, the experiment is DELETE_FAILED, and the
+ * next deletion goes on with what is left. A master that comes in between begins with what is left,
+ * too. The end is told to the core (CORE_EV_EXP_PURGED).
  */
 #ifndef SHELL_PURGE_H
 #define SHELL_PURGE_H
