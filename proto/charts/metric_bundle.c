@@ -129,12 +129,21 @@ static bool take_number(struct reader *r, struct number *ret)
     return ret->len <= NUMBER_MAX && r->p < r->end && strchr(",}] \n\t\r", *r->p) && *r->p;
 }
 
+/* Of INT_DIGITS at most. */
+static int64_t integer_of(const struct number *n)
+{
+    int64_t v = 0;
+    for (const char *p = n->p + (*n->p == '-'); p < n->p + n->len; p++)
+        v = v * 10 + (*p - '0');
+    return *n->p == '-' ? -v : v;
+}
+
 static bool take_integer(struct reader *r, int64_t low, int64_t *ret)
 {
     struct number n;
     if (!take_number(r, &n) || n.behind || n.has_exponent || n.whole > INT_DIGITS)
         return false;
-    *ret = strtoll(n.p, NULL, 10);
+    *ret = integer_of(&n);
     return *ret >= low && *ret <= INT32_MAX;
 }
 
@@ -160,7 +169,7 @@ static bool write_integer(struct buf *out, const struct number *n, double *ret)
     bool is_minus_zero = *n->p == '-' && n->p[1] == '0';
     if (n->whole > INT_DIGITS || is_minus_zero)
         return false;
-    *ret = (double)strtoll(n->p, NULL, 10);
+    *ret = (double)integer_of(n);
     buf_add(out, n->p, n->len);
     return true;
 }

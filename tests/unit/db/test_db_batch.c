@@ -304,6 +304,8 @@ static void some_refused(void **state)
         add(&b, "training", i + 1, "{\"a\":1}");
     free((char *)b.v[3].metrics);
     b.v[3].metrics = det_strdup("{\"avg_metrics\":{\"s\":\"\\u0000\"}}");
+    b.v[3].object = b.v[3].metrics + strlen(metric_doc_head("training"));
+    b.v[3].values_n = 0;
     send_together(&b, 3);
     for (int i = 0; i < 20; i++)
         assert_int_equal(b.rc[i], i == 3 ? DET_EINVAL : 0);
