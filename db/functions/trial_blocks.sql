@@ -31,26 +31,45 @@ CREATE OR REPLACE FUNCTION stat_number(v jsonb) RETURNS double precision LANGUAG
     SELECT CASE WHEN jsonb_typeof(v) = 'number' THEN v::float8 END
 $$;
 
--- What one block holds now. While its row is locked no settled trial of it changes, so that all statements see the same. Of
--- very many names of metrics nobody asks for most: there the trials are read.
+-- What one block holds now. While its row is locked no settled trial of it changes, so that all statements see the same. It
+-- runs among the master's writes, so it looks at so much and no more: where hyperparameters are past that the block says
+-- trials = 0 and its trials are read; where metrics are, of which nobody asks for most, those that ask for metrics read them.
 CREATE OR REPLACE FUNCTION keep_trial_block(p_experiment integer, p_block integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    numbers_most CONSTANT integer := 20000;
-    low CONSTANT integer := p_block << 8;
-    ids CONSTANT integer[] := ARRAY(SELECT id FROM trials WHERE experiment_id = p_experiment AND id BETWEEN low AND low + 255
-                                    AND trial_is_settled(state, has_tail) ORDER BY id);
-    n CONSTANT integer := cardinality(ids);
-    sample CONSTANT jsonb := (SELECT hparams FROM trials WHERE id = ids[1]);
-    is_few CONSTANT boolean := n * (SELECT count(*) FROM metric_names WHERE experiment_id = p_experiment) <= numbers_most;
+    bytes_most CONSTANT integer := 256 * 1024; -- of hyperparameters, as they are stored
+    summaries_most CONSTANT integer := 1024 * 1024;
+    hparams_most CONSTANT integer := 8000;     -- of all trials together
+    numbers_most CONSTANT integer := 5000;     -- trials by names
+    names_most CONSTANT integer := 500;        -- each gets a row
+    ids integer[];
+    n integer;
+    sample jsonb;
+    names bigint;
+    is_small boolean;
+    is_few boolean;
 BEGIN
+    SELECT array_agg(id ORDER BY id), count(*), sum(pg_column_size(hparams)) <= bytes_most, sum(pg_column_size(summary_metrics)) <= summaries_most
+        INTO ids, n, is_small, is_few FROM trials
+        WHERE experiment_id = p_experiment AND id BETWEEN p_block << 8 AND (p_block << 8) + 255 AND trial_is_settled(state, has_tail);
     IF n = 0 THEN
         DELETE FROM trial_blocks WHERE experiment_id = p_experiment AND block = p_block;
         RETURN;
     END IF;
+    IF is_small THEN
+        is_small := (SELECT count(*) FROM (SELECT FROM trials t, jsonb_object_keys(t.hparams) WHERE t.id = ANY (ids) LIMIT hparams_most + 1) x) <= hparams_most;
+    END IF;
     DELETE FROM trial_block_metrics WHERE experiment_id = p_experiment AND block = p_block;
+    IF NOT is_small THEN
+        UPDATE trial_blocks SET kept = true, has_metrics = false, trials = 0, first_ids = '{}', hparams = '{}', varying = NULL
+            WHERE experiment_id = p_experiment AND block = p_block;
+        RETURN;
+    END IF;
+    names := (SELECT count(*) FROM (SELECT FROM metric_names WHERE experiment_id = p_experiment LIMIT names_most + 1) x);
+    is_few := is_few AND names <= names_most AND n * names <= numbers_most;
+    sample := (SELECT hparams FROM trials WHERE id = ids[1]);
     UPDATE trial_blocks SET kept = true, has_metrics = is_few, trials = n, first_ids = ids[:20], hparams = sample,
-        varying = nullif(ARRAY(SELECT key FROM trials t, jsonb_each(t.hparams) WHERE t.id = ANY (ids)
-                        GROUP BY key HAVING count(*) < n OR bool_or(value IS DISTINCT FROM sample->key)), '{}')
+        varying = nullif(ARRAY(SELECT h.key FROM trials t CROSS JOIN jsonb_each(t.hparams) h LEFT JOIN jsonb_each(sample) s ON s.key = h.key
+                        WHERE t.id = ANY (ids) GROUP BY h.key HAVING count(*) < n OR bool_or(h.value IS DISTINCT FROM s.value)), '{}')
         WHERE experiment_id = p_experiment AND block = p_block;
     INSERT INTO trial_block_metrics
         SELECT p_experiment, p_block, g.key, m.key,
@@ -64,15 +83,54 @@ BEGIN
         WHERE is_few AND t.id = ANY (ids) GROUP BY g.key, m.key;
 END $$;
 
--- Looks through blocks for so many milliseconds: how many are left, as far as anybody need know.
+-- Looks through blocks for so many milliseconds: how many are left, as far as anybody need know. Of one that cannot be summed
+-- the trials are read, and the others lose nothing by it.
 CREATE OR REPLACE FUNCTION keep_trial_blocks(p_ms integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     until CONSTANT timestamptz := clock_timestamp() + p_ms * interval '1 millisecond';
     b record;
 BEGIN
     FOR b IN SELECT experiment_id, block FROM trial_blocks WHERE NOT kept LIMIT 100 FOR UPDATE SKIP LOCKED LOOP
-        PERFORM keep_trial_block(b.experiment_id, b.block);
+        BEGIN
+            PERFORM keep_trial_block(b.experiment_id, b.block);
+        EXCEPTION
+            WHEN deadlock_detected OR lock_not_available THEN
+                NULL; -- another time
+            WHEN OTHERS THEN
+                RAISE WARNING 'block % of the trials of experiment %: %', b.block, b.experiment_id, SQLERRM;
+                UPDATE trial_blocks SET kept = true, trials = 0 WHERE experiment_id = b.experiment_id AND block = b.block;
+        END;
         EXIT WHEN clock_timestamp() >= until;
     END LOOP;
     RETURN (SELECT count(*) FROM (SELECT FROM trial_blocks WHERE NOT kept LIMIT 1000) x);
+END $$;
+
+-- One block, if any is due, is one whose trials are read. After a call that took too long each is set aside so, in a
+-- transaction of its own, before it is looked through: whichever it was is not met again.
+CREATE OR REPLACE FUNCTION set_trial_block_aside() RETURNS TABLE (experiment integer, aside integer) LANGUAGE sql AS $$
+    UPDATE trial_blocks SET kept = true, trials = 0
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM trial_blocks WHERE NOT kept LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING experiment_id, block
+$$;
+-- Whoever changed it since has said so, or waits behind this.
+CREATE OR REPLACE FUNCTION keep_trial_block_aside(p_experiment integer, p_block integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM trial_blocks WHERE experiment_id = p_experiment AND block = p_block FOR UPDATE;
+    IF FOUND THEN
+        PERFORM keep_trial_block(p_experiment, p_block);
+    END IF;
+END $$;
+
+-- Blocks that have no row, of 2,048 ids from p_from on: from where to go on, if there are more. A new leader asks before it
+-- keeps any. After 0062 was committed and before the triggers were, an older one may have let trials end that nobody wrote
+-- down. A change of a block that had its row then was missed too, but does no harm: only a leader that has the triggers keeps
+-- blocks, so that it was not kept. From the start on, those that were set aside get another look too, some at least.
+CREATE OR REPLACE FUNCTION find_trial_blocks(p_from bigint) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_from = 0 THEN
+        UPDATE trial_blocks SET kept = false WHERE ctid = ANY (ARRAY(SELECT ctid FROM trial_blocks WHERE kept AND trials = 0 LIMIT 1000));
+    END IF;
+    INSERT INTO trial_blocks (experiment_id, block)
+        SELECT DISTINCT experiment_id, id >> 8 FROM trials WHERE id >= p_from AND id < p_from + 2048 AND trial_is_settled(state, has_tail)
+        ON CONFLICT DO NOTHING;
+    RETURN (SELECT min(id) FROM trials WHERE id >= p_from + 2048);
 END $$;

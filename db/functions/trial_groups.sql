@@ -72,7 +72,7 @@ DECLARE
     read text := (SELECT string_agg('k' || i, ', ' ORDER BY i) FROM unnest(made) WITH ORDINALITY o(k, i));
     hps text[] := ARRAY(SELECT unnest(ARRAY[k->>'name', split_part(k->>'name', '.', 1)]) FROM jsonb_array_elements(p_keys) k WHERE k->>'kind' = 'hp');
     is_summed text := CASE WHEN '' = ANY (hps) OR EXISTS (SELECT FROM unnest(made) k WHERE k ~ '\mt\.' AND k !~ '^hp_at\(') THEN 'false'
-        ELSE concat_ws(' AND ', 'b.kept', CASE WHEN hps <> '{}' THEN '(b.varying IS NULL OR NOT b.varying && $5)' END, CASE WHEN n > 0 THEN 'b.has_metrics' END) END;
+        ELSE concat_ws(' AND ', 'b.kept AND b.trials > 0', CASE WHEN hps <> '{}' THEN '(b.varying IS NULL OR NOT b.varying && $5)' END, CASE WHEN n > 0 THEN 'b.has_metrics' END) END;
     found text := ' FROM unnest($3) f(id)' || CASE WHEN keys ~ '\m[el]\.' THEN ' JOIN experiments e ON e.id = f.id' ELSE '' END || CASE WHEN 'l.label' = ANY (made)
         THEN ' LEFT JOIN LATERAL unnest(ARRAY(SELECT DISTINCT jsonb_array_elements_text(e.labels))) l(label) ON true' ELSE '' END;
     metrics text := coalesce((SELECT string_agg(', ' || group_metric(i), '' ORDER BY i) FROM generate_series(0, n - 1) i), '');
