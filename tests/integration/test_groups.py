@@ -211,6 +211,66 @@ def beside_each_other(c):
     assert c.sql(f"SELECT kept FROM trial_blocks WHERE (experiment_id, block) = ({EXPERIMENTS}, {trial} >> 8)") == "f"
 
 
+def look(c, seed):
+    """All rows, by every key and with a metric."""
+    rows = rows_of(c)
+    for key in KEYS:
+        same(c, rows, [key], METRICS[:1], True, 0, seed)
+
+
+def nothing_due(c):
+    wait_until(lambda: c.sql("SELECT count(*) FROM trial_blocks WHERE NOT kept") == "0", 60, "the sums of all blocks")
+
+
+def after_a_gap(c, seed):
+    """Trials ended while nothing wrote their blocks down: the next leader does, whatever their ids."""
+    c.sql(f"DELETE FROM trial_blocks WHERE experiment_id % 2 = 0; UPDATE trials SET id = id + 100000 WHERE experiment_id = {EXPERIMENTS} AND id % 7 = 0;"
+          "DELETE FROM trial_blocks WHERE block > 300")
+    lost = "SELECT count(*) FROM trials t WHERE state <> 'ACTIVE' AND NOT has_tail AND NOT EXISTS " \
+           "(SELECT FROM trial_blocks b WHERE b.experiment_id = t.experiment_id AND b.block = t.id >> 8)"
+    assert int(c.sql(lost)) > 100
+    c.start_master()
+    wait_until(lambda: c.sql(lost) == "0", 60, "every block to be written down")
+    nothing_due(c)
+    look(c, seed)
+
+
+def add(c, experiment, first, n, names):
+    c.sql(f"INSERT INTO experiments (id, job_id, owner_id, project_id, state, start_time, name, config, original_config, searcher_metric) "
+          f"VALUES ({experiment}, 'j{experiment}', 1, 1, 'COMPLETED', now(), 'n', '{{\"searcher\": {{\"name\": \"grid\"}}}}', '', 'loss')")
+    c.sql(f"INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) SELECT {first} + t, {experiment}, 'r' || t, '{experiment}.' || t, "
+          f"'COMPLETED', 1, (SELECT jsonb_object_agg('p' || i, i * t % 7) || '{{\"lr\": 1}}' FROM generate_series(1, {names}) i), now() FROM generate_series(0, {n} - 1) t")
+
+
+def large_ones(c, seed):
+    """So many hyperparameters that they are read one by one, of one trial and of 64, and hardly looked at for that; others are summed beside them."""
+    c.stop("master")
+    add(c, 60, 500 << 8, 64, 20000)
+    add(c, 61, 501 << 8, 1, 20000)
+    add(c, 62, 502 << 8, 64, 20)
+    plans = c.sql("SELECT keep_trial_block(60, 500); EXPLAIN (ANALYZE, BUFFERS, FORMAT json) SELECT keep_trial_block(60, 500)")  # the first reads what is what
+    plan = json.loads(plans)[0]["Plan"]
+    pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    whole = int(c.sql("SELECT sum(pg_column_size(hparams)) / 8192 FROM trials WHERE experiment_id = 60"))
+    assert whole > 500 and pages < whole, f"{pages} pages for {whole} of hyperparameters"
+    c.sql("UPDATE trial_blocks SET kept = false WHERE experiment_id = 60")
+    c.start_master()
+    nothing_due(c)
+    assert c.sql("SELECT string_agg(trials::text, ' ' ORDER BY experiment_id) FROM trial_blocks WHERE experiment_id BETWEEN 60 AND 62") == "0 0 64"
+    look(c, seed)
+
+
+def bad_ones(c, seed):
+    """A block that takes too long or cannot be summed is set aside, and the others are summed."""
+    c.sql("ALTER FUNCTION keep_trial_block(integer, integer) RENAME TO keep_trial_block_really; CREATE FUNCTION keep_trial_block(p_experiment integer, p_block integer) "
+          "RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM CASE p_experiment WHEN 61 THEN pg_sleep(600) WHEN 60 THEN error_of(p_block) END; "
+          "PERFORM keep_trial_block_really(p_experiment, p_block); END $$; CREATE FUNCTION error_of(integer) RETURNS void LANGUAGE plpgsql AS "
+          "$$ BEGIN RAISE 'bad'; END $$; UPDATE trial_blocks SET kept = false, trials = 1")
+    nothing_due(c)
+    assert c.sql("SELECT string_agg(experiment_id::text, ' ' ORDER BY experiment_id) FROM trial_blocks WHERE trials = 0") == "60 61"
+    look(c, seed)
+
+
 def main():
     print(f"DET_TEST_SEED={SEED}")
     random.seed(SEED)
@@ -219,6 +279,9 @@ def main():
         through_changes(c, SEED)
         c.stop("master")
         beside_each_other(c)
+        after_a_gap(c, SEED)
+        large_ones(c, SEED)
+        bad_ones(c, SEED)
 
 
 if __name__ == "__main__":
