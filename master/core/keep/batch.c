@@ -196,7 +196,7 @@ static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
     if (!is_row(b, t))
         return t->doubt == BATCH_ODD ? 0 : PATIENCE_MAX_MS;
     const struct core_effect *f = &b->effects.v[t->row];
-    int64_t ms = patience[t->doubt];
+    int64_t ms = patience[b->suspect.doubt];
     if (is_second(b, f))
         return ms; /* it loses nobody else anything */
     for (int i = 0; i < b->doubted[f->kind] && ms < PATIENCE_MAX_MS; i++)
@@ -204,16 +204,18 @@ static int64_t patience_ms(const struct batch *b, const struct batch_told *t)
     return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
 }
 
-/* Counts this failure. */
+/* Counts this failure. A row that fails now for one reason and now for another is waited for as
+ * long as the most patient of them allows, from its first failure on. */
 static bool is_culprit(struct batch *b, const struct batch_told *t, int64_t now_ms)
 {
     size_t row = is_row(b, t) ? t->row : b->effects.n;
-    bool is_other = is_row(b, t) && b->suspect.doubt != t->doubt;
-    if (b->suspect.tries == 0 || b->suspect.row != row || is_other) {
+    if (b->suspect.tries == 0 || b->suspect.row != row) {
         b->suspect.row = row;
         b->suspect.doubt = t->doubt;
         b->suspect.since_ms = now_ms;
         b->suspect.tries = 0;
+    } else if (patience[t->doubt] > patience[b->suspect.doubt]) {
+        b->suspect.doubt = t->doubt;
     }
     b->suspect.tries++;
     bool is_enough = b->suspect.tries >= DOUBT_TRIES || !is_row(b, t);

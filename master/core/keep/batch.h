@@ -26,11 +26,12 @@
  * say whether the row or the moment is at fault. A row is taken for the culprit when it alone
  * fails, twice and for some time, while the server is there and writes the batch's number: 2 s;
  * 15 s where it is the limit of time; 5 minutes where the server lacks memory or cannot read its
- * disk. That doubles with each row of one kind that was taken out so within an hour of the last,
- * up to half an hour, but for the second of an experiment, which ends all of it. So one bad row
- * holds up all others for that long and no longer; and where all rows fail, ten of a kind are lost
- * in half an hour, not all of them in a minute. Where the batch's number cannot be written, or who
- * is parked, the master ends: at once, or after half an hour where it is what as a rule passes.
+ * disk; where it is one after the other, the longest of them, from the first on. That doubles with
+ * each row of one kind that was taken out so within an hour of the last, up to half an hour, but
+ * for the second of an experiment, which ends all of it. So one bad row holds up all others for
+ * that long and no longer; and where all rows fail, ten of a kind are lost in half an hour, not all
+ * of them in a minute. Where the batch's number cannot be written, or who is parked, the master
+ * ends: at once, or after half an hour where it is what as a rule passes.
  *
  * When the limit of time was met, by the batch as a whole or by a row, the limit of each row is
  * shorter (BATCH_SINGLY_MS) until a row is taken out or all are written.
@@ -77,8 +78,8 @@ struct batch {
     struct {
         size_t row; /* effects.n: what no row is at fault for, which has one clock */
         int64_t since_ms;
-        unsigned tries; /* 0: nothing is in doubt */
-        enum batch_doubt doubt;
+        unsigned tries;         /* 0: nothing is in doubt */
+        enum batch_doubt doubt; /* a row's: the most patient so far */
     } suspect;
     int64_t doubted_exp; /* whose row was taken out last, as the culprit; 0: none's */
     int64_t doubted_ms;  /* when that was */
