@@ -61,14 +61,18 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     return 0;
 }
 
-/* What a run says first of why is what it met; later words only tell that it ends. */
+/* What a run says first of why is what it met; later words only tell that it ends. A reason without
+ * words gives way to one that has them. */
 void trial_on_early_exit(struct core *c, struct trial *t, enum core_early_exit reason,
                          const char *text)
 {
     if (trial_state_is_terminal(t->state))
         return;
-    t->exit_reason = reason == CORE_EXIT_INVALID_HP ? SEARCH_INVALID_HP : SEARCH_INIT_INVALID_HP;
-    if (text && *text && !t->invalid_for)
+    bool has_news = text && *text && !t->invalid_for;
+    if (has_news || t->exit_reason < 0)
+        t->exit_reason =
+            reason == CORE_EXIT_INVALID_HP ? SEARCH_INVALID_HP : SEARCH_INIT_INVALID_HP;
+    if (has_news)
         t->invalid_for = det_asprintf("%.*s", INVALID_TEXT_MAX, text);
     trial_mark(c, t);
     if (t->alloc)

@@ -2,6 +2,8 @@
  * row, and the edges of 6. */
 #include "world.h"
 
+#include "searcher.h"
+
 static struct world w;
 
 static int setup(void **state)
@@ -204,6 +206,38 @@ static void test_invalid_hp(void **state)
                                  "a loss is NaN."));
     assert_int_equal(saved_trial(), TRIAL_COMPLETED);
     assert_int_equal(saved_exp(), EXP_COMPLETED);
+}
+
+static void exit_early(enum core_early_exit reason, const char *text)
+{
+    struct core_event ev = {.kind = CORE_EV_EARLY_EXIT, .trial_id = 1, .run_id = 1};
+    ev.exit_early.reason = reason;
+    ev.exit_early.text = text;
+    assert_int_equal(world_step(&w, ev), 0);
+}
+
+/* As its row has it, which outlives the master. */
+static void assert_saved_exit(int reason, const char *text)
+{
+    JSON_OWN j = json_parse(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.core,
+                            strlen(world_effect(&w, CORE_SAVE_TRIAL, 0)->trial.core), NULL);
+    assert_int_equal(json_int(j, "exit_reason", -1), reason);
+    assert_string_equal(json_str(j, "invalid_for", ""), text);
+}
+
+/* Reason and words of one report: of the first that has words, else of the first. */
+static void test_invalid_hp_twice(void **state)
+{
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    exit_early(CORE_EXIT_INVALID_HP, NULL);
+    assert_saved_exit(SEARCH_INVALID_HP, "");
+    exit_early(CORE_EXIT_INIT_INVALID_HP, "");
+    assert_saved_exit(SEARCH_INVALID_HP, "");
+    exit_early(CORE_EXIT_INIT_INVALID_HP, "no such width");
+    assert_saved_exit(SEARCH_INIT_INVALID_HP, "no such width");
+    exit_early(CORE_EXIT_INVALID_HP, "its script said so");
+    assert_saved_exit(SEARCH_INIT_INVALID_HP, "no such width");
 }
 
 /* A run that completed its operation and then dies is done again: its last checkpoint may be
@@ -596,6 +630,7 @@ int main(void)
         TEST(test_start_failures_wait_longer),
         TEST(test_user_stop),
         TEST(test_invalid_hp),
+        TEST(test_invalid_hp_twice),
         TEST(test_report_after_the_end),
         TEST(test_crash_after_ack),
         TEST(test_crash_before_the_checkpoint_of_a_pause),
