@@ -92,6 +92,12 @@ def test_goes_on(c):
     assert int(c.sql("SELECT value->>'trial' FROM settings WHERE key = 'last_ids'")) == 5003
 
 
+def test_index(c):
+    """No portion reads the allocations of others to find those of the collections."""
+    plan = c.sql(f"ANALYZE allocations; EXPLAIN SELECT FROM allocations WHERE experiment_id = {SMALL}")
+    assert "allocations_experiment" in plan, plan
+
+
 def test_refused(c):
     """A table of somebody else's holds a trial: the deletion fails, as it says, and goes on when it is asked again."""
     c.sql("CREATE TABLE others (trial integer REFERENCES trials); INSERT INTO others VALUES (5005)")
@@ -137,6 +143,7 @@ def main():
         c.stop("master")
         c.sql(ROWS)
         c.start_master()
+        test_index(c)
         test_portions(c)
         test_goes_on(c)
         test_slow(c)
