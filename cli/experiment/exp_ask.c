@@ -19,13 +19,14 @@ int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment, struct de
     return rc;
 }
 
-static char *why_held(struct cli *c, const json_t *experiment)
+/* is_held: only where it is. */
+static char *ask_why(struct cli *c, const json_t *experiment, bool is_held)
 {
     struct det_err err;
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, &err, "/experiments/%" PRId64 "/why", json_int(experiment, "id", 0)) <
             0 ||
-        !json_flag(answer, "held", false))
+        (is_held && !json_flag(answer, "held", false)))
         return NULL;
     char *plain = plain_text(json_str(answer, "text", ""));
     return plain ? plain : det_strdup(json_str(answer, "text", ""));
@@ -47,9 +48,11 @@ char *experiment_reason(struct cli *c, const json_t *experiment)
 {
     struct det_err err;
     JSON_OWN answer = NULL;
-    if (strcmp(json_str(experiment, "state", ""), "STATE_PAUSED") == 0)
-        return why_held(c, experiment);
-    if (strcmp(json_str(experiment, "state", ""), "STATE_ERROR") != 0 ||
+    const char *state = json_str(experiment, "state", "");
+    bool is_paused = strcmp(state, "STATE_PAUSED") == 0;
+    if (is_paused || strcmp(state, "STATE_DELETE_FAILED") == 0)
+        return ask_why(c, experiment, is_paused);
+    if (strcmp(state, "STATE_ERROR") != 0 ||
         cli_get(c, &answer, &err, "/experiments/%" PRId64 "/trials?limit=1&states=STATE_ERROR",
                 json_int(experiment, "id", 0)) < 0)
         return NULL;

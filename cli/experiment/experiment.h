@@ -40,8 +40,8 @@ double trial_target(const json_t *trial, const json_t *experiment);
 double trial_fraction(const json_t *trial, const json_t *experiment);
 /* Why a trial failed, in the words of its log; NULL: that is not known. Caller frees. */
 char *trial_reason(struct cli *c, int64_t trial);
-/* Why an experiment ended in ERROR, in the words of its first failed trial's log, or why it is
- * held; NULL: that is not known, or it is neither. Caller frees. */
+/* Why an experiment ended in ERROR, in the words of its first failed trial's log, why it is held or
+ * could not be deleted; NULL: that is not known, or it is none of these. Caller frees. */
 char *experiment_reason(struct cli *c, const json_t *experiment);
 /* What a command that waited for it ends with: CLI exit code, *err says how it ended. */
 DET_MUST int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *err);

@@ -69,6 +69,12 @@ void db_exp_searcher(struct db *db, int64_t id, db_cb *cb, void *arg)
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
+void db_exp_end(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_query(db, "SELECT state, core->>'undeleted' FROM experiments WHERE id = $1::bigint",
+             db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
 void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg)
 {
     db_query(db,

@@ -55,6 +55,9 @@ void db_exp_history(struct db *db, int64_t id, db_cb *cb, void *arg);
 void db_exp_best_metric(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* Columns: the searcher's name, the experiment's state. */
 void db_exp_searcher(struct db *db, int64_t id, db_cb *cb, void *arg);
+/* What of an experiment that is over still tells why: why it could not be deleted, else null. */
+enum { EXP_END_STATE, EXP_END_UNDELETED };
+void db_exp_end(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* {"labels"}, the most used first; project_id 0: all. */
 void db_exp_labels(struct db *db, int64_t project_id, db_cb *cb, void *arg);
 

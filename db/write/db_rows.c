@@ -81,10 +81,13 @@ void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
         experiment_config(tx, r);
 }
 
-void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state)
+void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state, const char *undeleted)
 {
-    db_tx_add(tx, "UPDATE experiments SET state = $2 WHERE id = $1::integer",
-              db_str_arg(db_i64_arg(DB_ARGS, id), exp_state_text(state)));
+    struct db_args *a = db_str_arg(db_i64_arg(DB_ARGS, id), exp_state_text(state));
+    db_tx_add(tx,
+              "UPDATE experiments SET state = $2, core = core - 'undeleted' || "
+              "jsonb_strip_nulls(jsonb_build_object('undeleted', $3::text)) WHERE id = $1::integer",
+              db_str_arg(a, undeleted));
 }
 
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r)

@@ -19,7 +19,8 @@ struct db_experiment_extra {
 /* extra only when r->is_new. */
 void db_save_experiment(struct db_tx *tx, const struct row_experiment *r,
                         const struct db_experiment_extra *extra);
-void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state);
+/* undeleted: why it could not be deleted; NULL: that is not so. */
+void db_save_exp_state(struct db_tx *tx, int64_t id, enum exp_state state, const char *undeleted);
 /* Many rows in few statements; no id may come twice. */
 void db_save_search_events(struct db_tx *tx, const struct row_search_event *r, size_t n);
 void db_save_search_snapshot(struct db_tx *tx, const struct row_search_snapshot *r);

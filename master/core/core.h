@@ -108,7 +108,7 @@ enum core_event_kind {
     CORE_EV_SEARCH_EVENTS, /* .exp_id: what a custom search's client is to hear; reply.data */
     CORE_EV_SEARCH_OPS,    /* .exp_id, .search: what that client wants done */
     CORE_EV_EXP_DELETE,    /* .gc: an experiment that is finished (the API has checked that) */
-    CORE_EV_EXP_PURGED,    /* .exp_id: CORE_PURGE is done, or with purge_failed cannot be */
+    CORE_EV_EXP_PURGED,    /* .exp_id: CORE_PURGE is done, or cannot be: purge_failed */
     CORE_EV_EXP_GC,        /* .gc: deletes some checkpoints of an experiment, which stays */
     CORE_EV_TRIAL_KILL,    /* .trial_id */
     CORE_EV_AGENT_SET,     /* .agent_set: enable, disable, drain an agent or one slot */
@@ -313,7 +313,8 @@ struct core_event {
             const json_t *operations;
         } search;
         double units;
-        bool edit_begins, purge_failed;
+        bool edit_begins;
+        const char *purge_failed; /* the database's words; NULL: it is done */
         struct {
             enum core_early_exit reason;
             const char *text; /* what is invalid; NULL: it does not say */
@@ -424,6 +425,7 @@ struct core_effect {
         struct {
             int64_t id;
             enum exp_state state;
+            const char *undeleted; /* of DELETE_FAILED: why; else NULL */
         } exp_state;
         struct row_search_event search_event;
         struct row_search_snapshot search_snapshot;

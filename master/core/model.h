@@ -287,8 +287,9 @@ struct exp {
     int64_t owner_id, project_id, parent_id;
     char *job_id, *warm_start, *owner;
     enum exp_state state;
-    char *held;     /* why it was paused unasked (alike.h); NULL: it was not */
-    json_t *config; /* conf_trim() of config_text */
+    char *held;      /* why it was paused unasked (alike.h); NULL: it was not */
+    char *undeleted; /* DELETE_FAILED: why */
+    json_t *config;  /* conf_trim() of config_text */
     char *config_text;
     struct conf conf;
     struct exp_submission *submission; /* borrowed until its first row is made */

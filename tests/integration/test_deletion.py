@@ -105,6 +105,12 @@ def test_refused(c):
     wait_until(lambda: state(c, HELD) == "DELETE_FAILED", 120, "the deletion to fail")
     with open(c.path("master.log")) as f:
         assert "others_trial_fkey" in f.read()
+    why = c.api("GET", f"/experiments/{HELD}/why")
+    assert why["reason"] == "ENDED" and "others_trial_fkey" in why["text"], why
+    assert why["suggestions"][0]["command"] == f"det experiment delete {HELD}", why
+    for command in (("why", f"exp:{HELD}"), ("experiment", "describe", str(HELD))):
+        told = c.det(*command).stdout
+        assert told.count("others_trial_fkey") == 1, told
     assert left(c, HELD) == 2, left(c, HELD)  # from that trial on
     assert c.sql(f"SELECT count(*) FROM trial_blocks WHERE experiment_id = {HELD}") == "1"  # by which groups find it
     c.sql("DROP TABLE others")

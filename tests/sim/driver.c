@@ -312,8 +312,9 @@ void driver_purge(struct sim *m, struct master *s, int64_t exp_id)
         later_purge(m, s, exp_id, 1 + (int64_t)sim_random(m, PORTION_MS));
     else
         master_post(m, s,
-                    &(struct core_event){
-                        .kind = CORE_EV_EXP_PURGED, .exp_id = exp_id, .purge_failed = fails},
+                    &(struct core_event){.kind = CORE_EV_EXP_PURGED,
+                                         .exp_id = exp_id,
+                                         .purge_failed = fails ? "refused" : NULL},
                     (struct waiter){.host = -1});
 }
 

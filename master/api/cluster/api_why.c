@@ -17,14 +17,6 @@ static struct core_now read_clocks(void)
     return (struct core_now){clk_mono_ms(), clk_wall_us()};
 }
 
-/* Of what the core does not know any more. */
-static void reply_ended(struct http_req *req, const char *what, int64_t id, const char *state)
-{
-    json_t *j = core_why_ended(state);
-    json_set(j, what, json_integer(id));
-    api_reply_json(req, j);
-}
-
 static void add_last_run(json_t *j, const char *how)
 {
     det_cleanup(freep) char *text =
@@ -82,11 +74,18 @@ void api_get_trial_why(struct shell *sh, struct http_req *req)
         db_trial_end(sh->db, c->id, on_trial, c);
 }
 
+/* What the core does not know any more. */
 static void on_exp(void *arg, const struct db_result *r)
 {
     struct api_call *c = arg;
-    if (!api_missing(c, "experiment", r))
-        reply_ended(c->req, "experimentId", c->id, db_text(r, 0, 1));
+    if (api_missing(c, "experiment", r))
+        return;
+    const char *state = db_text(r, 0, EXP_END_STATE);
+    json_t *j = core_why_ended(state);
+    if (exp_state_is(state, EXP_DELETE_FAILED) && !db_is_null(r, 0, EXP_END_UNDELETED))
+        core_why_undeleted(j, c->id, db_text(r, 0, EXP_END_UNDELETED));
+    json_set(j, "experimentId", json_integer(c->id));
+    api_reply_json(c->req, j);
 }
 
 void api_get_experiment_why(struct shell *sh, struct http_req *req)
@@ -98,7 +97,7 @@ void api_get_experiment_why(struct shell *sh, struct http_req *req)
     if (j)
         api_reply_json(req, j);
     else
-        db_exp_searcher(sh->db, c->id, on_exp, c); /* its name, and the state */
+        db_exp_end(sh->db, c->id, on_exp, c);
 }
 
 void api_get_job_why(struct shell *sh, struct http_req *req)

@@ -63,6 +63,17 @@ json_t *core_why_ended(const char *state)
     return j;
 }
 
+void core_why_undeleted(json_t *j, int64_t exp_id, const char *why)
+{
+    set_text(j, "text", "it could not be deleted: %s", why);
+    det_cleanup(freep) char *cmd = det_asprintf("det experiment delete %" PRId64, exp_id);
+    json_array_append_new(json_object_get(j, "suggestions"),
+                          json_make("{s:s,s:s}", "text",
+                                    "once that is mended, delete it again: that goes on with what "
+                                    "is left",
+                                    "command", cmd));
+}
+
 /* ---- What the pool is like ---- */
 
 struct room {

@@ -22,5 +22,7 @@ json_t *core_why_exp(struct core *c, int64_t exp_id, struct core_now now);
 json_t *core_why_trial(struct core *c, int64_t trial_id, struct core_now now);
 /* The answer about what has ended in this state. New reference. */
 json_t *core_why_ended(const char *state);
+/* In it: why an experiment that was to be deleted is still there. */
+void core_why_undeleted(json_t *j, int64_t exp_id, const char *why);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { WORDS_MAX = 1000 };
+
 /* From what no other collection shares; not from the wall clock, which decides nothing. */
 static void task_id(struct core *c, const struct core_gc *in, char *out, size_t size)
 {
@@ -113,12 +115,23 @@ void gc_delete_idle(struct core *c, struct exp *e)
     fx_add(c->out, CORE_PURGE)->exp_id = e->id;
 }
 
-void gc_purged(struct core *c, struct exp *e, bool has_failed)
+/* Text of others, whatever bytes it has: it goes into a row. */
+static void fail_deletion(struct core *c, struct exp *e, const char *what, const char *words)
+{
+    JSON_OWN said = json_lossy(words, strnlen(words, WORDS_MAX));
+    exp_goto(c, e, EXP_DELETE_FAILED);
+    e->undeleted = det_asprintf("%s: %s", what, json_string_value(said));
+}
+
+void gc_purged(struct core *c, struct exp *e, const char *words)
 {
     if (!e->is_purging)
         return;
     e->is_purging = false;
-    exp_goto(c, e, has_failed ? EXP_DELETE_FAILED : EXP_DELETED);
+    if (words)
+        fail_deletion(c, e, "the database does not let its rows go", words);
+    else
+        exp_goto(c, e, EXP_DELETED);
 }
 
 int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err)
@@ -203,6 +216,8 @@ void gc_on_alloc_end(struct core *c, struct alloc *a)
     if (a->exp)
         e->gc = NULL;
     if (a->exp && (a->failure.is_set || a->parked))
-        exp_goto(c, e, EXP_DELETE_FAILED);
+        fail_deletion(c, e, "its checkpoints could not be deleted",
+                      a->failure.is_set ? a->failure.text
+                                        : "the database refused a row of that task");
     gc_delete_idle(c, e);
 }

@@ -130,7 +130,7 @@ static void park_exp(struct core *c, struct exp *e, const char *why)
         if (!trial_state_is_terminal(t->state))
             log_reason(c, t, why);
     }
-    gc_purged(c, e, false); /* nobody was told to purge it: that was taken out, too */
+    gc_purged(c, e, NULL); /* nobody was told to purge it: that was taken out, too */
     if (exp_may(e, EXP_STOPPING_ERROR))
         exp_stop(c, e, EXP_STOPPING_ERROR, "the database refused a row of its experiment");
 }

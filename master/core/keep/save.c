@@ -24,6 +24,7 @@ static void save_exp(struct core *c, struct exp *e)
         struct core_effect *fx = fx_add(c->out, CORE_SAVE_EXP_STATE);
         fx->exp_state.id = e->id;
         fx->exp_state.state = e->state;
+        fx->exp_state.undeleted = fx_str(c->out, e->undeleted);
         return;
     }
     det_cleanup(buf_finish) struct buf core = BUF_INIT;

@@ -19,7 +19,8 @@ void exp_goto(struct core *c, struct exp *e, enum exp_state to)
 {
     e->state = edges_go(c, MACHINE_EXP, e->state, to);
     free(e->held);
-    e->held = NULL;
+    free(e->undeleted);
+    e->held = e->undeleted = NULL;
     exp_mark(c, e);
     if (e->conf.search.kind == SEARCH_CUSTOM)
         fx_add(c->out, CORE_SEARCH_WAKE)->exp_id = e->id;
@@ -77,6 +78,7 @@ void exp_destroy(struct exp *e)
     free(e->job_id);
     free(e->owner);
     free(e->held);
+    free(e->undeleted);
     free(e->warm_start);
     slab_put(e->group);
     free(e);

@@ -70,7 +70,8 @@ void exp_maybe_finish(struct core *c, struct exp *e);
 DET_MUST int gc_delete(struct core *c, const struct core_gc *in, struct det_err *err);
 /* Purges an experiment that is being deleted, once its collections have all ended. */
 void gc_delete_idle(struct core *c, struct exp *e);
-void gc_purged(struct core *c, struct exp *e, bool has_failed);
+/* words: why it cannot be; NULL: it is done. */
+void gc_purged(struct core *c, struct exp *e, const char *words);
 DET_MUST int gc_collect(struct core *c, const struct core_gc *in, struct det_err *err);
 /* task.gc of agent.md; action NULL: purge; globs, trees NULL: none. New reference. */
 json_t *gc_work(json_t *uuids, const char *action, json_t *globs, json_t *trees);

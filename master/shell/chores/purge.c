@@ -40,11 +40,11 @@ static void on_closed(uv_handle_t *h)
     free(p);
 }
 
-/* Nothing is left to be done of the one in hand. */
-static void end_first(struct purge *p, bool has_failed)
+/* Nothing is left to be done of the one in hand; failure NULL: nor of its rows. */
+static void end_first(struct purge *p, const char *failure)
 {
     struct core_event ev = {.kind = CORE_EV_EXP_PURGED, .exp_id = p->waiting.v[0].exp_id};
-    ev.purge_failed = has_failed;
+    ev.purge_failed = failure;
     vec_remove(&p->waiting, 0);
     driver_post(p->sh->driver, &ev, NULL, NULL);
 }
@@ -83,7 +83,7 @@ static void on_failure(struct purge *p, const struct db_result *r)
                 db_error(r)->text, is_last ? "it is left as it is" : "it is tried again");
     in_ms(p, db_blame(r) == DB_BLAME_DATA ? RETRY_MS : (int64_t)RETRY_MS << e->failures);
     if (is_last)
-        end_first(p, true);
+        end_first(p, db_error(r)->text);
     else
         rotate_waiting(p);
 }
@@ -97,7 +97,7 @@ static void on_success(struct purge *p, const struct db_result *r)
     e->is_told = false;
     e->rows = e->rows * 2 < PORTION_ROWS ? e->rows * 2 : PORTION_ROWS;
     if (db_bool(r, 0, DELETION_LAST))
-        end_first(p, false);
+        end_first(p, NULL);
     else
         rotate_waiting(p);
 }

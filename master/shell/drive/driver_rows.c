@@ -137,7 +137,7 @@ static void in_order(struct rows *r, const struct core_effect *f)
 {
     flush_rows(r);
     if (f->kind == CORE_SAVE_EXP_STATE)
-        db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state);
+        db_save_exp_state(r->tx, f->exp_state.id, f->exp_state.state, f->exp_state.undeleted);
     else if (f->kind == CORE_DELETE_SEARCH_SNAPSHOT)
         db_delete_search_snapshot(r->tx, f->exp_id);
     else

@@ -428,8 +428,10 @@ static void purge_exp(int64_t exp_id, bool fails)
     assert_int_equal(world_count(&w, CORE_PURGE), 1);
     assert_int_equal(world_effect(&w, CORE_PURGE, 0)->exp_id, exp_id);
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
-    world_step(&w, (struct core_event){
-                       .kind = CORE_EV_EXP_PURGED, .exp_id = exp_id, .purge_failed = fails});
+    world_step(&w,
+               (struct core_event){.kind = CORE_EV_EXP_PURGED,
+                                   .exp_id = exp_id,
+                                   .purge_failed = fails ? "a table of somebody else's" : NULL});
 }
 
 static void test_delete(void **state)
@@ -476,8 +478,11 @@ static void test_delete_that_fails(void **state)
         .alloc = alloc, .container = container, .state = CORE_TASK_ENDED, .exit = EXIT_CODE(1)};
     world_step(&w, ex);
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETE_FAILED);
+    assert_non_null(strstr(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.undeleted,
+                           "its checkpoints could not be deleted: "));
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
     assert_int_equal(world_step(&w, ev), 0);
+    assert_null(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.undeleted);
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETING);
     assert_int_equal(world_count(&w, CORE_ORDER_START), 1);
 }
@@ -590,6 +595,8 @@ static void test_delete_without_checkpoints(void **state)
     assert_int_equal(world_step(&w, ev), 0);
     purge_exp(9, true); /* what is left is left as it is, until it is asked again */
     assert_int_equal(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.state, EXP_DELETE_FAILED);
+    assert_non_null(strstr(world_effect(&w, CORE_SAVE_EXP_STATE, 0)->exp_state.undeleted,
+                           ": a table of somebody else's"));
     assert_int_equal(world_count(&w, CORE_DELETE_EXPERIMENT), 0);
     assert_int_equal(world_step(&w, ev), 0);
     purge_exp(9, false);
