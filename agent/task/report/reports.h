@@ -1,5 +1,10 @@
 /* What dead ranks left in their report spools (client/spool.h) goes to the master before the exit
- * does: with the exit the run ends, and later reports of it are refused. */
+ * does: with the exit the run ends, and later reports of it are refused.
+ *
+ * Where a limit is reached, a spool is given up from its oldest unsent report on. Nothing that the
+ * master acknowledged is lost by it: checkpoints stand in the spool behind the reports before them,
+ * so the next run begins before what is missing and reports it anew; and the loop ends an operation
+ * only when all of its reports are sent. */
 #ifndef REPORTS_H
 #define REPORTS_H
 

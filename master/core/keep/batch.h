@@ -19,6 +19,9 @@
  * order. Meanwhile what comes waits. While PostgreSQL is away, what somebody asks is refused, also
  * when it waits already, and is not stepped; what nobody waits for is kept.
  *
+ * A row that is taken out loses nothing acknowledged: what it would have said was never performed,
+ * and the rows before it stand.
+ *
  * A row that the database refuses for what is in it is looked for by sending each row by itself, in
  * the same transaction, and the batch goes on without it: core_refused(). A lock that somebody has,
  * and a server in trouble, are waited for; a table or function that is not as it was laid ends the
