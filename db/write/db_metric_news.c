@@ -4,12 +4,16 @@
 #define MAY_HAVE_TAIL "(t.has_tail OR trial_is_live(t.state))"
 #define ENDED         "bool_and(is_terminal(state))"
 
-/* What an experiment's trials have reported since their last summary, as m: of few trials few rows,
- * whatever the planner thinks of their number. */
-#define TAILS_OF(exp_id)                                                                           \
+/* An experiment's trials t that have reported since their last summary, and for which groups h: few
+ * rows, whatever the planner thinks of their number. Else it reads all their reports first. */
+#define HEADS_OF(exp_id, groups)                                                                   \
     "LATERAL (SELECT t.id FROM trials t WHERE t.experiment_id = " exp_id " AND " MAY_HAVE_TAIL     \
     " OFFSET 0) t, LATERAL (SELECT * FROM metric_heads WHERE trial_id = t.id AND tail > 0 "        \
-    "OFFSET 0) h, LATERAL (SELECT grp, metrics->metrics_key(grp) named FROM metrics "              \
+    "AND " groups " OFFSET 0) h"
+/* What they have reported since then, as m. */
+#define TAILS_OF(exp_id)                                                                           \
+    HEADS_OF(exp_id, "true")                                                                       \
+    ", LATERAL (SELECT grp, metrics->metrics_key(grp) named FROM metrics "                         \
     "WHERE trial_id = h.trial_id AND grp = h.grp AND NOT archived "                                \
     "AND steps > h.closed_steps AND steps <= h.steps OFFSET 0) m"
 
@@ -65,20 +69,22 @@ static struct db_args *news_args(struct db_args *a, const struct db_metric_news 
     "EXISTS (SELECT 1 FROM trials t CROSS JOIN LATERAL (SELECT 1 FROM " REPORTS                    \
     "AND m.steps = k.steps LIMIT 1) m WHERE t.experiment_id = $1::bigint)"
 
+/* Those of them that are in no chunk yet: each other's steps are in metric_steps. */
+#define TAIL_REPORTS                                                                               \
+    HEADS_OF("$1::bigint", "grp = $2")                                                             \
+    ", LATERAL (SELECT steps, id FROM " REPORTS                                                    \
+    "AND m.steps > h.closed_steps AND m.id > $4::bigint OFFSET 0) m"
+
 void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
     db_query_chart(
         db,
-        NEWS(
-            "'{' || " LISTED("batches", "x.steps::text", "x.steps") " || '}'", "NULL",
-            "SELECT steps, max(id) newest FROM (SELECT k.steps, k.id FROM metric_steps k "
-            "WHERE k.experiment_id = $1::bigint AND k.grp = $2 AND k.id > $4::bigint "
-            "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text] "
-            "AND (NOT k.doubtful OR " IS_STILL_THERE ") "
-            "UNION ALL SELECT m.steps, m.id FROM trials t JOIN metric_heads h ON h.trial_id = t.id "
-            "AND h.grp = $2 AND h.tail > 0 CROSS JOIN LATERAL (SELECT steps, id FROM " REPORTS
-            "AND m.steps > h.closed_steps AND m.id > $4::bigint) m "
-            "WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL ") s GROUP BY steps"),
+        NEWS("'{' || " LISTED("batches", "x.steps::text", "x.steps") " || '}'", "NULL",
+             "SELECT steps, max(id) newest FROM (SELECT k.steps, k.id FROM metric_steps k "
+             "WHERE k.experiment_id = $1::bigint AND k.grp = $2 AND k.id > $4::bigint "
+             "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text] "
+             "AND (NOT k.doubtful OR " IS_STILL_THERE ") "
+             "UNION ALL SELECT m.steps, m.id FROM " TAIL_REPORTS ") s GROUP BY steps"),
         news_args(DB_ARGS, n), cb, arg);
 }
 
