@@ -159,8 +159,9 @@ static int copy_by_hand(int in, int out, struct det_err *err)
 int fsx_copy_rest(int in, int out, struct det_err *err)
 {
     ssize_t n;
-    while ((n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0)) > 0)
-        ;
+    do
+        n = copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0);
+    while (n > 0 || (n < 0 && errno == EINTR));
     if (n == 0)
         return 0;
     if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)

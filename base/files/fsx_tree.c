@@ -32,11 +32,13 @@ static int make_and_open(int at, const char *name, mode_t mode, struct det_err *
 }
 
 /* Who may write a directory and not read it cannot sync it; nor are there syncs of one on each file
- * system. */
+ * system. What else fails here would leave a name that a power cut takes away. */
 static int sync_dir(int at)
 {
     det_cleanup(det_closep) int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 || fsync(fd) == 0 || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -1;
+    if (fd < 0)
+        return errno == EACCES ? 0 : -1;
+    return fsync(fd) == 0 || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -1;
 }
 
 /* As make_and_open for a path of the program's own: links and ".." are its business. What is put
@@ -150,13 +152,13 @@ static int remove_below(struct removal *r, int fd, int depth, struct det_err *er
         close(fd);
         return rc;
     }
-    struct dirent *e;
-    while ((e = readdir(d))) {
+    errno = 0;
+    for (struct dirent *e; (e = readdir(d)) != NULL; errno = 0) {
         int rc = is_dots(e->d_name) ? 0 : remove_entry(r, fd, e->d_name, depth, err);
         if (rc < 0)
             return rc;
     }
-    return 0;
+    return errno ? fail_io(err, "read", "directory") : 0;
 }
 
 /* Empties the directory fd (borrowed), pass after pass while something was moved up into it. */
@@ -239,10 +241,12 @@ static int list_names(int fd, names *out, struct det_err *err)
         det_closep(&again);
         return rc;
     }
-    struct dirent *e;
-    while ((e = readdir(d)))
+    errno = 0;
+    for (struct dirent *e; (e = readdir(d)) != NULL; errno = 0)
         if (!is_dots(e->d_name))
             vec_push(out, det_strdup(e->d_name));
+    if (errno) /* half a list would be taken for all there is */
+        return fail_io(err, "read", "directory");
     if (out->n)
         qsort(out->v, out->n, sizeof *out->v, by_name);
     return 0;
