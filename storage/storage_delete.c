@@ -82,14 +82,17 @@ static bool ends_in(const char *name, const char *suffix)
     return n > k && strcmp(name + n - k, suffix) == 0;
 }
 
-static bool left_over(const struct storage *s, const char *name, int64_t age_s)
+static int sweep_entry(struct storage *s, const char *name, int64_t age_s, struct det_err *err)
 {
     struct stat st;
     if (name[0] != '.' || !(ends_in(name, STORAGE_TMP_SUFFIX) || ends_in(name, STORAGE_DEL_SUFFIX)))
-        return false;
-    if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-        return false;
-    return clk_wall_us() / 1000000 - st.st_mtime >= age_s;
+        return 0;
+    if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : storage_errno("stat", s->root, name, err);
+    if (!S_ISDIR(st.st_mode) || clk_wall_us() / 1000000 - st.st_mtime < age_s)
+        return 0;
+    int rc = fsx_remove_tree(s->fd, name, err);
+    return rc < 0 ? det_wrap(err, rc, "sweep %s", s->root) : 0;
 }
 
 static void closedirp(DIR **d)
@@ -111,10 +114,9 @@ int storage_sweep(struct storage *s, int64_t age_s, struct det_err *err)
         close(fd);
         return storage_errno("open", s->root, "", err);
     }
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        rc = left_over(s, e->d_name, age_s) ? fsx_remove_tree(s->fd, e->d_name, err) : 0;
-        if (rc < 0)
-            return det_wrap(err, rc, "sweep %s", s->root);
-    }
-    return 0;
+    errno = 0;
+    for (struct dirent *e; (e = readdir(dir)) != NULL; errno = 0)
+        if ((rc = sweep_entry(s, e->d_name, age_s, err)) < 0)
+            return rc;
+    return errno ? storage_errno("read", s->root, "", err) : 0;
 }

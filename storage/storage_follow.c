@@ -15,12 +15,10 @@ struct follow {
     const char *but;
 };
 
-static int append_bytes(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
+static int append_bytes(const struct follow *f, int out, const char *path, off_t bytes,
+                        struct det_err *err)
 {
     struct stat st;
-    det_cleanup(det_closep) int out = fsx_open_beneath(f->to, path, O_WRONLY | O_CREAT, 0644, err);
-    if (out < 0)
-        return out;
     if (fstat(out, &st) < 0)
         return storage_errno("stat", f->path, path, err);
     if (st.st_size >= bytes)
@@ -34,6 +32,18 @@ static int append_bytes(const struct follow *f, const char *path, off_t bytes, s
     return rc < 0 ? det_wrap(err, rc, "copy %s/%s", f->path, path) : 0;
 }
 
+static int follow_file(const struct follow *f, const char *path, off_t bytes, struct det_err *err)
+{
+    int out = fsx_open_beneath(f->to, path, O_WRONLY | O_CREAT, 0644, err);
+    if (out < 0)
+        return out;
+    int rc = append_bytes(f, out, path, bytes, err);
+    if (close(out) < 0 &&
+        rc == 0) /* where file systems of other hosts say what they did not take */
+        rc = storage_errno("close", f->path, path, err);
+    return rc;
+}
+
 static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, struct det_err *err)
 {
     const struct follow *f = arg;
@@ -42,7 +52,7 @@ static int on_entry(void *arg, const char *path, bool is_dir, uint64_t bytes, st
         return fsx_mkdirs(f->to, path, 0755, err);
     if (f->but && strstr(slash ? slash + 1 : path, f->but))
         return 0;
-    return append_bytes(f, path, (off_t)bytes, err);
+    return follow_file(f, path, (off_t)bytes, err);
 }
 
 static int check_place(const char *place, struct det_err *err)
@@ -89,13 +99,15 @@ static int share_parents(struct storage *s, const char *place, struct det_err *e
 {
     struct stat root;
     int rc = 0;
-    if (fstat(s->fd, &root) < 0 || !(root.st_mode & S_ISVTX))
+    if (fstat(s->fd, &root) < 0)
+        return storage_errno("stat", s->root, "", err);
+    if (!(root.st_mode & S_ISVTX))
         return 0;
     for (const char *slash = strchr(place, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
         det_cleanup(freep) char *folder = det_strndup(place, (size_t)(slash - place));
         det_cleanup(det_closep) int fd =
-            fsx_open_beneath(s->fd, folder, O_PATH | O_DIRECTORY, 0, NULL);
-        rc = fd == DET_ENOENT ? make_shared(s, folder, root.st_mode & 03777, err) : 0;
+            fsx_open_beneath(s->fd, folder, O_PATH | O_DIRECTORY, 0, err);
+        rc = fd == DET_ENOENT ? make_shared(s, folder, root.st_mode & 03777, err) : fd < 0 ? fd : 0;
     }
     return rc;
 }

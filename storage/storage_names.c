@@ -19,14 +19,25 @@ static void closedirp(DIR **d)
         closedir(*d);
 }
 
+/* 1: <root>/<path> is there, 0: it is not; else why that cannot be told. */
+static int look_up(const struct storage *s, const char *path, struct stat *ret, struct det_err *err)
+{
+    if (fstatat(s->fd, path, ret, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    return errno == ENOENT || errno == ENOTDIR ? 0 : storage_errno("stat", s->root, path, err);
+}
+
 /* A cluster's folder of TensorBoard files has a uuid for its name, too (loop_tensorboard.c). */
-static bool is_cluster(const struct storage *s, const char *name)
+static int is_cluster(const struct storage *s, const char *name, struct det_err *err)
 {
     struct stat st;
     det_cleanup(freep) char *board = det_asprintf("%s/tensorboard", name);
     det_cleanup(freep) char *metadata = det_asprintf("%s/metadata.json", name);
-    return fstatat(s->fd, board, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstatat(s->fd, metadata, &st, AT_SYMLINK_NOFOLLOW) < 0;
+    int rc = look_up(s, board, &st, err);
+    if (rc <= 0)
+        return rc;
+    rc = look_up(s, metadata, &st, err);
+    return rc < 0 ? rc : !rc;
 }
 
 /* "<uuid>", or ".<uuid>.gone" of one in quarantine. Stores hold other things too: TensorBoard's. */
@@ -42,16 +53,23 @@ static bool is_checkpoint(const char *name, char uuid[UUID_STR_MAX], bool *ret_a
     return uuid_is_valid(uuid);
 }
 
-static void add_name(const struct storage *s, const char *name, json_t *out)
+/* What cannot be looked at is an error and not left out: half a list would call the rest gone. */
+static int add_name(const struct storage *s, const char *name, json_t *out, struct det_err *err)
 {
     struct stat st;
     char uuid[UUID_STR_MAX];
     bool aside;
-    if (is_checkpoint(name, uuid, &aside) && fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(st.st_mode) && !is_cluster(s, name))
+    if (!is_checkpoint(name, uuid, &aside))
+        return 0;
+    int rc = look_up(s, name, &st, err);
+    if (rc <= 0 || !S_ISDIR(st.st_mode))
+        return rc < 0 ? rc : 0;
+    rc = is_cluster(s, name, err);
+    if (rc == 0)
         json_array_append_new(out, json_make("{s:s, s:b, s:I, s:I}", "uuid", uuid, "aside", aside,
                                              "modified", (json_int_t)st.st_mtime, "uid",
                                              (json_int_t)st.st_uid));
+    return rc < 0 ? rc : 0;
 }
 
 json_t *storage_names(struct storage *s, struct det_err *err)
@@ -68,8 +86,9 @@ json_t *storage_names(struct storage *s, struct det_err *err)
     JSON_OWN out = json_array();
     errno = 0;
     for (struct dirent *e; (e = readdir(dir)) != NULL; errno = 0)
-        add_name(s, e->d_name, out);
-    if (errno) { /* half a list would call the rest gone */
+        if (add_name(s, e->d_name, out, err) < 0)
+            return NULL;
+    if (errno) {
         storage_errno("read", s->root, "", err);
         return NULL;
     }
@@ -90,7 +109,13 @@ json_t *storage_describe(struct storage *s, const char *uuid, bool is_aside, str
         return NULL;
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     JSON_OWN metadata = NULL; /* of another program there may be none */
-    if (fsx_read_file(fd, "metadata.json", METADATA_BYTES_MAX, &b, NULL) == 0)
+    int rc = fsx_read_file(fd, "metadata.json", METADATA_BYTES_MAX, &b, err);
+    if (rc < 0 &&
+        rc != DET_ENOENT) { /* it says of which cluster this is: not known is not "ours" */
+        det_wrap(err, rc, "checkpoint %s/%s", s->root, uuid);
+        return NULL;
+    }
+    if (rc == 0)
         metadata = json_parse(buf_str(&b), b.len, NULL);
     return json_make("{s:O, s:O}", "resources", files, "metadata",
                      json_is_object(metadata) ? metadata : json_null());

@@ -228,8 +228,8 @@ int gcrun_main(void)
         rc = carry_out(c, st, order, &err);
     if (rc == 0)
         rc = remove_trees(st, json_arr(order, "trees"), &err);
-    if (rc == 0 && storage_sweep(st, CRASHED_AGE_S, NULL) < 0)
-        log_warning("what crashed writers have left could not be removed");
+    if (rc == 0 && storage_sweep(st, CRASHED_AGE_S, &err) < 0)
+        log_warning("what crashed writers have left could not be removed: %s", err.text);
     if (rc < 0)
         log_error("%s", err.text);
     if (is_away(rc, st))
