@@ -14,6 +14,7 @@ struct silence {
     struct shell *sh;
     uv_timer_t timer;
     bool asked, over; /* asked: a statement is out; over: destroyed */
+    bool was_away;    /* the database, at the last look */
 };
 
 static void on_closed(uv_handle_t *h)
@@ -37,6 +38,7 @@ static void on_looked(void *arg, const struct db_result *r)
         return;
     }
     int64_t n = db_rc(r) == 0 ? db_i64(r, 0, 0) : 0;
+    s->was_away = db_rc(r) == DET_EUNAVAIL;
     if (db_rc(r) < 0 && db_rc(r) != DET_EUNAVAIL)
         log_warning("silent trials of unmanaged experiments: %s", db_error(r)->text);
     if (n > 0)
@@ -47,6 +49,12 @@ static void on_looked(void *arg, const struct db_result *r)
 static void on_timer(uv_timer_t *timer)
 {
     struct silence *s = timer->data;
+    bool is_up = db_is_up(s->sh->db);
+    if (!is_up || s->was_away) {
+        s->was_away = !is_up;
+        in_ms(s, s->sh->conf->unmanaged_timeout_ms / (is_up ? 1 : PARTS));
+        return;
+    }
     s->asked = true;
     db_unmanaged_silent(s->sh->db, s->sh->conf->unmanaged_timeout_ms / 1000, on_looked, s);
 }

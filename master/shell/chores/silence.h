@@ -8,7 +8,8 @@
 struct shell;
 struct silence;
 
-/* The first look is a whole timeout away: clients have that time to find a master that was down. */
+/* The first look is a whole timeout away: clients have that time to find a master that was down. So
+ * is the first one after the database was away, when nobody could be heard. */
 struct silence *silence_create(struct shell *sh);
 /* While the loop still runs. NULL ok. */
 void silence_destroy(struct silence *s);
