@@ -50,7 +50,7 @@ static void link_wait(struct db_link *l)
 static void link_dial(struct db_link *l)
 {
     bool writer = l == &l->db->writer;
-    if (db_conn_open(&l->conn, writer ? l->db->conninfo : l->db->read_conninfo) < 0)
+    if (db_conn_open(&l->conn, writer ? l->db->conninfo : l->db->read_conninfo, NULL) < 0)
         link_wait(l);
 }
 

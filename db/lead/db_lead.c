@@ -176,8 +176,9 @@ static void on_down(struct db_conn *c, const char *why)
 
 static void dial_server(struct db_lead *l)
 {
-    if (db_conn_open(&l->conn, l->conninfo) < 0)
-        on_down(&l->conn, "the connection is refused at once");
+    struct det_err err;
+    if (db_conn_open(&l->conn, l->conninfo, &err) < 0)
+        on_down(&l->conn, err.text);
 }
 
 /* Counted by this timer, so that no jump of a clock and no pause of this process looks like a

@@ -132,11 +132,17 @@ void db_conn_close(struct db_conn *c)
     db_preps_finish(&old);
 }
 
+/* Its first line. */
+static void say_why(const struct db_conn *c, char why[256])
+{
+    snprintf(why, 256, "%s", c->pg ? PQerrorMessage(c->pg) : "not connected");
+    why[strcspn(why, "\n")] = 0;
+}
+
 static void conn_lost(struct db_conn *c)
 {
     char why[256];
-    snprintf(why, sizeof why, "%s", c->pg ? PQerrorMessage(c->pg) : "not connected");
-    why[strcspn(why, "\n")] = 0;
+    say_why(c, why);
     db_conn_close(c);
     c->on_down(c, why);
 }
@@ -334,13 +340,15 @@ bool db_conn_tick(struct db_conn *c, int most)
     return true;
 }
 
-int db_conn_open(struct db_conn *c, const char *conninfo)
+int db_conn_open(struct db_conn *c, const char *conninfo, struct det_err *err)
 {
     c->pg = PQconnectStart(conninfo);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD || PQsocket(c->pg) < 0) {
+        char why[256];
+        say_why(c, why);
         PQfinish(c->pg);
         c->pg = NULL;
-        return DET_EUNAVAIL;
+        return det_fail(err, DET_EUNAVAIL, "%s", why);
     }
     c->state = CONN_CONNECTING;
     c->quiet = 0;

@@ -40,8 +40,9 @@ struct db_conn {
     void *owner;
 };
 
-/* Begins to connect; ends in on_up or on_down, never from inside. */
-int db_conn_open(struct db_conn *c, const char *conninfo);
+/* Begins to connect; ends in on_up or on_down, never from inside. DET_EUNAVAIL with libpq's reason
+ * where it does not even begin. */
+DET_MUST int db_conn_open(struct db_conn *c, const char *conninfo, struct det_err *err);
 /* Joins an already established, idle, blocking connection to the loop; takes pg. */
 int db_conn_adopt(struct db_conn *c, PGconn *pg);
 /* Called every so often: true when something was waited for through more than `most` of these
