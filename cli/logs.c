@@ -32,23 +32,12 @@ const struct opt logs_opts[] = {
     {0},
 };
 
-struct tail {
-    char **v;
-    size_t n;
-};
-
+/* The API's entry with --json, else its line. */
 static int print_line(void *arg, json_t *line)
 {
-    fputs(json_str(line, "message", ""), stdout);
+    if (!cli_print_json(arg, line))
+        fputs(json_str(line, "message", ""), stdout);
     fflush(stdout);
-    return 0;
-}
-
-static int keep_line(void *arg, json_t *line)
-{
-    struct tail *t = arg;
-    t->v = det_reallocarray(t->v, t->n + 1, sizeof *t->v);
-    t->v[t->n++] = det_strdup(json_str(line, "message", ""));
     return 0;
 }
 
@@ -86,20 +75,23 @@ static void add_filters(struct buf *b)
         add_query(b, "enableRegex", "", "true");
 }
 
+/* The last comes first. */
+static int keep_entry(void *arg, json_t *line)
+{
+    json_array_insert(arg, 0, line);
+    return 0;
+}
+
 static int stream_lines(struct cli *c, const char *path, bool follow, struct det_err *err)
 {
     struct buf url = BUF_INIT;
-    struct tail t = {0};
+    JSON_OWN tail = o.tail > 0 ? json_array() : NULL;
     buf_addf(&url, "%s?follow=%s", path, follow ? "true" : "false");
     add_filters(&url);
-    bool backwards = o.tail > 0;
-    int rc = cli_stream(c, buf_str(&url), backwards ? keep_line : print_line, &t, err);
-    for (size_t i = t.n; i-- > 0;) {
-        if (rc == 0)
-            fputs(t.v[i], stdout);
-        free(t.v[i]);
-    }
-    free(t.v);
+    int rc = tail ? cli_stream(c, buf_str(&url), keep_entry, tail, err)
+                  : cli_stream(c, buf_str(&url), print_line, c, err);
+    for (size_t i = 0; rc >= 0 && i < json_array_size(tail); i++)
+        print_line(c, json_array_get(tail, i));
     buf_finish(&url);
     return rc < 0 ? CLI_FAILED : 0;
 }
@@ -114,12 +106,6 @@ int logs_print_trial(struct cli *c, int64_t trial_id, struct det_err *err)
 {
     det_cleanup(freep) char *path = det_asprintf("/trials/%" PRId64 "/logs", trial_id);
     return logs_print(c, path, err);
-}
-
-static int keep_entry(void *arg, json_t *line)
-{
-    json_array_insert(arg, 0, line);
-    return 0;
 }
 
 json_t *logs_last(struct cli *c, int64_t trial_id, int64_t n)

@@ -224,6 +224,12 @@ def test_commands():
         says(c.det("rp", "list"), 0, "default", "FAIR_SHARE", "BEST")
         task = c.trials(1)[0]["taskId"]
         assert c.det("task", "logs", task).stdout == c.det("t", "logs", "1").stdout
+        for which in ([], ["--tail", "2"]):
+            text, found = c.det("t", "logs", "1", "--json", *which).stdout, []
+            while text.strip():  # an object for each entry
+                entry, end = json.JSONDecoder().raw_decode(text)
+                found, text = found + [entry], text[end:].lstrip()
+            assert "".join(e["message"] for e in found) == c.det("t", "logs", "1", *which).stdout and all("timestamp" in e for e in found), found
         says(c.det("task", "logs", "nosuch", check=False), 1, "nosuch not found")
         says(c.det("e", "create", CONST, DIGITS, "--config", "resources.slots_per_trial=2", "--paused"), 0, "Created experiment 3")
         c.det("slot", "disable", "agent-0", "1")
