@@ -143,6 +143,21 @@ static void cut_repeated(char *reason, const char *said)
         }
 }
 
+/* Of "rank 0 stalled: ... (train.py, line 5)", whose beginning the master has said: "(train.py,
+ * line 5)"; "": no more than was said. NULL: it says something else. */
+static const char *rest_of(const char *reason, const char *said)
+{
+    const char *last = strrchr(reason, '(');
+    if (strstr(said, reason))
+        return "";
+    if (!last || last == reason || last[-1] != ' ' || strcspn(last, ")") + 1 != strlen(last))
+        return NULL;
+    char *head det_cleanup(freep) = det_strndup(reason, (size_t)(last - reason) - 1);
+    if (!*head || !strstr(said, head))
+        return NULL;
+    return strstr(last, ", line ") ? last : "";
+}
+
 /* The exception of what failed, and the user's line: the master knows how its processes ended. */
 static void print_failure(struct cli *c, const json_t *why)
 {
@@ -158,9 +173,15 @@ static void print_failure(struct cli *c, const json_t *why)
         reason = trial_reason(c, trial);
     else if (trial == 0 && experiment_get(c, exp, &e, &err) == 0)
         reason = experiment_reason(c, e);
-    if (reason)
-        cut_repeated(reason, json_str(why, "text", ""));
-    if (reason && !strstr(json_str(why, "text", ""), reason))
+    if (!reason)
+        return;
+    const char *said = json_str(why, "text", ""), *rest = rest_of(reason, said);
+    if (rest && *rest)
+        printf("In the user's code: %.*s\n", (int)strlen(rest) - 2, rest + 1);
+    if (rest)
+        return;
+    cut_repeated(reason, said);
+    if (!strstr(said, reason))
         printf("%s%s\n", trial > 0 ? "Its log says: " : "The log of ", reason);
 }
 

@@ -86,8 +86,12 @@ static void on_traceback(struct found *f, const char *text)
 /* What a task says of a rank that was asked for its stack: of one that stalled before its end. */
 static bool is_place(const char *text, char ret[static PLACE_MAX])
 {
+    static const char *const who[] = {"rank %*d is at %n", "process %*d is at %n"};
     int n = 0;
-    if (sscanf(text, "rank %*d is at %n", &n) != 0 || n == 0)
+    for (size_t i = 0; n == 0 && i < DET_ARRAY_LEN(who); i++)
+        if (sscanf(text, who[i], &n) != 0)
+            n = 0;
+    if (n == 0)
         return false;
     snprintf(ret, PLACE_MAX, "%.*s", (int)strcspn(text + n, "\n"), text + n);
     return true;

@@ -290,6 +290,9 @@ def test_core_stalls():
         c.wait(exp, "STATE_ERROR")
         log = c.logs(trial)
         assert "rank 0 stalled: no batch for" in log and "last batch 3 (training)" in log and "train.py, line 6" in log, log
+        said = c.det("why", str(trial)).stdout
+        assert said.count("stalled: no batch for") == 1 and said.endswith("In the user's code: train.py, line 6, in <module>\n"), said
+        assert "(train.py, line 6, in <module>)" in c.det("experiment", "describe", str(exp)).stdout
 
 
 def test_cluster_info():

@@ -112,6 +112,9 @@ static void a_stalled_rank_has_the_users_line(void **state)
     snprintf(lines, sizeof lines, "[%s,%s]",
              L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck"), ended);
     assert_reason(lines, "rank 0 stalled: no batch for 8.0 s (model_def.py, line 24, in stuck)");
+    snprintf(lines, sizeof lines, "[%s,%s]", /* a command, of which nobody knows the ranks */
+             L("-1", "INFO", "process 77 is at train.py, line 4, in waits"), ended);
+    assert_reason(lines, "rank 0 stalled: no batch for 8.0 s (train.py, line 4, in waits)");
     assert_reason("[" L("-1", "INFO", "rank 0 is at model_def.py, line 24, in stuck") "," MASTER
                                                                                       "]",
                   "rank 0 exited with code 1"); /* it was only asked */
