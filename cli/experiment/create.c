@@ -5,7 +5,6 @@
 #include "experiment.h"
 #include "expconf.h"
 #include "logs.h"
-#include "module.h"
 #include "pack.h"
 #include "watch.h"
 #include "yamljson.h"
@@ -212,7 +211,7 @@ static int check_module(const struct buf *text, const json_t *files, struct det_
     JSON_OWN config = parsed;
     const char *e = json_str(config, "entrypoint", "");
     if (files || !entrypoint_is_class(e))
-        return files ? module_check(e, files, err) : 0;
+        return files ? entrypoint_check_module(e, files, err) : 0;
     int n = (int)strcspn(e, ":");
     return det_fail(err, DET_EINVAL,
                     "entrypoint %s: no directory with the module %.*s was given: det experiment "

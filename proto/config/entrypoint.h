@@ -2,6 +2,7 @@
 #ifndef PROTO_ENTRYPOINT_H
 #define PROTO_ENTRYPOINT_H
 
+#include "json.h"
 #include <stdbool.h>
 
 /* "pkg.module:Class", by docs/contract/task.md 3; everything else is a command. */
@@ -13,5 +14,10 @@ const char *entrypoint_meant_colon(const char *e);
 bool entrypoint_has_blanks(const char *e);
 /* "model_def.py", a file that is there and no command: no shell looks for one where it stands. */
 bool entrypoint_is_bare_file(const char *e);
+/* files: array of util.v1.File, as det and other clients send them. DET_EINVAL, with the module
+ * that is near: it names module:Class, and the module is not there, nor a startup-hook.sh, which
+ * may bring it. */
+DET_MUST int entrypoint_check_module(const char *entrypoint, const json_t *files,
+                                     struct det_err *err);
 
 #endif

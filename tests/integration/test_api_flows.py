@@ -263,7 +263,7 @@ def files(user, exp):
 def very_many_files(user):
     """Each in a folder of its own, so that every folder has all the others beside it."""
     names = [f"d{i:05d}" for i in range(MANY_FOLDERS)]
-    config = CONFIG.replace("name: flow", "name: very many files")
+    config = CONFIG.replace("name: flow", "name: very many files").replace("model_def:T", "ls -R")
     exp = create(user, config, activate=False, modelDefinition=[file(f"{n}/{end}", "x") for end in "ab" for n in names])["experiment"]["id"]
     tree = user.call("get_model_def_tree", experimentId=exp)["files"]
     assert sorted(f["path"] for f in tree) == names

@@ -286,7 +286,7 @@ def given_back(c, user):
 def downloads(c, user):
     """Of model definitions that nobody takes the master holds no more than a part each; whoever takes one gets all of it."""
     text = os.urandom(8 << 20)
-    exp = user.call("create_experiment", {"config": CONFIG, "activate": False, "modelDefinition": [
+    exp = user.call("create_experiment", {"config": CONFIG.replace("model_def:T", "cat noise"), "activate": False, "modelDefinition": [
         {"path": "noise", "type": 48, "content": base64.b64encode(text).decode(), "mode": 0o644, "mtime": 1}]})["experiment"]["id"]
     before, socks = resident_kb(c.procs["master"].pid), []
     for i in range(12):

@@ -45,7 +45,7 @@ def remembered(user):
     labels = "labels: [z, a, \"\\u00e9\\\"\"]\ndescription: \"two\\nlines\"\n"
     numbers = "data: {a: 1.0e-3, b: 1e20, c: [1.0, -0.0, 3, null, true], d: 0.1}\n"
     many = CONFIG.replace("name: single", "name: random, max_trials: 3").replace("lr: 0.25", "lr: {type: double, minval: 0, maxval: 1}")
-    files = [{"path": "a.py", "type": 48, "content": "eCA9IDEK", "mtime": "1690000000", "mode": 33188}]
+    files = [{"path": "model_def.py", "type": 48, "content": "eCA9IDEK", "mtime": "1690000000", "mode": 33188}]
     parent = create(user, CONFIG + labels + numbers, modelDefinition=files)["experiment"]
     assert create(user, parentId=parent["id"])["experiment"]["forkedFrom"] == parent["id"]
     create(user, many)

@@ -55,6 +55,8 @@ def test_api():
         refused(c, lambda: post(c, wrong), "max_restarts", "searcher.max_length")  # all mistakes at once
         refused(c, lambda: post(c, {**CONFIG, "searcher": {"name": "adaptive", "metric": "loss", "max_length": {"batches": 3}, "max_trials": 4}}), "adaptive_asha")
         refused(c, lambda: post(c, CONFIG, [entry("../../etc/passwd")]), "..")
+        typed = {**CONFIG, "entrypoint": "model_deff:X"}  # no run would find it, and each would be tried again
+        refused(c, lambda: post(c, typed, [entry("model_def.py")]), "entrypoint model_deff:X: the directory has no model_deff.py", "did you mean model_def:X?")
         refused(c, lambda: post(c, CONFIG, [entry("/etc/passwd")]), "/etc/passwd")
         refused(c, lambda: c.api("GET", "/experiments/999999"), "not found")
         refused(c, lambda: c.api("GET", "/experiments/abc"))

@@ -15,6 +15,7 @@
 #include "db_templates.h"
 #include "db_unmanaged.h"
 #include "driver.h"
+#include "entrypoint.h"
 #include "expconf.h"
 #include "masterconf.h"
 #include "origins.h"
@@ -136,6 +137,16 @@ static void create_drop_body(struct create *c, int rc)
         c->body = NULL;
 }
 
+/* Of a class whose module was not sent no run would find any. Who sends no files at all may mean
+ * none. */
+static int create_check_module(struct create *c)
+{
+    const char *e = json_str(c->config, "entrypoint", "");
+    if (c->b.parent_id || c->b.unmanaged == 1 || json_array_size(c->b.model_definition) == 0)
+        return 0;
+    return entrypoint_check_module(e, c->b.model_definition, &c->err);
+}
+
 /* On a worker thread: nothing here is shared. Runs again once a template was looked up. */
 static int create_read(struct create *c)
 {
@@ -146,6 +157,8 @@ static int create_read(struct create *c)
         rc = create_config(c);
     if (rc == 0 && !c->b.parent_id)
         rc = pack_entries(c->b.model_definition, &c->tgz, &c->err);
+    if (rc == 0)
+        rc = create_check_module(c);
     create_drop_body(c, rc);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <string.h>
 
 static void classes(void **state)
 {
@@ -48,10 +49,45 @@ static void files_for_commands(void **state)
         assert_false(entrypoint_is_bare_file(none[i]));
 }
 
+static const char files[] =
+    "[{\"path\": \"model_def.py\"}, {\"path\": \"pkg\"}, {\"path\": "
+    "\"pkg/__init__.py\"}, {\"path\": \"pkg/net.c\"}, {\"path\": \"a.txt\"}]";
+
+static int check_module(const char *entrypoint, const char *text, struct det_err *err)
+{
+    JSON_OWN j = json_parse(text, strlen(text), NULL);
+    return entrypoint_check_module(entrypoint, j, err);
+}
+
+static void modules_among_the_files(void **state)
+{
+    static const char *const good[] = {"model_def:T", "pkg:T", "pkg.net:T", "python3 nothing.py",
+                                       "nothing.sh"};
+    struct det_err err;
+    for (size_t i = 0; i < DET_ARRAY_LEN(good); i++)
+        assert_int_equal(check_module(good[i], files, &err), 0);
+    assert_int_equal(check_module("later:T", "[{\"path\": \"startup-hook.sh\"}]", &err), 0);
+}
+
+static void modules_that_were_not_sent(void **state)
+{
+    struct det_err err;
+    assert_int_equal(check_module("model_deff:T", files, &err), DET_EINVAL);
+    assert_string_equal(err.text, "entrypoint model_deff:T: the directory has no model_deff.py, "
+                                  "model_deff.so or model_deff.c; did you mean model_def:T?");
+    assert_int_equal(check_module("pkg.net:T", "[{\"path\": \"a.txt\"}]", &err), DET_EINVAL);
+    assert_string_equal(err.text, "entrypoint pkg.net:T: the directory has no pkg/net.py, "
+                                  "pkg/net.so or pkg/net.c");
+    assert_int_equal(check_module("a:T", "[]", &err), DET_EINVAL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(dots_for_colons),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
+                                       cmocka_unit_test(dots_for_colons),
                                        cmocka_unit_test(blanks_about_the_colon),
-                                       cmocka_unit_test(files_for_commands)};
+                                       cmocka_unit_test(files_for_commands),
+                                       cmocka_unit_test(modules_among_the_files),
+                                       cmocka_unit_test(modules_that_were_not_sent)};
     return cmocka_run_group_tests_name("entrypoint", tests, NULL, NULL);
 }
