@@ -196,6 +196,21 @@ void alloc_resend(struct core *c, struct container *k)
         send_start(c, k);
 }
 
+/* A script over the Core API says nothing of the checkpoint that it is given. */
+static void log_placed(struct core *c, const struct alloc *a, const char *where)
+{
+    const struct trial *t = a->trial;
+    const char *agents = a->containers.n > 1 ? "agents" : "agent";
+    if (t && t->latest)
+        fx_log(c, a, FX_INFO, "Assigned to %s %s; run %lld is given checkpoint %s of batch %lld.",
+               agents, where, (long long)a->run_id, t->latest, (long long)t->latest_steps);
+    else if (t && t->warm_start)
+        fx_log(c, a, FX_INFO, "Assigned to %s %s; run %lld is given checkpoint %s to begin with.",
+               agents, where, (long long)a->run_id, t->warm_start);
+    else
+        fx_log(c, a, FX_INFO, "Assigned to %s %s.", agents, where);
+}
+
 void alloc_place(struct core *c, struct alloc *a, const struct placement_node *nodes, size_t n)
 {
     struct buf where = BUF_INIT;
@@ -218,7 +233,7 @@ void alloc_place(struct core *c, struct alloc *a, const struct placement_node *n
         send_start(c, a->containers.v[i]);
     a->start_ms = c->now_ms + c->o.start_resend_ms;
     alloc_rearm(c, a);
-    fx_log(c, a, FX_INFO, "Assigned to agent%s %s.", n > 1 ? "s" : "", buf_str(&where));
+    log_placed(c, a, buf_str(&where));
     fx_timeline(c, a, "placed", "%s", buf_str(&where));
     buf_finish(&where);
 }

@@ -306,6 +306,7 @@ static void test_pause_and_activate(void **state)
     assert_int_equal(world_step(&w, exp_event(CORE_EV_EXP_ACTIVATE, id)), 0);
     const struct core_start *s = &world_effect(&w, CORE_ORDER_START, 0)->start;
     assert_int_equal(s->run_id, 2);
+    assert_true(world_logged(&w, "run 2 is given checkpoint u1 of batch 40"));
     assert_string_equal(world_env(&w, "DET_LATEST_CHECKPOINT"), "u1");
     assert_string_equal(world_env(&w, "DET_STEPS_COMPLETED"), "40");
 }
