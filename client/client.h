@@ -30,6 +30,7 @@
 #define CLIENT_BODY_MAX ((size_t)128 << 20) /* a larger answer is DET_ETOOBIG: see answer_max */
 #define CLIENT_LINE_MAX ((size_t)16 << 20)  /* a longer NDJSON line is DET_ETOOBIG */
 
+struct sockaddr;
 enum client_token {
     CLIENT_TOKEN_NONE,
     CLIENT_TOKEN_USER,       /* Authorization: Bearer T */
@@ -46,12 +47,14 @@ struct client_options {
     const char *token; /* NULL: none; see client_set_token() */
     const char *
         ca_file; /* PEM of the master's certificate or its CA; "noverify": no check; NULL: system */
-    const char *authority;      /* PEM: the only authority that counts, whatever ca_file and the
-                                 * system say; NULL: none */
-    const char *cert_name;      /* name expected in the certificate when it is not the URL's host */
-    const char *cert, *key;     /* PEM: the client's own certificate and its key; NULL: none */
-    const char *pin;            /* "sha256//base64" of the server's public key; NULL: none */
-    const char *user_agent;     /* NULL: "det/VERSION" */
+    const char *authority;  /* PEM: the only authority that counts, whatever ca_file and the
+                             * system say; NULL: none */
+    const char *cert_name;  /* name expected in the certificate when it is not the URL's host */
+    const char *cert, *key; /* PEM: the client's own certificate and its key; NULL: none */
+    const char *pin;        /* "sha256//base64" of the server's public key; NULL: none */
+    const char *user_agent; /* NULL: "det/VERSION" */
+    /* NULL, or whether an address may be dialled: whoever resolves names decides on those. */
+    bool (*may_dial)(const struct sockaddr *a);
     int64_t connect_timeout_ms; /* 0: 5,000 */
     int64_t timeout_ms;         /* of one attempt, answer included; 0: 60,000 */
     int retries;                /* attempts after the first; 0: 5; < 0: see retry_ms alone */

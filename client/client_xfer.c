@@ -178,9 +178,14 @@ static void set_callbacks(struct client_xfer *x)
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, x->curl_text);
 }
 
-/* Not to be inherited: a child would keep the connection open after its owner's death. */
+/* The address itself, after names are resolved: one that may not be dialled is a connection that
+ * cannot be made. Not to be inherited: a child would keep the connection open after its owner's
+ * death. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
+    const struct client_conf *conf = arg;
+    if (conf->o.may_dial && !conf->o.may_dial(&a->addr))
+        return CURL_SOCKET_BAD;
     return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
@@ -195,6 +200,7 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
     curl_easy_reset(easy); /* keeps the connections */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, conf);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_USERAGENT, conf->o.user_agent);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)conf->o.connect_timeout_ms);

@@ -10,6 +10,7 @@
 #include "db_cluster.h"
 #include "driver.h"
 #include "gc.h"
+#include "hooks.h"
 #include "hub.h"
 #include "http.h"
 #include "guard.h"
@@ -107,6 +108,8 @@ static void stop_master(struct master *m)
     transport_stop(&m->transport);
     gc_stop(m->sh.gc);
     silence_destroy(m->sh.silence);
+    hooks_destroy(m->sh.hooks);
+    m->sh.hooks = NULL; /* logs may still come */
     retention_destroy(m->sh.retention);
     blocks_destroy(m->sh.blocks);
     purge_destroy(m->sh.purge);
@@ -308,6 +311,7 @@ static int run_master(struct master *m, struct det_err *err)
     m->sh.retention = retention_create(&m->sh);
     m->sh.blocks = blocks_create(&m->sh);
     m->sh.silence = silence_create(&m->sh);
+    m->sh.hooks = hooks_create(&m->sh);
     rc = startup_announce(&m->sh, err);
     if (rc < 0)
         return rc;

@@ -246,6 +246,11 @@
     X(disable_agent, POST, "/api/v1/agents/{agentId}/disable", ADMIN, DEFAULT)                     \
     X(enable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/enable", ADMIN, DEFAULT)         \
     X(disable_slot, POST, "/api/v1/agents/{agentId}/slots/{slotId}/disable", ADMIN, DEFAULT)       \
+    X(get_webhooks, GET, "/api/v1/webhooks", ADMIN, DEFAULT)                                       \
+    X(post_webhook, POST, "/api/v1/webhooks", ADMIN, DEFAULT)                                      \
+    X(get_webhook_key, GET, "/api/v1/webhooks/signing-key", ADMIN, DEFAULT)                        \
+    X(delete_webhook, DELETE, "/api/v1/webhooks/{id}", ADMIN, DEFAULT)                             \
+    X(test_webhook, POST, "/api/v1/webhooks/{id}/test", ADMIN, DEFAULT)                            \
     X(get_stores, GET, "/api/v1/checkpoint-stores", USER, DEFAULT)                                 \
     X(adopt_store, POST, "/api/v1/checkpoint-stores/adopt", ADMIN, DEFAULT)                        \
     X(look_through_store, POST, "/api/v1/checkpoint-stores/look", ADMIN, DEFAULT)                  \

@@ -275,6 +275,11 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(disable_agent, CLUSTER, NONE, "")                                                            \
     X(enable_slot, CLUSTER, NONE, "")                                                              \
     X(disable_slot, CLUSTER, NONE, "")                                                             \
+    X(get_webhooks, CLUSTER, NONE, "")                                                             \
+    X(post_webhook, CLUSTER, NONE, "")                                                             \
+    X(get_webhook_key, CLUSTER, NONE, "")                                                          \
+    X(delete_webhook, CLUSTER, NONE, "")                                                           \
+    X(test_webhook, CLUSTER, NONE, "")                                                             \
     X(get_stores, SEE, NONE, "")                                                                   \
     X(adopt_store, CLUSTER, NONE, "")                                                              \
     X(look_through_store, CLUSTER, NONE, "")                                                       \

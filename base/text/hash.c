@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -96,6 +97,15 @@ void hash_bytes(enum hash_kind kind, const void *p, size_t n, char hex[HASH_HEX_
     struct hash *h = hash_create(kind);
     hash_add(h, p, n);
     hash_end(h, hex);
+}
+
+void hash_hmac(const char *key, const void *p, size_t n, char hex[HASH_HEX_MAX])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned sum_n = 0;
+    if (!HMAC(EVP_sha256(), key, (int)strlen(key), p, n, sum, &sum_n))
+        abort();
+    to_hex(sum, sum_n, hex);
 }
 
 int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err *err)

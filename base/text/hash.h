@@ -17,6 +17,8 @@ void hash_add(struct hash *h, const void *p, size_t n);
 void hash_end(struct hash *h, char hex[HASH_HEX_MAX]);
 
 void hash_bytes(enum hash_kind kind, const void *p, size_t n, char hex[HASH_HEX_MAX]);
+/* HMAC-SHA256 (RFC 2104). */
+void hash_hmac(const char *key, const void *p, size_t n, char hex[HASH_HEX_MAX]);
 /* Of a whole file read from fd's current position to its end. */
 DET_MUST int hash_fd(enum hash_kind kind, int fd, char hex[HASH_HEX_MAX], struct det_err *err);
 uint64_t hash_fnv64(const void *p, size_t n);

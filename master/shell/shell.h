@@ -28,6 +28,7 @@ struct shell {
     struct blocks *blocks;         /* blocks.h: sums of trials that have ended */
     struct retention *retention;   /* retention.h: of logs and metrics */
     struct purge *purge;           /* purge.h: of experiments that are being deleted */
+    struct hooks *hooks;           /* hooks.h: webhooks */
     struct silence *silence;       /* silence.h: of trials that run elsewhere */
     struct hub *hub;               /* hub.h: "task X has new log lines" */
     struct slow *large;            /* slow.h: what large requests need */

@@ -27,7 +27,7 @@ LAYERS = {
     "storage": ["client", "proto", "base"],
     "db": ["proto", "base"],
     "master/core": ["proto", "base"],
-    "master/shell": ["master/core", "db", "proto", "base"],
+    "master/shell": ["master/core", "client", "db", "proto", "base"],
     "master/api": ["master/shell", "master/core", "db", "proto", "base"],
     "master": ["master/api", "master/shell", "master/core", "db", "proto", "base"],
     "agent/core": ["proto", "base"],

@@ -7,7 +7,7 @@ import { SignIn, SignInAgain } from "./pages/sign_in";
 import { askKept, forget } from "./state/kept";
 import { PLACES } from "./state/places";
 import { useLive } from "./state/live";
-import { askRights } from "./state/may";
+import { askRights, may } from "./state/may";
 import { startTheme, theme, type Theme } from "./state/prefs";
 import { match, navigate, path, startRouter } from "./state/router";
 import { linkError, me, signOut, start, startError } from "./state/session";
@@ -36,7 +36,7 @@ function Side() {
     return <header class="side">
         <span class="brand">det</span>
         <nav aria-label="Pages">
-            {PLACES.map((p) => <a key={p.address} href={p.address} aria-current={path.value.startsWith(p.address) ? "page" : undefined}>{p.title}</a>)}
+            {PLACES.filter((p) => !p.takes || may(p.takes)).map((p) => <a key={p.address} href={p.address} aria-current={path.value.startsWith(p.address) ? "page" : undefined}>{p.title}</a>)}
         </nav>
         <Views />
         <div class="foot">

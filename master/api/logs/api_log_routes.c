@@ -6,6 +6,7 @@
 #include "db_task_read.h"
 #include "db_trial_read.h"
 #include "driver.h"
+#include "hooks.h"
 #include "hub.h"
 #include "large.h"
 #include "logpolicy.h"
@@ -245,6 +246,12 @@ static void post_policies(struct post *p, const struct db_log_line *lines)
     }
 }
 
+/* Whoever gets no answer sends the lines again, and a task is told of once. */
+static void on_hook(void *arg, int rc, const struct det_err *err)
+{
+    on_part(arg, rc, err ? err->text : NULL);
+}
+
 /* {"logs": [..]}; old clients send the list alone. NULL: answered. */
 static json_t *post_body(struct http_req *req)
 {
@@ -291,6 +298,8 @@ void api_post_task_logs(struct shell *sh, struct http_req *req)
     *p = (struct post){.sh = sh, .req = req, .lines = n, .waits = 1};
     p->task_id = http_strdup(req, lines[0].task_id);
     post_policies(p, lines);
+    if (req->who.kind == WHO_ALLOC)
+        p->waits += hooks_match(sh->hooks, lines, n, on_hook, p);
     db_logs_write(sh->db, lines, n, on_logged, p);
 }
 

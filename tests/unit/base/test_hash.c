@@ -32,6 +32,13 @@ static void test_digests(void **state)
     assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
 }
 
+static void test_hmac(void **state) /* RFC 4231, 4.3 */
+{
+    char hex[HASH_HEX_MAX];
+    hash_hmac("Jefe", "what do ya want for nothing?", 28, hex);
+    assert_string_equal(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 static void test_file(void **state)
 {
     char of_file[HASH_HEX_MAX], of_bytes[HASH_HEX_MAX];
@@ -65,10 +72,8 @@ static void test_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digests),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_crc32c),
-        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_digests), cmocka_unit_test(test_hmac), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_crc32c),  cmocka_unit_test(test_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

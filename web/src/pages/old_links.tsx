@@ -48,7 +48,6 @@ export function filteredProject(id: string, q: URLSearchParams): string | null {
 }
 
 const NO_TASKS = "Commands, notebooks, shells and TensorBoards are no tasks of this cluster. What runs is in the queue; a trial's event files come with det tensorboard start.";
-const NO_WEBHOOKS = "This cluster sends no webhooks.";
 
 const ROWS: Row[] = [
     ["/det/login", (_, q) => local(q.get("redirect"))], ["/det/reload", (_, q) => local(q.get("path"))], ["/det/dashboard", at(HERE)],
@@ -59,7 +58,6 @@ const ROWS: Row[] = [
     ["/det/cluster/historical-usage", (_, q) => to(`/det/clusters/historical-usage${q.size ? `?${q}` : ""}`)],
     ["/det/cluster", at("/det/clusters")], ["/det/cluster/:tab", at("/det/clusters")], ["/det/clusters/:tab", at("/det/clusters")],
     ["/det/admin", at("/det/users")], ["/det/admin/group-management", at("/det/users?tab=groups")], ["/det/admin/:tab", at("/det/users")],
-    ["/det/webhooks", () => ({ sentence: NO_WEBHOOKS })],
     ...["/det/interactive/:id/:type/:name/:pool/:url", "/det/wait/:type/:id", "/det/command/:id/logs", "/det/jupyter-lab/:id/logs", "/det/shell/:id/logs", "/det/tensor-board/:id/logs"]
         .map((pattern): Row => [pattern, () => ({ sentence: NO_TASKS })]),
     ["/det/trials/:trial/:tab", ({ trial = "", tab }, q) => to(partOfTrial(trial, of(PARTS, tab), q))],

@@ -27,6 +27,7 @@ const WorkspacesPage = lazy<Variables>(async () => (await import("./places/works
 const WorkspacePage = lazy<Variables>(async () => (await import("./places/workspace")).WorkspacePage);
 const ProjectPage = lazy<Variables>(async () => (await import("./places/project")).ProjectPage);
 const TemplatesPage = lazy<Variables>(async () => (await import("./templates/templates")).TemplatesPage);
+const WebhooksPage = lazy<Variables>(async () => (await import("./webhooks/webhooks")).WebhooksPage);
 const MasterPage = lazy<Variables>(async () => (await import("./master/master")).MasterPage);
 
 const UsePage = lazy<Variables>(async () => (await import("./cluster/use")).UsePage);
@@ -51,6 +52,7 @@ export const pageRoutes: PageRoute[] = [
     { pattern: "/det/projects/:id/:tab", title: "Project", page: ProjectPage },
     { pattern: "/det/templates", title: "Templates", page: TemplatesPage },
     { pattern: "/det/users", title: "Users", page: UsersPage },
+    { pattern: "/det/webhooks", title: "Webhooks", page: WebhooksPage },
     { pattern: "/det/master", title: "Master", page: MasterPage },
     { pattern: "/det/views/:id", title: "View", page: ViewPage },
     { pattern: "/det/tokens", title: "Tokens", page: TokensPage },

@@ -4,6 +4,8 @@ export interface Place {
     title: string;
     keys: string;
     says: string;
+    /* Who may not do this to the cluster is not led there. */
+    takes?: "cluster";
 }
 
 export const PLACES: readonly Place[] = [
@@ -14,5 +16,6 @@ export const PLACES: readonly Place[] = [
     { address: "/det/templates", title: "Templates", keys: "g t", says: "go to the templates" },
     { address: "/det/users", title: "Users", keys: "g u", says: "go to users, groups and roles" },
     { address: "/det/tokens", title: "Tokens", keys: "g a", says: "go to the access tokens" },
+    { address: "/det/webhooks", title: "Webhooks", keys: "g h", says: "go to the webhooks, where you may", takes: "cluster" },
     { address: "/det/master", title: "Master", keys: "g l", says: "go to the master: health, log, quotas, settings" },
 ];

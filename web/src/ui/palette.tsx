@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/client";
 import { fits } from "../state/keys";
+import { may } from "../state/may";
 import { PLACES } from "../state/places";
 import { theme } from "../state/prefs";
 import { navigate } from "../state/router";
@@ -36,7 +37,7 @@ export const viewCommands = ({ own, shown: others }: Pick<Views, "own" | "shown"
 function always(): Command[] {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
     return [
-        ...PLACES.map((p) => go(p.title, "page", p.address)), go("New experiment", "page", "/det/experiments/new"),
+        ...PLACES.filter((p) => !p.takes || may(p.takes)).map((p) => go(p.title, "page", p.address)), go("New experiment", "page", "/det/experiments/new"),
         ...viewCommands(views.value),
         { title: "Theme: dark", kind: "setting", run: () => { theme.value = "dark"; } }, { title: "Theme: light", kind: "setting", run: () => { theme.value = "light"; } },
         { title: "Theme: as the system", kind: "setting", run: () => { theme.value = "system"; } },

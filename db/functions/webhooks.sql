@@ -1,0 +1,49 @@
+-- What webhooks are told, written beside what happened, so that neither is there without the other.
+
+-- One event for each webhook that waits for this state, whatever its triggers are.
+CREATE OR REPLACE FUNCTION tell_webhooks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO webhook_events (webhook_id, payload)
+        SELECT w.id, jsonb_build_object('event_id', gen_random_uuid(), 'event_type', 'EXPERIMENT_STATE_CHANGE',
+            'timestamp', extract(epoch FROM clock_timestamp())::bigint, 'condition', jsonb_build_object('state', NEW.state),
+            'event_data', jsonb_build_object('experiment', jsonb_build_object('id', NEW.id, 'name', NEW.name, 'state', NEW.state,
+                'duration', greatest(0, extract(epoch FROM coalesce(NEW.end_time, clock_timestamp()) - NEW.start_time)::bigint),
+                'slots_per_trial', coalesce((NEW.config #>> '{resources,slots_per_trial}')::integer, 1), 'resource_pool', NEW.resource_pool,
+                'workspace', (SELECT s.name FROM projects p JOIN workspaces s ON s.id = p.workspace_id WHERE p.id = NEW.project_id),
+                'project', (SELECT p.name FROM projects p WHERE p.id = NEW.project_id))))::text
+        FROM webhooks w WHERE EXISTS (SELECT FROM webhook_triggers t WHERE t.webhook_id = w.id
+            AND t.trigger_type = 'EXPERIMENT_STATE_CHANGE' AND t.condition ->> 'state' = NEW.state);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER experiments_told AFTER UPDATE OF state ON experiments FOR EACH ROW
+    WHEN (NEW.state IS DISTINCT FROM OLD.state) EXECUTE FUNCTION tell_webhooks();
+
+-- A line of a task's log that a trigger is for; once for a task.
+CREATE OR REPLACE FUNCTION tell_log_hit(p_trigger integer, p_task text, p_agent text, p_line text) RETURNS void LANGUAGE sql AS $$
+    WITH first AS (INSERT INTO webhook_log_hits SELECT t.id, p_task FROM webhook_triggers t WHERE t.id = p_trigger ON CONFLICT DO NOTHING RETURNING trigger_id)
+    INSERT INTO webhook_events (webhook_id, payload)
+        SELECT t.webhook_id, jsonb_build_object('event_id', gen_random_uuid(), 'event_type', 'TASK_LOG',
+            'timestamp', extract(epoch FROM clock_timestamp())::bigint, 'condition', t.condition,
+            'event_data', jsonb_build_object('task_log', jsonb_build_object('task_id', p_task, 'node_name', p_agent, 'triggering_log', p_line)))::text
+        FROM first f JOIN webhook_triggers t ON t.id = f.trigger_id
+$$;
+
+-- What is sent next: of each webhook that is neither paused nor busy its oldest event that is due.
+CREATE OR REPLACE FUNCTION due_webhook_events(p_busy integer[]) RETURNS TABLE (id bigint, webhook_id integer, url text, webhook_type text, payload text)
+LANGUAGE sql STABLE AS $$
+    SELECT e.id, w.id, w.url, w.webhook_type, e.payload FROM webhooks w
+        CROSS JOIN LATERAL (SELECT * FROM webhook_events v WHERE v.webhook_id = w.id AND v.due <= now() ORDER BY v.due, v.id LIMIT 1) e
+        WHERE w.id <> ALL (p_busy) AND coalesce(w.paused_until, '-infinity') <= now() ORDER BY e.due LIMIT 16
+$$;
+
+-- A receiver that did not take an event is left alone for a while, longer each time, five minutes at most; the event's
+-- own turn comes later each time, so that one which is never taken holds up no other. After three days it is given up.
+CREATE OR REPLACE FUNCTION webhook_failed(p_event bigint, p_webhook integer, p_error text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE webhooks SET failures = failures + 1, error = p_error,
+        paused_until = clock_timestamp() + least(300, power(2, least(failures, 20))) * (0.75 + random() / 2) * interval '1 s' WHERE id = p_webhook;
+    UPDATE webhook_events SET attempts = attempts + 1,
+        due = clock_timestamp() + least(3600, power(2, least(attempts, 20))) * (0.75 + random() / 2) * interval '1 s' WHERE id = p_event;
+    DELETE FROM webhook_events WHERE id = p_event AND created < clock_timestamp() - interval '3 days';
+    RETURN FOUND;
+END $$;

@@ -1,0 +1,167 @@
+#include "hook_post.h"
+
+#include "client_uv.h"
+#include "clk.h"
+#include "hash.h"
+#include "json.h"
+#include "mem.h"
+#include "webhooks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { ANSWER_MAX = 64 << 10, NAME_MAX_BYTES = 200, LINE_MAX_BYTES = 1000 };
+
+struct hook_post {
+    struct client_uv *client; /* NULL: it could not be begun */
+    uv_timer_t late;          /* tells what failed at once */
+    char *host, why[300];
+    hook_post_done *done;
+    void *arg;
+};
+
+static void on_closed(uv_handle_t *h)
+{
+    struct hook_post *p = h->data;
+    free(p->host);
+    free(p);
+}
+
+static void post_free(struct hook_post *p)
+{
+    client_uv_close(p->client);
+    uv_close((uv_handle_t *)&p->late, on_closed);
+}
+
+static void post_end(struct hook_post *p)
+{
+    p->done(p->arg, p->why);
+    post_free(p);
+}
+
+static void on_late(uv_timer_t *t)
+{
+    post_end(t->data);
+}
+
+/* Neither the path, which may hold a secret, nor what the receiver says is kept. */
+static void say_why(struct hook_post *p, int rc, const struct client_resp *resp)
+{
+    if (resp->status)
+        snprintf(p->why, sizeof p->why, "%s answered %d", p->host, resp->status);
+    else if (rc == DET_ETIMEOUT)
+        snprintf(p->why, sizeof p->why, "%s did not answer within %d s", p->host,
+                 HOOK_POST_MS / 1000);
+    else if (rc == DET_EAUTH)
+        snprintf(p->why, sizeof p->why, "the certificate of %s is not trusted", p->host);
+    else if (rc == DET_ETOOBIG)
+        snprintf(p->why, sizeof p->why, "%s answered with too much", p->host);
+    else
+        snprintf(p->why, sizeof p->why, "%s cannot be reached, or may not be", p->host);
+}
+
+static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
+{
+    struct hook_post *p = arg;
+    if (rc < 0)
+        say_why(p, rc, resp);
+    post_end(p);
+}
+
+/* In Slack's markup three characters mean something. */
+static void add_escaped(struct buf *b, const char *s, size_t most)
+{
+    for (size_t i = 0; s[i] && i < most; i++)
+        if (s[i] == '&')
+            buf_add_str(b, "&amp;");
+        else if (s[i] == '<' || s[i] == '>')
+            buf_add_str(b, s[i] == '<' ? "&lt;" : "&gt;");
+        else
+            buf_add_ch(b, s[i]);
+}
+
+static void say_experiment(struct buf *b, const json_t *e)
+{
+    buf_addf(b, "Experiment %" PRId64 " (", json_int(e, "id", 0));
+    add_escaped(b, json_str(e, "name", ""), NAME_MAX_BYTES);
+    buf_add_str(b, ") of ");
+    add_escaped(b, json_str(e, "workspace", ""), NAME_MAX_BYTES);
+    buf_add_str(b, " / ");
+    add_escaped(b, json_str(e, "project", ""), NAME_MAX_BYTES);
+    buf_addf(b, " is %s after %" PRId64 " s.", json_str(e, "state", ""),
+             json_int(e, "duration", 0));
+}
+
+static void say_log(struct buf *b, const json_t *l)
+{
+    buf_add_str(b, "A line of the log of task ");
+    add_escaped(b, json_str(l, "task_id", ""), NAME_MAX_BYTES);
+    buf_add_str(b, ": ");
+    add_escaped(b, json_str(l, "triggering_log", ""), LINE_MAX_BYTES);
+}
+
+/* What Slack shows. New reference. */
+static json_t *slack_of(const char *payload)
+{
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    JSON_OWN j = json_parse(payload, strlen(payload), NULL);
+    const json_t *data = json_obj(j, "event_data"), *e = json_obj(data, "experiment"),
+                 *l = json_obj(data, "task_log");
+    if (e)
+        say_experiment(&b, e);
+    else if (l)
+        say_log(&b, l);
+    else
+        buf_add_str(&b, "A test of this webhook: det-master reaches it.");
+    return json_make("{s:o}", "text", json_lossy(b.p, b.len));
+}
+
+static void post_start(struct hook_post *p, const struct hook_event *e, const char *path)
+{
+    char stamp[100], sign[100 + HASH_HEX_MAX], hex[HASH_HEX_MAX];
+    int64_t now_s = clk_wall_us() / 1000000;
+    det_cleanup(buf_finish) struct buf signed_text = BUF_INIT;
+    JSON_OWN slack = strcmp(e->type, "SLACK") == 0 ? slack_of(e->payload) : NULL;
+    det_cleanup(freep) char *body = slack ? json_text(slack) : det_strdup(e->payload);
+    buf_addf(&signed_text, "%" PRId64 ",%s", now_s, body);
+    hash_hmac(e->key, signed_text.p, signed_text.len, hex);
+    snprintf(stamp, sizeof stamp, "X-Determined-AI-Signature-Timestamp: %" PRId64, now_s);
+    snprintf(sign, sizeof sign, "X-Determined-AI-Signature: %s", hex);
+    const char *headers[] = {stamp, sign, NULL};
+    det_cleanup(freep) char *whole = det_asprintf("/%s", path + (*path == '/'));
+    struct client_req req = {
+        .path = whole, .headers = headers, .body = body, .answer_max = ANSWER_MAX, .once = true};
+    client_uv_start(p->client, &req, on_answer, p);
+}
+
+struct hook_post *hook_post(uv_loop_t *loop, const struct hook_event *e, hook_post_done *done,
+                            void *arg)
+{
+    struct hook_post *p = det_zalloc(sizeof *p);
+    struct webhook_url u;
+    struct det_err err;
+    *p = (struct hook_post){.done = done, .arg = arg};
+    uv_timer_init(loop, &p->late);
+    p->late.data = p;
+    int rc = webhook_read_url(e->url, &u, &err);
+    if (rc == 0) {
+        p->host = det_strndup(u.host, u.host_len);
+        det_cleanup(freep) char *base = det_strndup(e->url, u.base_len);
+        struct client_options o = {
+            .url = base, .timeout_ms = HOOK_POST_MS, .may_dial = webhook_may_dial};
+        rc = client_uv_create(loop, &o, &p->client, &err);
+    }
+    if (rc == 0) {
+        post_start(p, e, u.path);
+    } else {
+        snprintf(p->why, sizeof p->why, "%.250s", err.text);
+        uv_timer_start(&p->late, on_late, 0, 0);
+    }
+    return p;
+}
+
+void hook_post_cancel(struct hook_post *p)
+{
+    if (p)
+        post_free(p);
+}

@@ -1,0 +1,196 @@
+"""Webhooks: what they are told, how it is signed, and that it comes at last where a receiver hangs, fails, and the master is killed meanwhile."""
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import signal
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from cluster import Cluster, wait_until  # noqa: E402
+from openapi import Api  # noqa: E402
+
+SECRET = "/T0/a-secret-of-the-path"
+CONFIG = {"name": "told <&>", "entrypoint": ["sh", "-c", "echo step 1; echo CUDA out of memory; echo CUDA out of memory; exit 1"], "max_restarts": 0,
+          "hyperparameters": {}, "searcher": {"name": "single", "metric": "x", "max_length": {"batches": 1}}}
+
+
+class Receiver:
+    """Does with each POST what `how` says: a status to answer, "hang", or "cut"."""
+
+    def __init__(self, how):
+        self.how, self.got, self.over = how, [], threading.Event()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                how = outer.how
+                outer.got.append((how, self.path, dict(self.headers), body))
+                if how == "hang":
+                    outer.over.wait()
+                if not isinstance(how, int):
+                    self.close_connection = True
+                    return
+                self.send_response(how)
+                if how == 302:
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}{SECRET}"
+
+    def events(self, how):
+        return [json.loads(body) for h, _, _, body in list(self.got) if h == how]
+
+    def wait(self, how, n=1):
+        wait_until(lambda: len(self.events(how)) >= n, 60, f"{n} of {how}")
+
+    def close(self):
+        self.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def state(*names):
+    return [{"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": n}} for n in names]
+
+
+def make(user, url, triggers, kind="WEBHOOK_TYPE_DEFAULT"):
+    return user.call("post_webhook", {"webhook": {"url": url, "webhookType": kind, "triggers": triggers}})["webhook"]
+
+
+def of(user, hook):
+    return next(w for w in user.call("get_webhooks")["webhooks"] if w["id"] == hook["id"])
+
+
+def canceled(user):
+    made = user.call("create_experiment", {"config": json.dumps(CONFIG), "modelDefinition": [], "activate": False})["experiment"]["id"]
+    user.call("kill_experiment", id=made)
+    return made
+
+
+def signed(user, receiver):
+    key = user.call("get_webhook_key")["signingKey"].encode()
+    for _, path, headers, body in receiver.got:
+        stamp = headers["X-Determined-AI-Signature-Timestamp"]
+        assert path == SECRET and headers["X-Determined-AI-Signature"] == hmac.new(key, stamp.encode() + b"," + body, hashlib.sha256).hexdigest()
+
+
+def lasting(c, user):
+    """Answered with 500, cut, hung, the master killed in each, and then taken; the other receiver waits for none of that."""
+    bad, good = Receiver(500), Receiver(200)
+    slow, quick = make(user, bad.url, state("CANCELED")), make(user, good.url, state("CANCELED", "PAUSED"))
+    first = canceled(user)
+    bad.wait(500)
+    good.wait(200, 1)
+    wait_until(lambda: of(user, slow)["failures"] > 0, 30, "the failure")
+    now = of(user, slow)
+    assert now["waiting"] == 1 and now["lastError"] == "127.0.0.1 answered 500", now
+    for how in ("cut", "hang"):
+        c.stop("master", signal.SIGKILL)
+        bad.how = how
+        c.start_master()
+        bad.wait(how)
+        n = len(good.events(200))
+        second = canceled(user)
+        good.wait(200, n + 1)
+    c.stop("master", signal.SIGKILL)  # while its POST hangs
+    bad.how = 200
+    c.start_master()
+    bad.wait(200, 3)
+    wait_until(lambda: of(user, slow)["waiting"] == 0, 30, "all to be taken")
+    ids = {e["event_id"] for how in (500, "cut", "hang", 200) for e in bad.events(how)}
+    taken = bad.events(200)
+    assert len(ids) == 3 == len({e["event_id"] for e in taken}), (ids, taken)
+    told = next(e for e in taken if e["event_data"]["experiment"]["id"] == first)
+    assert told["event_type"] == "EXPERIMENT_STATE_CHANGE" and told["condition"] == {"state": "CANCELED"}, told
+    assert {k: v for k, v in told["event_data"]["experiment"].items() if k != "duration"} == {
+        "id": first, "name": CONFIG["name"], "state": "CANCELED", "slots_per_trial": 1, "resource_pool": "default", "workspace": "Uncategorized", "project": "Uncategorized"}
+    assert any(e["event_data"]["experiment"]["id"] == second for e in taken)
+    signed(user, bad)
+    signed(user, good)
+    assert SECRET not in open(c.path("master.log")).read() and SECRET not in json.dumps(user.call("get_audit"))
+    now = of(user, slow)
+    assert now["failures"] == 0 and now["lastError"] == "", now
+    for hook in (slow, quick):
+        user.call("delete_webhook", id=hook["id"])
+    n = len(good.got)
+    canceled(user)
+    assert user.call("get_webhooks")["webhooks"] == [] and c.sql("SELECT count(*) FROM webhook_events") == "0" and len(good.got) == n
+    bad.close()
+    good.close()
+
+
+def logs(c, user):
+    """A line of a log, once for a task; Slack's form; a redirection is not followed."""
+    plain, slack, moved = Receiver(200), Receiver(200), Receiver(302)
+    line = [{"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "out of mem.ry"}}]
+    make(user, plain.url, line)
+    make(user, slack.url, state("ERROR"), "WEBHOOK_TYPE_SLACK")
+    away = make(user, moved.url, state("ERROR"))
+    exp = user.call("create_experiment", {"config": json.dumps(CONFIG), "modelDefinition": [], "activate": True})["experiment"]["id"]
+    c.wait(exp, "STATE_ERROR")
+    for r in (plain, slack):
+        r.wait(200)
+    moved.wait(302)
+    (told,) = plain.events(200)
+    assert told["event_type"] == "TASK_LOG" and told["condition"] == line[0]["condition"], told
+    assert told["event_data"]["task_log"]["triggering_log"].strip() == "CUDA out of memory" and told["event_data"]["task_log"]["node_name"], told
+    assert slack.events(200) == [{"text": f"Experiment {exp} (told &lt;&amp;&gt;) of Uncategorized / Uncategorized is ERROR after {words(slack)} s."}]
+    wait_until(lambda: of(user, away)["failures"] > 0, 30, "the failure")
+    assert of(user, away)["lastError"] == "127.0.0.1 answered 302" and all(path == SECRET for _, path, _, _ in moved.got)
+    user.refused(400, "answered 302", "test_webhook", id=away["id"])
+    moved.how = 204
+    assert user.call("test_webhook", id=away["id"]) == {"completed": True}
+    assert moved.events(204)[-1]["event_type"] == "TEST" or len(moved.events(204)) > 1
+    moved.close()
+    user.refused(400, "127.0.0.1 cannot be reached", "test_webhook", id=away["id"])
+    for hook in user.call("get_webhooks")["webhooks"]:
+        user.call("delete_webhook", id=hook["id"])
+    plain.close()
+    slack.close()
+
+
+def words(slack):
+    return slack.events(200)[0]["text"].split()[-2]
+
+
+def refused(c, user):
+    good = {"url": "http://127.0.0.1:1/", "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": state("ERROR")}
+    trigger = {"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "("}}
+    for what, said in (({"url": "http://169.254.169.254/latest"}, "169.254.169.254"), ({"url": "http://a:b@h/"}, "password"), ({"url": "file:///etc/passwd"}, "http"),
+                       ({"webhookType": "WEBHOOK_TYPE_X"}, "webhookType"), ({"triggers": []}, "triggers"), ({"triggers": state("DONE")}, "triggers[0].condition.state"),
+                       ({"triggers": [trigger]}, "triggers[0].condition.regex"), ({"triggers": [{**trigger, "condition": {}}]}, "regex"), ({"triggers": [{"triggerType": 7}]}, "triggers[0]")):
+        user.refused(400, said, "post_webhook", {"webhook": {**good, **what}})
+    user.refused(501, "thresholds", "post_webhook", {"webhook": {**good, "triggers": [{"triggerType": "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED", "condition": {}}]}})
+    for op in ("delete_webhook", "test_webhook"):
+        user.refused(404, "webhook 999 not found", op, id=999)
+    user.call("post_user", {"user": {"username": "wanda", "active": True}, "password": "a long enough word", "isHashed": False})
+    other = Api(c.port, user.call("login", {"username": "wanda", "password": "a long enough word", "isHashed": False})["token"])
+    for op, args in (("get_webhooks", []), ("get_webhook_key", []), ("post_webhook", [{"webhook": good}])):
+        other.refused(403, "", op, *args)
+    assert user.call("get_webhooks")["webhooks"] == []
+    c.sql("INSERT INTO webhooks (url, webhook_type) SELECT 'http://127.0.0.1:1/', 'DEFAULT' FROM generate_series(1, 100)")
+    user.refused(400, "delete one", "post_webhook", {"webhook": good})
+
+
+def main():
+    with Cluster(agents=1) as c:
+        c.login()
+        user = Api(c.port, c.token)
+        lasting(c, user)
+        logs(c, user)
+        refused(c, user)
+    print("test_webhooks: passed")
+
+
+main()

@@ -1,1 +1,0 @@
-import{C as i,D as o,u as t}from"./chunk.MZ57NHWX.js";function y(e){let a=o.value.get("tab");return(e.find(r=>r.key===a)??e[0]).key}function b({name:e,tabs:a}){let r=y(a);return t("nav",{class:"tabs","aria-label":e,children:a.map((n,l)=>t("a",{href:l?`${i.value}?tab=${n.key}`:i.value,"aria-current":n.key===r?"page":void 0,children:n.title},n.key))})}export{y as a,b};
