@@ -16,6 +16,7 @@ from walk import (CLUSTER_ADMIN, COLLECTS, CONFIG, EDITOR, EDITOR_RESTRICTED, HI
 # Asked by everybody without a token, by administrators only, and what everybody may do though it is no GET.
 OPEN = {"info", "health", "readiness", "prometheus", "legacy_login", "login", "exchange_login_link", "get_master", "get_telemetry"}
 ADMIN = {"post_user", "get_audit", "get_master_config", "get_lives", "get_strays", "delete_strays", "cleanup_logs", "enable_agent", "disable_agent", "post_join_token", "revoke_agent", "rotate_authority",
+         "get_webhooks", "post_webhook", "get_webhook_key", "delete_webhook", "test_webhook",
          "enable_slot", "disable_slot", "adopt_store", "look_through_store", "get_unknown_checkpoints", "adopt_checkpoint",
          "post_group", "put_group", "delete_group", "assign_groups", "resource_allocation_raw", "resource_allocation_aggregated",
          "download_allocation_raw", "download_allocations_csv", "download_allocation_aggregated"} | COLLECTS

@@ -82,7 +82,7 @@ class Work:
         below = path.split("{" + name + "}")[0].rstrip("/").rsplit("/", 1)[1]
         return {"experiments": self.exp, "trials": self.trial, "checkpoints": self.checkpoint, "allocations": self.order["alloc"],
                 "tasks": self.order["task"]["task_id"], "jobs": self.job, "workspaces": self.workspace, "projects": self.project,
-                "templates": self.template, "models": self.model, "views": self.view, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
+                "templates": self.template, "models": self.model, "views": self.view, "webhooks": 999, "versions": 1, "agents": "agent-x", "tokens": self.token, "groups": self.group, "by-group": self.group,
                 "by-user": self.ids["ann"], "slots": 0, "labels": "l", "resources": self.order["container"], "workspace": self.workspace,
                 "by-external-id": "x", "users": "ann" if name == "username" else self.ids["ann"]}[below]
 
