@@ -23,6 +23,11 @@ BEGIN
         GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     IF n = 0 THEN
+        DELETE FROM webhook_log_hits
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM webhook_log_hits WHERE task_id = p_task LIMIT p_rows));
+        GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
         DELETE FROM profiler_metrics
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM profiler_metrics WHERE trial_id = p_trial LIMIT p_rows));
         GET DIAGNOSTICS n = ROW_COUNT;

@@ -16,8 +16,10 @@ BEGIN
 END $$;
 
 -- A new life: what runs is given up, since it may have gone on in the life before, and ids jump to the
--- next full thousand, so that those which people saw there are not given out again soon.
+-- next full thousand, so that those which people saw there are not given out again soon. What waited for webhooks when
+-- the copy was made was told by that life.
 CREATE OR REPLACE FUNCTION begin_life() RETURNS void LANGUAGE sql AS $$
+    DELETE FROM webhook_events;
     WITH ended AS (
         UPDATE allocations SET state = 'TERMINATED', end_time = least(clock_timestamp(),
                 greatest(start_time, placed_time, (SELECT seen_at FROM leader))), -- when that life was last seen

@@ -7,7 +7,8 @@
     "jsonb_build_object('id', w.id, 'url', w.url, 'webhookType', 'WEBHOOK_TYPE_' || "              \
     "w.webhook_type, 'triggers', (SELECT coalesce(jsonb_agg(" TRIGGER_DOC " ORDER BY t.id), "      \
     "'[]') FROM " triggers " t WHERE t.webhook_id = w.id), 'waiting', (SELECT count(*) FROM "      \
-    "webhook_events e WHERE e.webhook_id = w.id), 'failures', w.failures, 'lastError', w.error)"
+    "webhook_events e WHERE e.webhook_id = w.id), 'lost', w.lost, 'failures', w.failures, "        \
+    "'lastError', w.error)"
 
 void db_webhook_list(struct db *db, db_cb *cb, void *arg)
 {
@@ -32,7 +33,9 @@ void db_webhook_create(struct db *db, const struct db_webhook *w, int most, db_c
 
 void db_webhook_delete(struct db *db, int64_t id, db_cb *cb, void *arg)
 {
-    db_write(db, "DELETE FROM webhooks WHERE id = $1::integer RETURNING id",
+    db_write(db,
+             "WITH told AS (DELETE FROM webhook_events WHERE webhook_id = $1::integer) "
+             "DELETE FROM webhooks WHERE id = $1::integer RETURNING id",
              db_i64_arg(DB_ARGS, id), cb, arg);
 }
 
@@ -87,4 +90,9 @@ void db_webhook_failed(struct db *db, int64_t event, int64_t webhook, const char
 {
     db_write_quiet(db, "SELECT webhook_failed($1::bigint, $2::integer, $3)",
                    db_str_arg(db_i64_arg(db_i64_arg(DB_ARGS, event), webhook), why), cb, arg);
+}
+
+void db_webhook_sweep(struct db *db, int most, db_cb *cb, void *arg)
+{
+    db_write_quiet(db, "SELECT sweep_webhooks($1::integer)", db_i64_arg(DB_ARGS, most), cb, arg);
 }

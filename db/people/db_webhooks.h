@@ -36,5 +36,7 @@ void db_webhook_taken(struct db *db, int64_t event, int64_t webhook, db_cb *cb, 
 /* True in the one row: the event is given up. */
 void db_webhook_failed(struct db *db, int64_t event, int64_t webhook, const char *why, db_cb *cb,
                        void *arg);
+/* Keeps `most` events of each webhook; how many older ones were given up. */
+void db_webhook_sweep(struct db *db, int most, db_cb *cb, void *arg);
 
 #endif

@@ -34,6 +34,8 @@ REASONS = {
     "experiment_sums_experiment_id_fkey": TRIGGERED, "experiments_owner_id_fkey": KEPT, "metric_heads_trial_id_fkey": TRIGGERED,
     "profiler_metrics_trial_id_fkey": "the token names the trial", "projects_user_id_fkey": KEPT,
     "search_events_experiment_id_fkey": CHAIN, "search_snapshots_experiment_id_fkey": CHAIN, "trials_experiment_id_fkey": CHAIN,
+    "webhook_events_pkey": COUNTED, "webhook_log_hits_pkey": UPSERT, "webhook_log_hits_trigger_id_fkey": "the statement that writes it names the trigger",
+    "webhook_triggers_pkey": COUNTED, "webhook_triggers_webhook_id_fkey": CHAIN, "webhooks_pkey": COUNTED, "webhooks_user_id_fkey": KEPT,
     "audit_pkey": COUNTED, "schema_version_pkey": "written by migrations alone", "functions_laid_pkey": "written by the start alone", "templates_user_id_fkey": KEPT,
     "user_sessions_user_id_fkey": KEPT, "user_settings_user_id_fkey": KEPT, "workspaces_user_id_fkey": KEPT,
     "allocations_pkey": COUNTED, "experiment_bests_pkey": TRIGGERED, "experiment_counts_pkey": TRIGGERED,
