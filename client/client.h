@@ -53,8 +53,10 @@ struct client_options {
     const char *cert, *key; /* PEM: the client's own certificate and its key; NULL: none */
     const char *pin;        /* "sha256//base64" of the server's public key; NULL: none */
     const char *user_agent; /* NULL: "det/VERSION" */
-    /* NULL, or whether an address may be dialled: whoever resolves names decides on those. */
-    bool (*may_dial)(const struct sockaddr *a);
+    /* NULL, or whether an address may be dialled, whatever name it was given for; no proxy is asked
+     * then, which would dial what it likes. dial_arg is borrowed. */
+    bool (*may_dial)(const void *dial_arg, const struct sockaddr *a);
+    const void *dial_arg;
     int64_t connect_timeout_ms; /* 0: 5,000 */
     int64_t timeout_ms;         /* of one attempt, answer included; 0: 60,000 */
     int retries;                /* attempts after the first; 0: 5; < 0: see retry_ms alone */

@@ -184,7 +184,7 @@ static void set_callbacks(struct client_xfer *x)
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     const struct client_conf *conf = arg;
-    if (conf->o.may_dial && !conf->o.may_dial(&a->addr))
+    if (conf->o.may_dial && !conf->o.may_dial(conf->o.dial_arg, &a->addr))
         return CURL_SOCKET_BAD;
     return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
@@ -206,7 +206,10 @@ void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_co
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)conf->o.connect_timeout_ms);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                      (long)(req->timeout_ms > 0 ? req->timeout_ms : conf->o.timeout_ms));
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* else its end waits for a name server */
     set_url(x, conf, req);
+    if (conf->o.may_dial)
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
     set_tls(easy, conf);
     set_method(easy, req);
     set_headers(x, conf, req);

@@ -183,13 +183,111 @@ def refused(c, user):
     user.refused(400, "delete one", "post_webhook", {"webhook": good})
 
 
+def never_in_the_way(c, user):
+    """States are written, and lines kept, though what tells of them fails, or a configuration is odd."""
+    good = Receiver(200)
+    hook = make(user, good.url, state("CANCELED") + [{"triggerType": "TRIGGER_TYPE_TASK_LOG", "condition": {"regex": "CUDA"}}])
+    c.sql("ALTER TABLE webhook_events ADD CONSTRAINT never CHECK (false) NOT VALID")
+    lost = canceled(user)
+    c.wait(lost, "STATE_CANCELED")
+    exp = user.call("create_experiment", {"config": json.dumps(CONFIG), "modelDefinition": [], "activate": True})["experiment"]["id"]
+    c.wait(exp, "STATE_ERROR")
+    wait_until(lambda: c.sql("SELECT count(*) FROM task_logs l JOIN trials t USING (task_id) WHERE experiment_id = %d AND log LIKE '%%CUDA%%'" % exp) == "2", 60, "the lines")
+    c.sql("ALTER TABLE webhook_events DROP CONSTRAINT never")
+    assert of(user, hook)["waiting"] == 0 and good.events(200) == []
+    slots = canceled(user)
+    c.sql(f"""UPDATE experiments SET state = 'ACTIVE', config = jsonb_set(config, '{{resources,slots_per_trial}}', '"a word"') WHERE id = {slots};
+              UPDATE experiments SET state = 'CANCELED' WHERE id = {slots}""")
+    wait_until(lambda: any(e["event_data"]["experiment"]["slots_per_trial"] == "a word" for e in good.events(200)), 60, "what is told of it")
+    user.call("delete_webhook", id=hook["id"])
+    assert c.sql("SELECT count(*) FROM webhook_triggers") == "0"
+    good.close()
+
+
+def bounded(c, user):
+    """Of what waits the newest stay, what is lost is counted, and what was told to one that is gone goes; of a name the beginning is sent."""
+    hook = make(user, "http://127.0.0.1:1/", state("PAUSED"))
+    c.sql(f"UPDATE webhooks SET paused_until = 'infinity' WHERE id = {hook['id']}")
+    c.sql(f"INSERT INTO webhook_events (webhook_id, payload) SELECT w, n::text FROM generate_series(1, 5) n, unnest('{{{hook['id']}, 1000000}}'::integer[]) w ORDER BY n")
+    assert c.sql("SELECT sweep_webhooks(3)") == "2"
+    assert c.sql("SELECT string_agg(payload, ' ' ORDER BY id) FROM webhook_events") == "3 4 5"
+    now = of(user, hook)
+    assert (now["waiting"], now["lost"]) == (3, 2), now
+    assert c.sql("SELECT sweep_webhooks(3)") == "0"
+    exp = user.call("create_experiment", {"config": json.dumps({**CONFIG, "name": "n" * 5000}), "modelDefinition": [], "activate": False})["experiment"]["id"]
+    c.sql(f"UPDATE experiments SET state = 'ACTIVE' WHERE id = {exp}; UPDATE experiments SET state = 'PAUSED' WHERE id = {exp}")
+    assert int(c.sql("SELECT max(length(payload)) FROM webhook_events")) < 2000
+    user.call("delete_webhook", id=hook["id"])
+    assert c.sql("SELECT count(*) FROM webhook_events") == "0"
+
+
+def ended(c, user):
+    """A POST that hangs ends with its webhook, and with the master."""
+    bad = Receiver("hang")
+    hook = make(user, bad.url, state("CANCELED"))
+    canceled(user)
+    bad.wait("hang")
+    user.call("delete_webhook", id=hook["id"])
+    again = make(user, bad.url, state("CANCELED"))
+    tested = threading.Thread(target=lambda: user.refused(400, "the master ends", "test_webhook", id=again["id"]))
+    tested.start()
+    bad.wait("hang", 2)
+    canceled(user)
+    bad.wait("hang", 3)
+    c.stop("master")
+    tested.join()
+    c.start_master()
+    user.call("delete_webhook", id=again["id"])
+    bad.close()
+
+
+def restored(c, user):
+    """A new life tells nothing that waited when the copy was made."""
+    good = Receiver(200)
+    hook = make(user, good.url, state("CANCELED"))
+    c.sql(f"UPDATE webhooks SET paused_until = 'infinity' WHERE id = {hook['id']}")
+    canceled(user)
+    assert of(user, hook)["waiting"] == 1
+    c.stop("master", signal.SIGKILL)
+    c.sql(f"UPDATE cluster SET new_life_wanted = true; UPDATE webhooks SET paused_until = NULL WHERE id = {hook['id']}")
+    c.start_master()
+    assert of(user, hook)["waiting"] == 0
+    exp = canceled(user)
+    good.wait(200)
+    assert [e["event_data"]["experiment"]["id"] for e in good.events(200)] == [exp]
+    user.call("delete_webhook", id=hook["id"])
+    good.close()
+
+
+def dialled(c):
+    """Of a host itself nobody is told unless its setting says so, whatever a name resolves to or the environment says of proxies."""
+    good = Receiver(200)
+    c.stop("master")
+    c.master_args[:] = []
+    c.env = {**c.env, "http_proxy": good.url[:-len(SECRET)], "no_proxy": ""}
+    c.start_master()
+    user = Api(c.port, c.token)
+    c.sql("DELETE FROM webhooks")
+    user.refused(400, "webhooks.networks", "post_webhook", {"webhook": {"url": good.url, "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": state("ERROR")}})
+    for host in ("localhost", "receiver.invalid"):
+        hook = make(user, good.url.replace("127.0.0.1", host), state("CANCELED"))
+        user.refused(400, f"{host} cannot be reached, or may not be", "test_webhook", id=hook["id"])
+    assert good.got == []
+    good.close()
+
+
 def main():
-    with Cluster(agents=1) as c:
+    with Cluster(agents=1, master_args=["--webhook-networks", "127.0.0.0/8"]) as c:
         c.login()
         user = Api(c.port, c.token)
         lasting(c, user)
         logs(c, user)
+        never_in_the_way(c, user)
+        bounded(c, user)
+        ended(c, user)
+        restored(c, user)
         refused(c, user)
+        dialled(c)
     print("test_webhooks: passed")
 
 

@@ -18,11 +18,13 @@ from masters import start_standby, wait_serving  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 
-# A pool whose order people can change, and that nothing runs in; what does not stop when asked is killed soon.
+# A pool whose order people can change, and that nothing runs in; what does not stop when asked is killed soon. Receivers
+# of webhooks are the journeys' own.
 SETTINGS = """
 resource_pools:
   - {pool_name: line, scheduler: {type: priority}}
 preempt_timeout: 15
+webhooks: {networks: 127.0.0.0/8}
 quotas:
   - {user: admin, pool: line, slots: 8}
 """

@@ -2,7 +2,6 @@
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_webhooks.h"
-#include "hook_post.h"
 #include "hooks.h"
 #include "pattern.h"
 #include "shell.h"
@@ -126,7 +125,8 @@ static void on_created(void *arg, const struct db_result *r)
                   WEBHOOKS_MAX);
         return;
     }
-    hooks_changed(req->sh->hooks);
+    if (req->sh->hooks) /* NULL: the master ends */
+        hooks_changed(req->sh->hooks);
     api_reply_doc(req, r);
 }
 
@@ -142,7 +142,7 @@ void api_post_webhook(struct shell *sh, struct http_req *req)
     const json_t *in = json_obj(body, "webhook");
     int rc = in ? wire_decode(in, "webhook", hook_fields, DET_ARRAY_LEN(hook_fields), &b, &err)
                 : det_fail(&err, DET_EINVAL, "webhook is required");
-    if (rc == 0 && (rc = webhook_read_url(b.url, &url, &err)) < 0)
+    if (rc == 0 && (rc = webhook_read_url(b.url, hooks_networks(sh->hooks), &url, &err)) < 0)
         rc = det_wrap(&err, rc, "webhook");
     if (rc == 0)
         rc = triggers_read(&b, triggers, &err);
@@ -182,7 +182,8 @@ static void on_deleted(void *arg, const struct db_result *r)
         not_found(c);
         return;
     }
-    hooks_changed(c->req->sh->hooks);
+    if (c->req->sh->hooks)
+        hooks_deleted(c->req->sh->hooks, c->id);
     api_reply_json(c->req, json_object());
 }
 
@@ -217,8 +218,8 @@ static void on_found(void *arg, const struct db_result *r)
                                "TEST", "timestamp", clk_wall_us() / 1000000, "condition",
                                "event_data", "data", "a test of this webhook");
     det_cleanup(freep) char *payload = json_text(event);
-    struct hook_event e = {db_text(r, 0, 0), db_text(r, 0, 1), payload, db_text(r, 0, 2)};
-    hook_post(c->req->sh->loop, &e, on_tested, c);
+    struct hook_event e = {db_text(r, 0, 1), payload, db_text(r, 0, 2)};
+    hooks_try(c->req->sh->hooks, db_text(r, 0, 0), &e, on_tested, c);
 }
 
 void api_test_webhook(struct shell *sh, struct http_req *req)

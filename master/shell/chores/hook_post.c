@@ -12,24 +12,64 @@
 
 enum { ANSWER_MAX = 64 << 10, NAME_MAX_BYTES = 200, LINE_MAX_BYTES = 1000 };
 
+static bool may_dial_in(const void *nets, const struct sockaddr *a)
+{
+    return webhook_may_dial(nets, a);
+}
+
+struct hook_line {
+    uv_loop_t *loop;
+    struct client_uv *client; /* NULL: it could not be made, for what `wrong` says */
+    char *host, *path;
+    char wrong[300];
+};
 struct hook_post {
-    struct client_uv *client; /* NULL: it could not be begun */
-    uv_timer_t late;          /* tells what failed at once */
-    char *host, why[300];
+    struct hook_line *to;
+    struct client_uv_call *call; /* NULL: it could not be begun */
+    uv_timer_t late;             /* tells what failed at once */
+    char why[300];
     hook_post_done *done;
     void *arg;
 };
 
+struct hook_line *hook_line_open(uv_loop_t *loop, const char *url,
+                                 const struct webhook_networks *nets)
+{
+    struct hook_line *l = det_zalloc(sizeof *l);
+    struct webhook_url u;
+    struct det_err err;
+    l->loop = loop;
+    int rc = webhook_read_url(url, nets, &u, &err);
+    if (rc == 0) {
+        l->host = det_strndup(u.host, u.host_len);
+        l->path = det_asprintf("/%s", u.path + (*u.path == '/'));
+        det_cleanup(freep) char *base = det_strndup(url, u.base_len);
+        struct client_options o = {
+            .url = base, .timeout_ms = HOOK_POST_MS, .may_dial = may_dial_in, .dial_arg = nets};
+        rc = client_uv_create(loop, &o, &l->client, &err);
+    }
+    if (rc < 0)
+        snprintf(l->wrong, sizeof l->wrong, "%.250s", err.text);
+    return l;
+}
+
+void hook_line_close(struct hook_line *l)
+{
+    if (!l)
+        return;
+    client_uv_close(l->client);
+    free(l->host);
+    free(l->path);
+    free(l);
+}
+
 static void on_closed(uv_handle_t *h)
 {
-    struct hook_post *p = h->data;
-    free(p->host);
-    free(p);
+    free(h->data);
 }
 
 static void post_free(struct hook_post *p)
 {
-    client_uv_close(p->client);
     uv_close((uv_handle_t *)&p->late, on_closed);
 }
 
@@ -47,23 +87,22 @@ static void on_late(uv_timer_t *t)
 /* Neither the path, which may hold a secret, nor what the receiver says is kept. */
 static void say_why(struct hook_post *p, int rc, const struct client_resp *resp)
 {
+    const char *host = p->to->host;
     if (resp->status)
-        snprintf(p->why, sizeof p->why, "%s answered %d", p->host, resp->status);
+        snprintf(p->why, sizeof p->why, "%s answered %d", host, resp->status);
     else if (rc == DET_ETIMEOUT)
-        snprintf(p->why, sizeof p->why, "%s did not answer within %d s", p->host,
-                 HOOK_POST_MS / 1000);
+        snprintf(p->why, sizeof p->why, "%s did not answer within %d s", host, HOOK_POST_MS / 1000);
     else if (rc == DET_EAUTH)
-        snprintf(p->why, sizeof p->why, "the certificate of %s is not trusted", p->host);
-    else if (rc == DET_ETOOBIG)
-        snprintf(p->why, sizeof p->why, "%s answered with too much", p->host);
+        snprintf(p->why, sizeof p->why, "the certificate of %s is not trusted", host);
     else
-        snprintf(p->why, sizeof p->why, "%s cannot be reached, or may not be", p->host);
+        snprintf(p->why, sizeof p->why, "%s cannot be reached, or may not be", host);
 }
 
 static void on_answer(void *arg, int rc, const struct client_resp *resp, const struct det_err *err)
 {
     struct hook_post *p = arg;
-    if (rc < 0)
+    bool is_taken = resp->status / 100 == 2 && (rc == 0 || rc == DET_ETOOBIG); /* of what it said */
+    if (!is_taken)
         say_why(p, rc, resp);
     post_end(p);
 }
@@ -116,7 +155,7 @@ static json_t *slack_of(const char *payload)
     return json_make("{s:o}", "text", json_lossy(b.p, b.len));
 }
 
-static void post_start(struct hook_post *p, const struct hook_event *e, const char *path)
+static void post_start(struct hook_post *p, const struct hook_event *e)
 {
     char stamp[100], sign[100 + HASH_HEX_MAX], hex[HASH_HEX_MAX];
     int64_t now_s = clk_wall_us() / 1000000;
@@ -128,33 +167,25 @@ static void post_start(struct hook_post *p, const struct hook_event *e, const ch
     snprintf(stamp, sizeof stamp, "X-Determined-AI-Signature-Timestamp: %" PRId64, now_s);
     snprintf(sign, sizeof sign, "X-Determined-AI-Signature: %s", hex);
     const char *headers[] = {stamp, sign, NULL};
-    det_cleanup(freep) char *whole = det_asprintf("/%s", path + (*path == '/'));
-    struct client_req req = {
-        .path = whole, .headers = headers, .body = body, .answer_max = ANSWER_MAX, .once = true};
-    client_uv_start(p->client, &req, on_answer, p);
+    struct client_req req = {.path = p->to->path,
+                             .headers = headers,
+                             .body = body,
+                             .answer_max = ANSWER_MAX,
+                             .once = true};
+    p->call = client_uv_start(p->to->client, &req, on_answer, p);
 }
 
-struct hook_post *hook_post(uv_loop_t *loop, const struct hook_event *e, hook_post_done *done,
+struct hook_post *hook_post(struct hook_line *to, const struct hook_event *e, hook_post_done *done,
                             void *arg)
 {
     struct hook_post *p = det_zalloc(sizeof *p);
-    struct webhook_url u;
-    struct det_err err;
-    *p = (struct hook_post){.done = done, .arg = arg};
-    uv_timer_init(loop, &p->late);
+    *p = (struct hook_post){.to = to, .done = done, .arg = arg};
+    uv_timer_init(to->loop, &p->late);
     p->late.data = p;
-    int rc = webhook_read_url(e->url, &u, &err);
-    if (rc == 0) {
-        p->host = det_strndup(u.host, u.host_len);
-        det_cleanup(freep) char *base = det_strndup(e->url, u.base_len);
-        struct client_options o = {
-            .url = base, .timeout_ms = HOOK_POST_MS, .may_dial = webhook_may_dial};
-        rc = client_uv_create(loop, &o, &p->client, &err);
-    }
-    if (rc == 0) {
-        post_start(p, e, u.path);
+    if (to->client) {
+        post_start(p, e);
     } else {
-        snprintf(p->why, sizeof p->why, "%.250s", err.text);
+        snprintf(p->why, sizeof p->why, "%s", to->wrong);
         uv_timer_start(&p->late, on_late, 0, 0);
     }
     return p;
@@ -162,6 +193,9 @@ struct hook_post *hook_post(uv_loop_t *loop, const struct hook_event *e, hook_po
 
 void hook_post_cancel(struct hook_post *p)
 {
-    if (p)
-        post_free(p);
+    if (!p)
+        return;
+    if (p->call)
+        client_uv_cancel(p->call);
+    post_free(p);
 }

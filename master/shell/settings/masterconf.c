@@ -8,6 +8,7 @@
 #include "mistakes.h"
 #include "opt.h"
 #include "settings.h"
+#include "webhooks.h"
 #include "yamljson.h"
 
 #include <assert.h>
@@ -124,6 +125,11 @@ static void whole_check(const json_t *raw, struct mistakes *errs)
     if (json_is_string(cert) && json_is_true(json_path(raw, "security.tls.own")))
         mistakes_add(errs, "security.tls.own",
                      "there is a certificate in security.tls.cert: keep one");
+    const json_t *text = json_path(raw, "webhooks.networks");
+    struct webhook_networks networks;
+    struct det_err err;
+    if (json_is_string(text) && webhook_read_networks(json_string_value(text), &networks, &err) < 0)
+        mistakes_add(errs, "webhooks.networks", "%s", err.text);
 }
 
 /* All sources into one tree, every mistake gathered. */

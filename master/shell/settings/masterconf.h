@@ -39,6 +39,7 @@ struct masterconf {
     char *tls_authority_file;
     int64_t tls_own_renewal_ms;
     char *web_dir, *web_hosts;
+    char *webhook_networks; /* webhook_read_networks() takes it */
     bool tls_own, insecure, agents_certificates_only, reuse_answers;
     int64_t agent_certificate_ms; /* how long one lasts */
     char *agent_token_file, *admin_password_file, *port_file, *ready_file;

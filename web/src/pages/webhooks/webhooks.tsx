@@ -34,8 +34,9 @@ export function hostOf(url: string): string {
 }
 
 function standing(w: Webhook): string {
-    if (!w.failures) return w.waiting ? `${count(w.waiting, "event")} on the way` : "all taken";
-    return `${w.lastError}; ${count(w.failures, "attempt")} in a row, ${count(w.waiting, "event")} waiting, tried again by itself`;
+    const lost = w.lost ? `; ${count(w.lost, "event")} given up` : "";
+    if (!w.failures) return (w.waiting ? `${count(w.waiting, "event")} on the way` : w.lost ? "the others are taken" : "all taken") + lost;
+    return `${w.lastError}; ${count(w.failures, "attempt")} in a row, ${count(w.waiting, "event")} waiting, tried again by itself${lost}`;
 }
 
 function NewWebhook({ close, made }: { close: () => void; made: () => void }) {
