@@ -49,7 +49,7 @@ function columns(seen: Seen, names: string[], values: Map<number, Record<string,
 function Head({ seen, all }: { seen: Seen; all: Column[] }) {
     return <thead><tr>
         <th scope="col"><span class="soft">chosen</span></th><th scope="col">trial</th><th scope="col">state</th>
-        {all.map((c) => <SortHead key={c.id} id={c.id} sort={seen.view.sort} set={(sort) => seen.set({ sort })}>{c.title}</SortHead>)}
+        {all.map((c) => <SortHead key={c.id} id={c.id} title={c.title} sort={seen.view.sort} set={(sort) => seen.set({ sort })}>{c.title}</SortHead>)}
     </tr></thead>;
 }
 

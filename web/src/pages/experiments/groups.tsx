@@ -62,7 +62,7 @@ function GroupRow({ g, view, set }: Seen & { g: Group }) {
 }
 
 function Heads({ view, set }: Seen) {
-    const head = (id: string, title: string) => <SortHead key={id} id={id} sort={view.groupSort} set={(groupSort) => set({ groupSort })}>{shown(title)}</SortHead>;
+    const head = (id: string, title: string) => <SortHead key={id} id={id} title={shown(title)} sort={view.groupSort} set={(groupSort) => set({ groupSort })}>{shown(title)}</SortHead>;
     return <thead><tr><th scope="col"><span class="soft">chosen</span></th>{view.group.map((b) => head(b, titleOf(b)))}
         {head("trials", "trials")}{head("experiments", "experiments")}{metricsOf(view).map((m) => head(m, m))}</tr></thead>;
 }

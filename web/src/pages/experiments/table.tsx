@@ -53,7 +53,7 @@ function Heads(p: TableProps) {
     return <thead><tr aria-rowindex={1}>
         <th scope="col" {...stays(places.length ? 0 : undefined)}><input type="checkbox" aria-label="Select all that match" checked={isAll} disabled={!p.got.total}
             ref={(box) => { if (box) box.indeterminate = n > 0 && !isAll; }} onChange={() => p.setTicked(n ? NONE : ALL)} /></th>
-        {p.columns.map((c, i) => <SortHead key={c.key} {...(places[i] === undefined ? {} : { left: places[i]! })} id={c.sort} sort={p.view.sort} set={(keys) => p.set({ sort: keys.length ? keys : [FIRST_SORT] })}>{c.kind.title}</SortHead>)}
+        {p.columns.map((c, i) => <SortHead key={c.key} title={c.kind.title} {...(places[i] === undefined ? {} : { left: places[i]! })} id={c.sort} sort={p.view.sort} set={(keys) => p.set({ sort: keys.length ? keys : [FIRST_SORT] })}>{c.kind.title}</SortHead>)}
     </tr></thead>;
 }
 

@@ -67,7 +67,7 @@ export function TrialReports({ trial, ended, ids, of, sort, set }: Props) {
         <Problem error={live.error} what="The metrics" />
         {got && !rows.length && <p class="soft">Nothing was reported yet.</p>}
         {rows.length > 0 && <div class="wide rows"><table class="grid cards" aria-label="Metrics by batch">
-            <thead><tr><SortHead id="batches" {...here}>batches</SortHead>{ids.map((id) => <SortHead key={id} id={id} {...here}>{shown(id)}</SortHead>)}
+            <thead><tr><SortHead id="batches" {...here}>batches</SortHead>{ids.map((id) => <SortHead key={id} id={id} title={shown(id)} {...here}>{shown(id)}</SortHead>)}
                 {hasCheckpoints && <th scope="col">checkpoint</th>}<th scope="col">reported</th></tr></thead>
             <Body rows={rows} ids={ids} hasCheckpoints={hasCheckpoints} /></table></div>}
         <footer class="row soft"><span>{order.group !== null && `Sorted by a metric of ${shown(order.group)}: only its reports are here. `}{count(rows.length, "row")}{got?.isCut ? ", and more" : ""}</span>
