@@ -94,7 +94,7 @@ def every_mistake(d):
                  "line 7: resource_manager.default_compute_resource_pool: expected text, got 5", "line 8: log_level", "line 9: launch_error: expected true or false",
                  "checkpoint_storage.type", "line 11: host: expected text, got a list", 'DET_AGENT_RECONNECT_WAIT: expected a whole number of seconds', "--port: expected"):
         assert said in text, f"{said!r} is not in:\n{text}"
-    for content, said in (("a: [", "YAML: line"), ("- 1\n", "expected a map of settings"), ("port: 1\nport: 2\n", "given twice"), ("resource_manager: 5\n", "expected a map")):
+    for content, said in (("a: [", "YAML: line"), ("- 1\n", "expected a map of settings"), ("port: 1\nport: 2\n", "given twice"), ("resource_manager: 5\n", "expected a map"), ("webhooks: {networks: 10.0.0.0/33}\n", "webhooks.networks: \"10.0.0.0/33\"")):
         with open(path, "w") as f:
             f.write(content)
         assert said in master("--config", path, status=2), content
