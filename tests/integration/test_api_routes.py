@@ -134,7 +134,7 @@ def cut_short(c, admin):
 
 
 def edits(admin):
-    exp = create(admin, files=[entry("a.py")])
+    exp = create(admin, files=[entry("a.py"), entry("model_def.py")])
     got = admin.call("patch_experiment", {"id": exp, "name": "new", "description": "d", "notes": "n", "labels": ["x"]}, experiment__id=exp)["experiment"]
     assert (got["name"], got["description"], got["notes"], got["labels"]) == ("new", "d", "n", ["x"])
     assert got["config"]["name"] == "new"

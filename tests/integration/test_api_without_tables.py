@@ -20,7 +20,7 @@ KEPT = ("user_sessions", "access_tokens", "users", "groups", "group_members", "r
 # Of an answer, of a stream's last line, of the routes that are older than the API.
 SHAPES = ({"code", "reason", "error"}, {"grpcCode", "httpCode", "message", "httpStatus", "details"}, {"message"})
 FROM_MEMORY = {"get_agents", "get_job_queue_stats", "get_master", "get_master_config", "get_resource_pools", "get_stores", "get_tasks", "get_tasks_count",
-               "get_telemetry", "master_logs"}
+               "get_telemetry", "get_webhook_key", "master_logs"}
 OF_KEPT = {"get_lives", "get_permissions_summary", "get_roles_of_group", "get_roles_of_user", "get_tokens"}
 
 

@@ -111,8 +111,11 @@ def figures(c, admin):
     assert now("det_queue_length") == 1 and now("det_queue_oldest_seconds") > 0 and now("det_slots", state="used") == 2
     assert now("det_experiments", state="ACTIVE") == 1 and now("det_trials", state="ACTIVE") == 3
     assert now("det_pool_jobs", pool="default", state="scheduled") == 1
-    commits = [promtext.value(shown, name) for shown in [scrape(c)] for name in ("det_commits_total", "det_commit_seconds_count")]
-    assert before < commits[0] <= commits[1], commits
+
+    def commits():  # one is timed when it is known to be on disk, a moment after it is counted
+        total, timed = (promtext.value(shown, name) for shown in [scrape(c)] for name in ("det_commits_total", "det_commit_seconds_count"))
+        return before < total <= timed
+    wait_until(commits, 20, "the commits to be counted and timed")
     assert now("det_container_starts_total") == 2 and now("det_queue_wait_seconds_count") == 2
     env = orders[0]["task"]["env"]
     task = Api(c.port, alloc=orders[0]["task"]["token"])
