@@ -202,15 +202,15 @@ static int show_curves(struct cli *c, struct curves *k, const char *metric, stru
                         "no report of these trials%s%s has a metric '%s'; det trial "
                         "describe ID --metrics lists those there are, with their groups",
                         *o.group ? " in group " : "", o.group, metric);
+    if ((c->json || table_is_csv()) && !o.svg && !o.png) {
+        print_points(c, k); /* as they were reported, whatever the axis */
+        return 0;
+    }
     if (o.log && !take_logs(k))
         return det_fail(err, DET_EINVAL, "no report of '%s' is above 0: --log has nothing to show",
                         metric);
     if (o.svg || o.png)
         return write_pictures(k, metric, err);
-    if (c->json || table_is_csv()) {
-        print_points(c, k);
-        return 0;
-    }
     plot_names(k->lines, k->n, size, &out);
     buf_add_ch(&out, '\n');
     plot_text(k->lines, k->n, size, &out);

@@ -11,12 +11,17 @@ static bool is_before_path(const char *line, const char *p)
     return p == line || strchr(" '\"`:=(", p[-1]);
 }
 
-/* Behind the name of a shell that speaks, "/bin/sh: 1: ": that one is no file it cannot have. */
+/* Behind the name of a shell that speaks, "/bin/sh: 1: ", "/bin/sh: line 1: ": that one is no file
+ * it cannot have. */
 static const char *skip_speaker(const char *line)
 {
-    const char *p = strstr(line, ": ");
-    size_t digits = *line == '/' && p ? strspn(p + 2, "0123456789") : 0;
-    return digits && p[2 + digits] == ':' ? p + 2 + digits : line;
+    const char *p = *line == '/' ? strstr(line, ": ") : NULL;
+    if (!p)
+        return line;
+    p += strlen(": ");
+    p += strncmp(p, "line ", 5) == 0 ? 5 : 0;
+    size_t digits = strspn(p, "0123456789");
+    return digits && p[digits] == ':' ? p + digits : line;
 }
 
 /* One that begins at the root; no URL's. */

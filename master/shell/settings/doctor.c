@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SERVER_MIN = 130000, FILES_MIN = 4096, MARKER_BYTES_MAX = 4096 };
+enum { SERVER_MIN = 140000, FILES_MIN = 4096, MARKER_BYTES_MAX = 4096 };
 #define CLOCK_DIFF_MAX_US 2000000
 
 static void check_schema(struct findings *f, const struct db_health *h)
@@ -65,7 +65,7 @@ static void check_database(struct findings *f, const struct masterconf *c)
     }
     bool old = h.server_number < SERVER_MIN;
     findings_add(f, old ? FINDING_FAIL : FINDING_OK, "database",
-                 old ? "install PostgreSQL 13 or newer" : NULL, "PostgreSQL %s%s", h.server,
+                 old ? "install PostgreSQL 14 or newer" : NULL, "PostgreSQL %s%s", h.server,
                  h.is_led ? "; another master leads, this one would stand by" : "");
     check_schema(f, &h);
     check_durability(f, &h);

@@ -53,6 +53,7 @@ static void no_path_of_this_host(void **state)
     assert_said(&apart, "git@example.org:a/b.git: Permission denied (publickey)", NULL);
     assert_said(&apart, "read/write: Permission denied", NULL);
     assert_said(&apart, "/bin/sh: 1: model_def.py: Permission denied", NULL);
+    assert_said(&apart, "/bin/sh: line 1: model_def.py: Permission denied", NULL);
     assert_said(&apart, "/bin/sh: 1: /opt/x: Permission denied", "run as the account");
     assert_said(&apart, "read / write: Permission denied", NULL);
     assert_said(&apart, "Permission denied on 3/4 of the objects", NULL);
