@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cluster import Cluster, wait_until  # noqa: E402
 from openapi import Api  # noqa: E402
 
+OWN = ["--webhook-networks", "127.0.0.0/8"]
 SECRET = "/T0/a-secret-of-the-path"
 CONFIG = {"name": "told <&>", "entrypoint": ["sh", "-c", "echo step 1; echo CUDA out of memory; echo CUDA out of memory; exit 1"], "max_restarts": 0,
           "hyperparameters": {}, "searcher": {"name": "single", "metric": "x", "max_length": {"batches": 1}}}
@@ -183,6 +184,12 @@ def refused(c, user):
     user.refused(400, "delete one", "post_webhook", {"webhook": good})
 
 
+def refusals(c):
+    """What tasks say of lines that were not taken."""
+    logs = [os.path.join(d, f) for d, _, files in os.walk(c.path("agent-0")) for f in files if f == "task.log"]
+    return [line for log in logs for line in open(log) if "refuses" in line]
+
+
 def never_in_the_way(c, user):
     """States are written, and lines kept, though what tells of them fails, or a configuration is odd."""
     good = Receiver(200)
@@ -193,6 +200,7 @@ def never_in_the_way(c, user):
     exp = user.call("create_experiment", {"config": json.dumps(CONFIG), "modelDefinition": [], "activate": True})["experiment"]["id"]
     c.wait(exp, "STATE_ERROR")
     wait_until(lambda: c.sql("SELECT count(*) FROM task_logs l JOIN trials t USING (task_id) WHERE experiment_id = %d AND log LIKE '%%CUDA%%'" % exp) == "2", 60, "the lines")
+    assert not refusals(c), refusals(c)
     c.sql("ALTER TABLE webhook_events DROP CONSTRAINT never")
     assert of(user, hook)["waiting"] == 0 and good.events(200) == []
     slots = canceled(user)
@@ -259,6 +267,11 @@ def restored(c, user):
     good.close()
 
 
+def test_refused(user, receiver, host):
+    hook = make(user, receiver.url.replace("127.0.0.1", host), state("CANCELED"))
+    user.refused(400, f"{host} cannot be reached, or may not be", "test_webhook", id=hook["id"])
+
+
 def dialled(c):
     """Of a host itself nobody is told unless its setting says so, whatever a name resolves to or the environment says of proxies."""
     good = Receiver(200)
@@ -269,15 +282,17 @@ def dialled(c):
     user = Api(c.port, c.token)
     c.sql("DELETE FROM webhooks")
     user.refused(400, "webhooks.networks", "post_webhook", {"webhook": {"url": good.url, "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": state("ERROR")}})
-    for host in ("localhost", "receiver.invalid"):
-        hook = make(user, good.url.replace("127.0.0.1", host), state("CANCELED"))
-        user.refused(400, f"{host} cannot be reached, or may not be", "test_webhook", id=hook["id"])
+    test_refused(user, good, "localhost")
+    c.stop("master")
+    c.master_args[:] = OWN
+    c.start_master()
+    test_refused(user, good, "receiver.invalid")
     assert good.got == []
     good.close()
 
 
 def main():
-    with Cluster(agents=1, master_args=["--webhook-networks", "127.0.0.0/8"]) as c:
+    with Cluster(agents=1, master_args=OWN) as c:
         c.login()
         user = Api(c.port, c.token)
         lasting(c, user)
