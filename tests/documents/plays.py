@@ -104,7 +104,7 @@ def one_machine():
         run(readme, "det experiment list-checkpoints 2"),
         run(readme, 'det model create digits --description "ten digits, 8 x 8"'),
         run(readme, "det model register-version digits UUID",
-            "det model register-version digits $(det experiment list-checkpoints 2 | grep COMPLETED | grep -oE '[0-9a-f]{8}-[0-9a-f-]{27}' | head -n 1)"),
+            "det model register-version digits $(det experiment list-checkpoints 2 | grep COMPLETED | grep -oE '[0-9a-f]{8}-[0-9a-f-]{27}' | tail -n 1)"),
         run(readme, "det model list-versions digits"),
         run(readme, "det why exp:2"),
         run(readme, "det trial timeline ID", "det trial timeline 1"),
