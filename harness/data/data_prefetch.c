@@ -23,7 +23,7 @@ struct slot {
 
 struct prefetch {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t filled, room; /* what the reader and what the workers wait for */
     pthread_t threads[WORKERS_MAX];
     int n_threads;
     bool stop;
@@ -72,7 +72,8 @@ static void fill_next(struct prefetch *p)
     if (s->rc < 0 && k < p->failed)
         p->failed = k;
     s->done = k;
-    pthread_cond_broadcast(&p->changed);
+    if (k == p->taken) /* a later one is of no use yet: each needless wake costs a switch or two */
+        pthread_cond_signal(&p->filled);
 }
 
 static void *read_batches(void *arg)
@@ -83,7 +84,7 @@ static void *read_batches(void *arg)
         if (may_claim(p))
             fill_next(p);
         else
-            pthread_cond_wait(&p->changed, &p->lock);
+            pthread_cond_wait(&p->room, &p->lock);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -104,7 +105,8 @@ int prefetch_create(const struct det_dataset *ds, int64_t capacity,
 {
     struct prefetch *p = det_zalloc(sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->changed, NULL);
+    pthread_cond_init(&p->filled, NULL);
+    pthread_cond_init(&p->room, NULL);
     p->order = order;
     p->failed = INT64_MAX;
     p->n = options->prefetch + 1;
@@ -130,11 +132,12 @@ int prefetch_next(struct prefetch *p, const struct det_batch **ret, struct det_e
     pthread_mutex_lock(&p->lock);
     struct slot *s = &p->slots[p->taken % p->n];
     while (s->done != p->taken)
-        pthread_cond_wait(&p->changed, &p->lock);
+        pthread_cond_wait(&p->filled, &p->lock);
     int rc = s->rc;
-    if (rc == 0)
+    if (rc == 0) {
         p->taken++; /* a failed batch stays the next one: asking again says the same */
-    pthread_cond_broadcast(&p->changed);
+        pthread_cond_signal(&p->room);
+    }
     pthread_mutex_unlock(&p->lock);
     if (rc < 0)
         return det_fail_as(err, rc, &s->err);
@@ -148,7 +151,7 @@ void prefetch_destroy(struct prefetch *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
-    pthread_cond_broadcast(&p->changed);
+    pthread_cond_broadcast(&p->room);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n && p->slots[i].batch; i++)
         batch_cancel(p->slots[i].batch);
@@ -159,7 +162,8 @@ void prefetch_destroy(struct prefetch *p)
         free(p->slots[i].records);
     }
     free(p->slots);
-    pthread_cond_destroy(&p->changed);
+    pthread_cond_destroy(&p->filled);
+    pthread_cond_destroy(&p->room);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
