@@ -8,11 +8,11 @@ import pathlib
 import time
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
-from determined._absent import Lacking
 from determined.errors import CheckpointNotFound
 from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy, CheckpointState, OrderBy, choose, value_of
 from determined.experimental._ignore import Ignore
 from determined.experimental._master import APIException, Master, NotFoundException
+from determined.experimental._told import ById
 
 CONTEXT_MAX = 95 << 20
 UNREACHED_MAX = 20  # times in a row that wait() asks a master which is not there
@@ -123,24 +123,8 @@ def _levels_from(lowest: str) -> List[str]:
     return [f"LOG_LEVEL_{level}" for level in _LEVELS[_LEVELS.index(lowest) :]]
 
 
-class Trial:
-    def __init__(self, master: Master, trial_id: int) -> None:
-        self._master = master
-        self.id = trial_id
-        self.reload()
-
-    @classmethod
-    def _of(cls, master: Master, raw: Dict[str, Any]) -> "Trial":
-        self = cls.__new__(cls)
-        self._master, self.id = master, raw["id"]
-        self._take(raw)
-        return self
-
-    def __repr__(self) -> str:
-        return f"Trial(id={self.id})"
-
-    def reload(self) -> None:
-        self._take(self._master.get(f"/api/v1/trials/{self.id}")["trial"])
+class Trial(ById):
+    _ROUTE, _MEMBER = "/api/v1/trials", "trial"
 
     def _take(self, raw: Dict[str, Any]) -> None:
         self.experiment_id: int = raw["experimentId"]
@@ -149,7 +133,7 @@ class Trial:
         self.summary_metrics: Dict[str, Any] = raw.get("summaryMetrics") or {}
 
     def kill(self) -> None:
-        self._master.post(f"/api/v1/trials/{self.id}/kill", None)
+        self._master.post(f"{self._path}/kill", None)
 
     def logs(
         self,
@@ -177,7 +161,7 @@ class Trial:
             "stdtypes": stdtypes,
             "levels": None if min_level is None else _levels_from(min_level),
         }
-        lines = (e["message"] for e in self._master.stream(f"/api/v1/trials/{self.id}/logs", **query))
+        lines = (e["message"] for e in self._master.stream(f"{self._path}/logs", **query))
         if tail is not None:
             lines = reversed(list(lines))  # type: ignore
         for line in lines:
@@ -205,7 +189,7 @@ class Trial:
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
         """All of them; without an order the best by the searcher's metric first, and those that were deleted last."""
-        path = f"/api/v1/trials/{self.id}/checkpoints"
+        path = f"{self._path}/checkpoints"
         if sort_by is None and order_by is None:
             return Experiment(self._master, self.experiment_id)._best_first(path)[:max_results]
         return _list_checkpoints(self._master, path, sort_by, order_by, max_results)
@@ -273,30 +257,9 @@ def _list_checkpoints(
     return [Checkpoint._of(master, c) for c in itertools.islice(raw, max_results)]
 
 
-class Experiment(Lacking):
+class Experiment(ById):
+    _ROUTE, _MEMBER = "/api/v1/experiments", "experiment"
     _LACKS = {"delete_tensorboard_files": "delete() removes them with all else"}
-
-    def __init__(self, master: Master, experiment_id: int) -> None:
-        self._master = master
-        self.id = experiment_id
-        self.reload()
-
-    @classmethod
-    def _of(cls, master: Master, raw: Dict[str, Any]) -> "Experiment":
-        self = cls.__new__(cls)
-        self._master, self.id = master, raw["id"]
-        self._take(raw)
-        return self
-
-    def __repr__(self) -> str:
-        return f"Experiment(id={self.id})"
-
-    @property
-    def _path(self) -> str:
-        return f"/api/v1/experiments/{self.id}"
-
-    def reload(self) -> None:
-        self._take(self._master.get(self._path)["experiment"])
 
     def _take(self, raw: Dict[str, Any]) -> None:
         self.config: Dict[str, Any] = raw.get("config") or {}

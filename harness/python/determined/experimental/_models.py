@@ -6,10 +6,10 @@ import json
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional, Union
 
-from determined._absent import Lacking
 from determined.experimental._checkpoint import Checkpoint, OrderBy
 from determined.experimental._experiment import pages, sorting
 from determined.experimental._master import Master
+from determined.experimental._told import Told
 
 
 class ModelSortBy(enum.Enum):
@@ -40,14 +40,10 @@ def _without(metadata: Dict[str, Any], keys: Iterable[str]) -> Dict[str, Any]:
 _METRICS = "what loads it reports to a trial of its own: Trial.iter_metrics(); checkpoint.training.validation_metrics has its own"
 
 
-class ModelVersion(Lacking):
+class ModelVersion(Told):
     """A checkpoint under a number of its model; nothing removes the checkpoint while it is one."""
 
     _LACKS = {"iter_metrics": _METRICS, "get_metrics": _METRICS}
-
-    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
-        self._master = master
-        self._take(raw)
 
     def _take(self, raw: Dict[str, Any]) -> None:
         self.model_version: int = raw["version"]
@@ -84,11 +80,7 @@ class ModelVersion(Lacking):
         self._master.delete(self._path)
 
 
-class Model:
-    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
-        self._master = master
-        self._take(raw)
-
+class Model(Told):
     def _take(self, raw: Dict[str, Any]) -> None:
         self.model_id: int = raw["id"]
         self.name: str = raw["name"]

@@ -5,13 +5,10 @@ from typing import Any, Dict, List, Optional
 from determined._absent import Lacking
 from determined.experimental._experiment import Experiment, by_name, pages, projects
 from determined.experimental._master import Master, hash_password
+from determined.experimental._told import Told
 
 
-class User:
-    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
-        self._master = master
-        self._take(raw)
-
+class User(Told):
     def _take(self, raw: Dict[str, Any]) -> None:
         self.user_id: int = raw["id"]
         self.username: str = raw["username"]
@@ -59,7 +56,7 @@ class User:
 _MADE_ANEW = "make another (Workspace.create_project()) and move the experiments there (Experiment.move_to_project())"
 
 
-class Project(Lacking):
+class Project(Told):
     """Experiments that belong together, in a workspace."""
 
     _LACKS = {
@@ -68,10 +65,6 @@ class Project(Lacking):
         "add_note": "a project has none; an experiment has: Experiment.set_notes()",
         "remove_note": "a project has none; an experiment has: Experiment.set_notes()",
     }
-
-    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
-        self._master = master
-        self._take(raw)
 
     def _take(self, raw: Dict[str, Any]) -> None:
         self.id: int = raw["id"]
@@ -97,14 +90,10 @@ class Project(Lacking):
         self._master.post(f"/api/v1/projects/{self.id}/unarchive", None)
 
 
-class Workspace(Lacking):
+class Workspace(Told):
     """Projects that belong together."""
 
     _LACKS = {"delete_project": "Project.archive() hides one and closes it"}
-
-    def __init__(self, master: Master, raw: Dict[str, Any]) -> None:
-        self._master = master
-        self._take(raw)
 
     def _take(self, raw: Dict[str, Any]) -> None:
         self.id: int = raw["id"]
