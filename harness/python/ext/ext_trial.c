@@ -216,6 +216,17 @@ static int take_metrics(struct ext_client *c, PyObject *dict, struct loop_metric
     return ext_failed(c, err);
 }
 
+/* The end of a hook that measures: what it was told, and the GIL. Takes `dict`. */
+static int end_with_metrics(struct ext_client *c, PyGILState_STATE gil, int rc, PyObject *dict,
+                            struct loop_metrics *m, struct det_err *err)
+{
+    if (rc == 0)
+        rc = take_metrics(c, dict, m, err);
+    Py_XDECREF(dict);
+    PyGILState_Release(gil);
+    return rc;
+}
+
 /* get_batch_length() and reports have no way to say that they failed: the next step does. */
 static bool is_spoilt(const struct ext_client *c, struct det_err *err)
 {
@@ -235,11 +246,7 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch, int64_t 
     int rc = ext_call(c, c->train_batch,
                       Py_BuildValue("(OLL)", (PyObject *)batch, (long long)epoch, (long long)b),
                       &dict, err);
-    if (rc == 0)
-        rc = take_metrics(c, dict, m, err);
-    Py_XDECREF(dict);
-    PyGILState_Release(gil);
-    return rc;
+    return end_with_metrics(c, gil, rc, dict, m, err);
 }
 
 static int on_evaluate_batch(void *self, const void *batch, int64_t b, struct loop_metrics *m,
@@ -252,11 +259,7 @@ static int on_evaluate_batch(void *self, const void *batch, int64_t b, struct lo
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = ext_call(c, c->evaluate_batch, Py_BuildValue("(OL)", (PyObject *)batch, (long long)b),
                       &dict, err);
-    if (rc == 0)
-        rc = take_metrics(c, dict, m, err);
-    Py_XDECREF(dict);
-    PyGILState_Release(gil);
-    return rc;
+    return end_with_metrics(c, gil, rc, dict, m, err);
 }
 
 static int on_evaluate_all(void *self, struct loop_metrics *m, struct det_err *err)
@@ -267,11 +270,7 @@ static int on_evaluate_all(void *self, struct loop_metrics *m, struct det_err *e
         return err->code;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = call_method(c, "evaluate_full_dataset", PyTuple_New(0), &dict, err);
-    if (rc == 0)
-        rc = take_metrics(c, dict, m, err);
-    Py_XDECREF(dict);
-    PyGILState_Release(gil);
-    return rc;
+    return end_with_metrics(c, gil, rc, dict, m, err);
 }
 
 static int on_reduction(void *self, const char *metric, struct det_err *err)
