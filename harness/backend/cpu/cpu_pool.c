@@ -52,18 +52,26 @@ pooling_of(const struct det_attrs *a, const struct det_tensor *image,
                             window_columns(a, image, pooled)};
 }
 
+typedef void pixel_fn(const struct det_call *c, struct ref_image x, const real *image,
+                      struct window h, struct window w, int64_t out);
+
 /* The loops over output rows: row r is row r % y.h of image r / y.h. */
-CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
+static inline __attribute__((always_inline)) void pool_rows(const struct det_call *c, int64_t from,
+                                                            int64_t to, pixel_fn *pool_pixel)
 {
-    const struct det_call *c = arg;
     struct pooling p = pooling_of(&c->a, c->in[0], c->out[0]);
     struct ref_image x = p.image, y = p.pooled;
     for (int64_t row = from; row < to; row++) {
         const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
         struct window h = window_at(p.rows, row % y.h);
         for (int64_t w = 0; w < y.w; w++)
-            max_pixel(c, x, image, h, window_at(p.columns, w), (row * y.w + w) * y.c);
+            pool_pixel(c, x, image, h, window_at(p.columns, w), (row * y.w + w) * y.c);
     }
+}
+
+CPU_CLONES static void max_rows(const void *arg, int64_t from, int64_t to)
+{
+    pool_rows(arg, from, to, max_pixel);
 }
 
 int CPU(max_pool2d)(struct det_stream *s, const struct det_call *c, struct det_err *err)
@@ -130,25 +138,21 @@ add_scaled(int64_t n, real scale, const real *restrict x, real *restrict y)
         y[i] += scale * x[i];
 }
 
+static inline __attribute__((always_inline)) void avg_pixel(const struct det_call *c,
+                                                            struct ref_image x, const real *image,
+                                                            struct window h, struct window w,
+                                                            int64_t out)
+{
+    real *y = out_real(c, 0) + out, scale = 1 / (real)(h.size * w.size);
+    memset(y, 0, (size_t)x.c * sizeof *y);
+    for (int64_t i = h.from; i < h.to; i++)
+        for (int64_t j = w.from; j < w.to; j++)
+            add_scaled(x.c, scale, image + ((h.origin + i) * x.w + w.origin + j) * x.c, y);
+}
+
 CPU_CLONES static void avg_rows(const void *arg, int64_t from, int64_t to)
 {
-    const struct det_call *c = arg;
-    struct pooling p = pooling_of(&c->a, c->in[0], c->out[0]);
-    struct ref_image x = p.image, y = p.pooled;
-    for (int64_t row = from; row < to; row++) {
-        const real *image = in_real(c, 0) + row / y.h * x.h * x.w * x.c;
-        struct window h = window_at(p.rows, row % y.h);
-        for (int64_t at = 0; at < y.w; at++) {
-            struct window w = window_at(p.columns, at);
-            real *out = out_real(c, 0) + (row * y.w + at) * y.c;
-            real scale = 1 / (real)(h.size * w.size);
-            memset(out, 0, (size_t)y.c * sizeof *out);
-            for (int64_t i = h.from; i < h.to; i++)
-                for (int64_t j = w.from; j < w.to; j++)
-                    add_scaled(y.c, scale, image + ((h.origin + i) * x.w + w.origin + j) * x.c,
-                               out);
-        }
-    }
+    pool_rows(arg, from, to, avg_pixel);
 }
 
 int CPU(avg_pool2d)(struct det_stream *s, const struct det_call *c, struct det_err *err)
