@@ -117,18 +117,28 @@ int pg_private_open(struct pg_private *p, uv_loop_t *loop, struct db **ret)
     return pg_private_open_as(p, loop, (struct db_options){0}, ret);
 }
 
-int pg_private_open_as(struct pg_private *p, uv_loop_t *loop, struct db_options o, struct db **ret)
+static void on_deposed(void *arg)
+{
+    fail();
+}
+
+int pg_private_connect(struct pg_private *p, uv_loop_t *loop, struct db_options o, struct db **ret)
 {
     struct det_err err = {0};
     o.conninfo = p->uri;
-    if (pg_private_start(p) < 0)
-        return -1;
+    if (!o.on_deposed)
+        o.on_deposed = on_deposed;
     uv_loop_init(loop);
     if (db_migrate(p->uri, &err) == 0 && db_create(loop, &o, NULL, ret, &err) == 0 &&
         db_start(*ret, &err) == 0)
         return 0;
     fprintf(stderr, "%s\n", err.text);
     return -1;
+}
+
+int pg_private_open_as(struct pg_private *p, uv_loop_t *loop, struct db_options o, struct db **ret)
+{
+    return pg_private_start(p) < 0 ? -1 : pg_private_connect(p, loop, o, ret);
 }
 
 static void on_closed(void *arg)
@@ -144,6 +154,35 @@ void pg_private_close(struct pg_private *p, uv_loop_t *loop, struct db *db)
     assert_int_equal(uv_loop_close(loop), 0);
     pg_private_stop(p);
     pg_private_down(p);
+}
+
+void pg_private_on_answer(void *arg, const struct db_result *r)
+{
+    struct pg_answer *a = arg;
+    a->done = true;
+    a->rc = db_rc(r);
+    snprintf(a->text, sizeof a->text, "%s",
+             db_rc(r) < 0 ? db_error(r)->text
+             : db_rows(r) ? db_text(r, 0, 0)
+                          : "-");
+}
+
+const char *pg_private_read(uv_loop_t *loop, struct db *db, const char *sql)
+{
+    static struct pg_answer a;
+    a.done = false;
+    db_query(db, sql, NULL, pg_private_on_answer, &a);
+    assert_true(loop_until(loop, &a.done, 60000));
+    return a.text;
+}
+
+void pg_private_write(uv_loop_t *loop, struct db *db, const char *sql)
+{
+    struct pg_answer a = {0};
+    db_write(db, sql, NULL, pg_private_on_answer, &a);
+    assert_true(loop_until(loop, &a.done, 60000));
+    if (a.rc < 0)
+        fail_msg("%s: %s", sql, a.text);
 }
 
 const char *pg_private_ask(PGconn *c, const char *sql)

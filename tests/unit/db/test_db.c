@@ -83,34 +83,21 @@ static void role_is_lax(void)
 static int setup(void **state)
 {
     struct det_err err;
+    struct db_options o = {.on_state = on_state, .on_deposed = on_deposed};
     if (pg_private_start(&pg) < 0)
         return -1;
     role_is_lax();
-    uv_loop_init(&loop);
-    struct db_options o = {.conninfo = pg.uri, .on_state = on_state, .on_deposed = on_deposed};
-    assert_int_equal(db_migrate(pg.uri, &err), 0);
+    if (pg_private_connect(&pg, &loop, o, &db) < 0)
+        return -1;
     assert_int_equal(db_migrate(pg.uri, &err), 0); /* again: nothing to do */
-    assert_int_equal(db_create(&loop, &o, NULL, &db, &err), 0);
-    assert_int_equal(
-        db_query_now(db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)", NULL, NULL, NULL, &err),
-        0);
-    assert_int_equal(db_query_now(db, "CREATE SEQUENCE asked", NULL, NULL, NULL, &err), 0);
-    assert_int_equal(db_start(db, &err), 0);
+    pg_private_write(&loop, db, "CREATE TABLE t (k text PRIMARY KEY, v bigint)");
+    pg_private_write(&loop, db, "CREATE SEQUENCE asked");
     return 0;
-}
-
-static void on_closed(void *arg)
-{
-    *(bool *)arg = true;
 }
 
 static int teardown(void **state)
 {
-    bool closed = false;
-    db_close(db, on_closed, &closed);
-    assert_true(loop_until(&loop, &closed, 60000));
-    assert_int_equal(uv_loop_close(&loop), 0);
-    pg_private_down(&pg);
+    pg_private_close(&pg, &loop, db);
     return 0;
 }
 

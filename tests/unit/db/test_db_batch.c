@@ -22,45 +22,19 @@ static struct pg_private pg;
 static uv_loop_t loop;
 static struct db *db;
 
-static void on_text(void *arg, const struct db_result *r)
-{
-    char *out = arg;
-    snprintf(out + 1, 4095, "%.4000s",
-             db_rc(r) < 0 ? db_error(r)->text
-             : db_rows(r) ? db_text(r, 0, 0)
-                          : "-");
-    *(bool *)out = true;
-}
-
 static const char *ask(const char *sql)
 {
-    static char out[4096];
-    out[0] = 0;
-    db_query(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-    return out + 1;
+    return pg_private_read(&loop, db, sql);
 }
 
 static void run_sql(const char *sql)
 {
-    char out[4096] = {0};
-    db_write(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-}
-
-static void on_ignore(void *arg, bool up)
-{
-}
-
-static void on_deposed(void *arg)
-{
-    fail();
+    pg_private_write(&loop, db, sql);
 }
 
 static int setup(void **state)
 {
-    struct db_options o = {.on_state = on_ignore, .on_deposed = on_deposed};
-    if (pg_private_open_as(&pg, &loop, o, &db) < 0)
+    if (pg_private_open(&pg, &loop, &db) < 0)
         return -1;
     run_sql("INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
             "original_config, searcher_metric) SELECT i, 'j' || i, 1, 'ACTIVE', now(), 'n', '{}', "

@@ -114,22 +114,10 @@ static const char *const seed[] = {
 
 static int start(void **state)
 {
-    struct det_err err = {0};
-    struct db_options o = {.conninfo = pg.uri};
-    if (pg_private_start(&pg) < 0)
+    if (pg_private_open(&pg, &loop, &db) < 0)
         return -1;
-    uv_loop_init(&loop);
-    if (db_migrate(pg.uri, &err) < 0 || db_create(&loop, &o, NULL, &db, &err) < 0) {
-        print_error("%s\n", err.text);
-        return -1;
-    }
     for (size_t i = 0; i < DET_ARRAY_LEN(seed); i++)
-        if (db_query_now(db, seed[i], DB_ARGS, NULL, NULL, &err) < 0) {
-            print_error("%s\n", err.text);
-            return -1;
-        }
-    if (db_start(db, &err) < 0)
-        return -1;
+        pg_private_write(&loop, db, seed[i]);
     struct got g = {.rc = DET_EUNAVAIL}; /* the readers connect in the loop */
     for (int i = 0; i < 10000 && g.rc == DET_EUNAVAIL; i++) {
         g.done = false;
@@ -140,19 +128,9 @@ static int start(void **state)
     return g.rc;
 }
 
-static void closed(void *arg)
-{
-    *(bool *)arg = true;
-}
-
 static int stop(void **state)
 {
-    bool done = false;
-    db_close(db, closed, &done);
-    loop_until(&loop, &done, 60000);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    uv_loop_close(&loop);
-    pg_private_down(&pg);
+    pg_private_close(&pg, &loop, db);
     return 0;
 }
 

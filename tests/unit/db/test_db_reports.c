@@ -32,45 +32,19 @@ static void on_did(void *arg, int rc, const struct det_err *err)
     d->rc = rc;
 }
 
-static void on_text(void *arg, const struct db_result *r)
-{
-    char *out = arg;
-    snprintf(out + 1, 2047, "%.2000s",
-             db_rc(r) < 0 ? db_error(r)->text
-             : db_rows(r) ? db_text(r, 0, 0)
-                          : "-");
-    *(bool *)out = true;
-}
-
 static const char *ask(const char *sql)
 {
-    static char out[2048];
-    out[0] = 0;
-    db_query(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-    return out + 1;
+    return pg_private_read(&loop, db, sql);
 }
 
 static void run_sql(const char *sql)
 {
-    char out[2048] = {0};
-    db_write(db, sql, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-}
-
-static void on_ignore(void *arg, bool up)
-{
-}
-
-static void on_deposed(void *arg)
-{
-    fail();
+    pg_private_write(&loop, db, sql);
 }
 
 static int setup(void **state)
 {
-    struct db_options o = {.on_state = on_ignore, .on_deposed = on_deposed};
-    if (pg_private_open_as(&pg, &loop, o, &db) < 0)
+    if (pg_private_open(&pg, &loop, &db) < 0)
         return -1;
     run_sql("INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, "
             "original_config, searcher_metric) VALUES (1, 'j', 1, 'ACTIVE', now(), 'n', '{}', '', "
@@ -254,7 +228,7 @@ static void test_logs(void **state)
 
 static void test_users(void **state)
 {
-    char out[2048] = {0};
+    struct pg_answer made = {0}, found = {0}, changed = {0};
     struct db_user_edit u = {.username = "ann",
                              .admin = -1,
                              .active = -1,
@@ -264,20 +238,18 @@ static void test_users(void **state)
                              .gid = 6,
                              .user_name = "ann",
                              .group_name = "staff"};
-    db_user_create(db, &u, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-    assert_string_equal(out + 1, "3");
+    db_user_create(db, &u, pg_private_on_answer, &made);
+    assert_true(loop_until(&loop, &made.done, 60000));
+    assert_string_equal(made.text, "3");
     struct did d = {0};
     db_session_create(db, "abc", 3, 7, on_did, &d);
     assert_true(loop_until(&loop, &d.done, 60000));
-    memset(out, 0, sizeof out);
-    db_user_by_session(db, "abc", on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
-    assert_string_equal(out + 1, "3");
+    db_user_by_session(db, "abc", pg_private_on_answer, &found);
+    assert_true(loop_until(&loop, &found.done, 60000));
+    assert_string_equal(found.text, "3");
     struct db_user_edit off = {.admin = -1, .active = 0, .remote = -1};
-    memset(out, 0, sizeof out);
-    db_user_edit(db, 3, &off, NULL, on_text, out);
-    assert_true(loop_until(&loop, (bool *)out, 60000));
+    db_user_edit(db, 3, &off, NULL, pg_private_on_answer, &changed);
+    assert_true(loop_until(&loop, &changed.done, 60000));
     assert_string_equal(ask("SELECT count(*) FROM user_sessions"), "0");
     assert_string_equal(
         ask("SELECT user_doc(u)->'agentUserGroup'->>'agentUid' FROM users u WHERE id = 3"), "5");
