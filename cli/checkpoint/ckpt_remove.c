@@ -49,7 +49,7 @@ static bool confirm_removal(const char *what, size_t n, struct det_err *err)
     return o.yes || cli_confirmed(question, "deleted", err);
 }
 
-static int delete_whole(struct cli *c, struct det_err *err)
+int checkpoint_delete(struct cli *c, struct det_err *err)
 {
     JSON_OWN body = json_object();
     json_t *list = list_uuids(c);
@@ -62,15 +62,14 @@ static int delete_whole(struct cli *c, struct det_err *err)
     return 0;
 }
 
-int checkpoint_delete(struct cli *c, struct det_err *err)
-{
-    return delete_whole(c, err);
-}
-
 int checkpoint_rm(struct cli *c, struct det_err *err)
 {
-    if (o.globs.n == 0)
-        return delete_whole(c, err);
+    if (o.globs.n == 0) { /* in Determined's det it deletes nothing: it counts the files anew */
+        det_fail(err, DET_EINVAL,
+                 "--glob PATTERN is needed: which files to remove; det checkpoint delete UUID "
+                 "removes whole checkpoints");
+        return CLI_USAGE;
+    }
     JSON_OWN body = json_object();
     json_t *list = list_uuids(c), *globs = json_array();
     for (size_t i = 0; i < o.globs.n; i++)

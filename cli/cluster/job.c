@@ -121,6 +121,14 @@ static int put_number(json_t *update, const char *key, const char *text, struct 
     return 0;
 }
 
+/* Its keys may be written as those of the API and of Python are: ahead_of. */
+static bool is_key(const char *key, const char *name)
+{
+    for (; *key && (*key == *name || (*key == '_' && *name == '-')); key++)
+        name++;
+    return *key == *name;
+}
+
 /* One change: update gets `key` ("ahead-of" and so on) with the value `text`. */
 static int put_change(struct cli *c, json_t *update, const char *key, const char *text,
                       struct det_err *err)
@@ -128,7 +136,7 @@ static int put_change(struct cli *c, json_t *update, const char *key, const char
     static const char *const places[][2] = {{"ahead-of", "aheadOf"}, {"behind-of", "behindOf"}};
     for (size_t i = 0; i < DET_ARRAY_LEN(places); i++) {
         det_cleanup(freep) char *id = NULL;
-        if (strcmp(key, places[i][0]))
+        if (!is_key(key, places[i][0]))
             continue;
         int rc = job_id(c, text, &id, err);
         if (rc == 0)
@@ -137,7 +145,7 @@ static int put_change(struct cli *c, json_t *update, const char *key, const char
     }
     if (strcmp(key, "priority") == 0 || strcmp(key, "weight") == 0)
         return put_number(update, key, text, err);
-    if (strcmp(key, "resource-pool"))
+    if (!is_key(key, "resource-pool"))
         return det_fail(err, DET_EINVAL,
                         "%s: expected priority, weight, resource-pool, ahead-of or behind-of", key);
     json_set(update, "resourcePool", json_string(text));

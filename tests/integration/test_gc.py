@@ -98,6 +98,8 @@ def test_by_hand():
         assert there(c, keys[1])
         det(c, "checkpoint", "delete", keys[1], code=1, feed="\n")
         assert there(c, keys[1])
+        _, err = det(c, "checkpoint", "rm", "--yes", keys[1], code=2)  # it deletes no whole checkpoints
+        assert "--glob PATTERN is needed" in err and there(c, keys[1]), err
         det(c, "checkpoint", "rm", "--yes", "--glob", "**/*.json", keys[1])
         wait_until(lambda: checkpoints(c, exp)[40][1] == "PARTIALLY_DELETED", 20, "the cut")
         assert there(c, keys[1]) and not os.path.exists(c.path("checkpoints", keys[1], "metadata.json"))
