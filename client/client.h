@@ -80,7 +80,7 @@ struct client_req {
 /* CLIENT_RESP_INIT before the first use; the buffers are cleared by each call and may be used
  * again. */
 struct client_resp {
-    int status; /* 0: no answer */
+    int status; /* 0: no answer came to its end, nor to answer_max */
     struct buf body;
 };
 #define CLIENT_RESP_INIT                                                                           \

@@ -251,7 +251,7 @@ int client_xfer_result(struct client_xfer *x, CURLcode code, const struct client
     long status = 0;
     int rc;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    x->resp->status = code == CURLE_OK ? (int)status : 0;
+    x->resp->status = code == CURLE_OK || x->stop == DET_ETOOBIG ? (int)status : 0;
     if (x->stop != 0) {
         if (err)
             *err = x->err;

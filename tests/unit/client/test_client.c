@@ -50,6 +50,24 @@ static void test_call(void **state)
     server_end(&s);
 }
 
+/* Of an answer that is longer than it may be the status is known all the same. */
+static void test_too_long(void **state)
+{
+    static const char *const answers[] = {OK("12345"), NULL};
+    struct server s = {0};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_NONE, 0);
+    struct client_resp r = CLIENT_RESP_INIT;
+    struct det_err err = {0};
+    struct client_req req = {.path = "/x", .body = "{}", .answer_max = 4};
+    assert_int_equal(client_call(c, &req, &r, &err), DET_ETOOBIG);
+    assert_int_equal(r.status, 200);
+    assert_string_equal(err.text, "POST /x: the answer has more than 4 bytes");
+    client_resp_finish(&r);
+    client_destroy(c);
+    server_end(&s);
+}
+
 static void test_retry_then_error(void **state)
 {
     static const char *const answers[] = {
@@ -178,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_call),
+        cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_retry_then_error),
         cmocka_unit_test(test_several_masters),
         cmocka_unit_test(test_stream_and_silence),
