@@ -62,6 +62,7 @@ struct hooks {
     VEC(struct trigger) triggers;
     uint64_t told[REMEMBERED]; /* key_of(), where its last bits say */
     bool looks, over;          /* looks: for what is due */
+    bool asks, is_stale;       /* asks: for the triggers; is_stale: they may be others by now */
 };
 
 static void forget_triggers(struct hooks *h)
@@ -227,27 +228,19 @@ static void on_swept(void *arg, const struct db_result *r)
                     db_i64(r, 0, 0), WEBHOOK_EVENTS_MAX);
 }
 
-static void on_timer(uv_timer_t *t)
-{
-    struct hooks *h = t->data;
-    uint64_t now = uv_now(h->sh->loop);
-    close_idle(h);
-    look_for_due(h);
-    if (now - h->swept_ms < SWEEP_MS)
-        return;
-    h->swept_ms = now;
-    h->asked++;
-    db_webhook_sweep(h->sh->db, WEBHOOK_EVENTS_MAX, on_swept, h);
-}
+static void ask_triggers(struct hooks *h);
 
 static void on_triggers(void *arg, const struct db_result *r)
 {
     struct hooks *h = arg;
     struct det_err err;
+    h->asks = false;
     if (!has_come(h))
         return;
-    if (db_rc(r) < 0) { /* the former ones count until the next look */
-        log_warning("triggers of webhooks: %s", db_error(r)->text);
+    if (db_rc(r) < 0) { /* the former ones count until on_timer() asks again */
+        if (db_rc(r) != DET_EUNAVAIL)
+            log_warning("triggers of webhooks: %s", db_error(r)->text);
+        h->is_stale = true;
         return;
     }
     forget_triggers(h);
@@ -258,12 +251,38 @@ static void on_triggers(void *arg, const struct db_result *r)
         else
             vec_push(&h->triggers, t);
     }
+    ask_triggers(h);
+}
+
+/* One at a time: of two answers the older may come last. */
+static void ask_triggers(struct hooks *h)
+{
+    if (!h->is_stale || h->asks)
+        return;
+    h->is_stale = false;
+    h->asks = true;
+    h->asked++;
+    db_webhook_log_triggers(h->sh->db, on_triggers, h);
 }
 
 void hooks_changed(struct hooks *h)
 {
+    h->is_stale = true;
+    ask_triggers(h);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    struct hooks *h = t->data;
+    uint64_t now = uv_now(h->sh->loop);
+    close_idle(h);
+    ask_triggers(h);
+    look_for_due(h);
+    if (now - h->swept_ms < SWEEP_MS)
+        return;
+    h->swept_ms = now;
     h->asked++;
-    db_webhook_log_triggers(h->sh->db, on_triggers, h);
+    db_webhook_sweep(h->sh->db, WEBHOOK_EVENTS_MAX, on_swept, h);
 }
 
 void hooks_deleted(struct hooks *h, int64_t webhook)
