@@ -49,7 +49,8 @@ static bool is_in_any(const uint8_t a[16], const struct webhook_network *v, size
     {                                                                                              \
         {[10] = 0xff, 0xff, a, b, c, d}, 96 + (n)                                                  \
     }
-/* What no setting opens. The single ones are those where clouds give a host its secrets. */
+/* What no setting opens. Those behind the ranges of standards are where clouds give a host its
+ * secrets. */
 static const struct webhook_network never[] = {
     V4(0, 0, 0, 0, 8),
     V4(169, 254, 0, 0, 16),
@@ -60,7 +61,9 @@ static const struct webhook_network never[] = {
     {{0}, 128},
     {{0xfe, 0x80}, 10},
     {{0xff}, 8},
-    {{0xfd, 0, 0x0e, 0xc2, [14] = 0x02, 0x54}, 128},
+    {{0xfd, 0, 0x0e, 0xc2}, 32},
+    {{0xfd, 0x20, 0, 0xce, [14] = 0x02, 0x54}, 128},
+    {{0xfd, 0, 0, 0xc1, [12] = 0xa9, 0xfe, 0xa9, 0xfe}, 128},
 };
 static const struct webhook_network own[] = {V4(127, 0, 0, 0, 8), {{[15] = 1}, 128}};
 
@@ -71,16 +74,27 @@ static bool may_dial(const struct webhook_networks *nets, const uint8_t a[16])
     return nets->is_given ? is_in_any(a, nets->v, nets->n) : !is_in_any(a, own, DET_ARRAY_LEN(own));
 }
 
+static bool put_address(const struct sockaddr *a, uint8_t ret[16])
+{
+    if (a->sa_family == AF_INET)
+        put_v4(&((const struct sockaddr_in *)a)->sin_addr, ret);
+    else if (a->sa_family == AF_INET6)
+        put_v6(&((const struct sockaddr_in6 *)a)->sin6_addr, ret);
+    else
+        return false;
+    return true;
+}
+
 bool webhook_may_dial(const struct webhook_networks *nets, const struct sockaddr *a)
 {
     uint8_t whole[16];
-    if (a->sa_family == AF_INET)
-        put_v4(&((const struct sockaddr_in *)a)->sin_addr, whole);
-    else if (a->sa_family == AF_INET6)
-        put_v6(&((const struct sockaddr_in6 *)a)->sin6_addr, whole);
-    else
-        return false;
-    return may_dial(nets, whole);
+    return put_address(a, whole) && may_dial(nets, whole);
+}
+
+bool webhook_same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    uint8_t of_a[16], of_b[16];
+    return put_address(a, of_a) && put_address(b, of_b) && memcmp(of_a, of_b, sizeof of_a) == 0;
 }
 
 /* "10.0.0.0/8"; an address alone is all of its bits. */

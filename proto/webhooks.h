@@ -25,7 +25,7 @@ struct webhook_networks {
         int bits;
     } v[WEBHOOK_NETWORKS_MAX];
     size_t n;
-    bool is_given; /* false: everywhere but on this host */
+    bool is_given; /* false: everywhere but on this host, of which loopback is known here */
 };
 /* Of "10.0.0.0/8 192.0.2.7 fd00::/8"; "" is not given, "none" is nowhere. DET_EINVAL. */
 DET_MUST int webhook_read_networks(const char *text, struct webhook_networks *ret,
@@ -47,5 +47,7 @@ DET_MUST int webhook_read_url(const char *url, const struct webhook_networks *ne
  * asked for, as 169.254.169.254 of clouds: link-local, multicast, unspecified. What stands for an
  * IPv4 address (mapped, NAT64, 6to4) is judged as that. */
 bool webhook_may_dial(const struct webhook_networks *nets, const struct sockaddr *a);
+/* By what webhook_may_dial() judges; ports do not count. */
+bool webhook_same_address(const struct sockaddr *a, const struct sockaddr *b);
 
 #endif

@@ -7,14 +7,29 @@
 #include "mem.h"
 #include "webhooks.h"
 
+#include <ifaddrs.h>
 #include <inttypes.h>
 #include <string.h>
 
 enum { ANSWER_MAX = 64 << 10, NAME_MAX_BYTES = 200, LINE_MAX_BYTES = 1000 };
 
-static bool may_dial_in(const void *nets, const struct sockaddr *a)
+/* One of this host's; also where that cannot be told. */
+static bool is_own(const struct sockaddr *a)
 {
-    return webhook_may_dial(nets, a);
+    struct ifaddrs *all;
+    if (getifaddrs(&all) < 0)
+        return true;
+    const struct ifaddrs *i = all;
+    while (i && !(i->ifa_addr && webhook_same_address(i->ifa_addr, a)))
+        i = i->ifa_next;
+    freeifaddrs(all);
+    return i != NULL;
+}
+
+static bool may_dial_in(const void *arg, const struct sockaddr *a)
+{
+    const struct webhook_networks *nets = arg;
+    return webhook_may_dial(nets, a) && (nets->is_given || !is_own(a));
 }
 
 struct hook_line {

@@ -17,15 +17,39 @@ static struct webhook_networks networks_of(const char *text)
     return nets;
 }
 
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+static union address address_of(const char *addr)
+{
+    union address a = {.v4.sin_family = AF_INET};
+    if (inet_pton(AF_INET, addr, &a.v4.sin_addr) == 1)
+        return a;
+    a = (union address){.v6.sin6_family = AF_INET6};
+    assert_int_equal(inet_pton(AF_INET6, addr, &a.v6.sin6_addr), 1);
+    return a;
+}
+
 static bool is_dialled(const char *networks, const char *addr)
 {
     struct webhook_networks nets = networks_of(networks);
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    if (inet_pton(AF_INET, addr, &v4.sin_addr) == 1)
-        return webhook_may_dial(&nets, (struct sockaddr *)&v4);
-    assert_int_equal(inet_pton(AF_INET6, addr, &v6.sin6_addr), 1);
-    return webhook_may_dial(&nets, (struct sockaddr *)&v6);
+    union address a = address_of(addr);
+    return webhook_may_dial(&nets, &a.any);
+}
+
+static void test_same(void **state)
+{
+    union address v4 = address_of("192.0.2.1"), mapped = address_of("::ffff:192.0.2.1"),
+                  v6 = address_of("2001:db8::1"), other = address_of("192.0.2.2");
+    struct sockaddr local = {.sa_family = AF_UNIX};
+    mapped.v6.sin6_port = 1;
+    assert_true(webhook_same_address(&v4.any, &mapped.any));
+    assert_true(webhook_same_address(&v6.any, &v6.any));
+    assert_false(webhook_same_address(&v4.any, &other.any));
+    assert_false(webhook_same_address(&v4.any, &v6.any));
+    assert_false(webhook_same_address(&local, &local));
 }
 
 static void assert_url(const char *url, const char *base, const char *host, const char *path)
@@ -114,6 +138,9 @@ static void test_dialled(void **state)
                                         "::169.254.169.254",
                                         "::ffff:169.254.169.254",
                                         "fd00:ec2::254",
+                                        "fd00:ec2::23",
+                                        "fd20:ce::254",
+                                        "fd00:c1::a9fe:a9fe",
                                         "192.0.0.192",
                                         "64:ff9b::a9fe:a9fe",
                                         "2002:a9fe:a9fe::1"};
@@ -173,8 +200,9 @@ static void test_networks_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken_apart), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_dialled), cmocka_unit_test(test_networks_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_taken_apart),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_dialled), cmocka_unit_test(test_same),
+                                       cmocka_unit_test(test_networks_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
