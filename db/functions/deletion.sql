@@ -57,6 +57,11 @@ BEGIN
         WHERE a.experiment_id = p_experiment LIMIT p_rows)); -- of collections
     GET DIAGNOSTICS n = ROW_COUNT;
     IF n = 0 THEN
+        DELETE FROM webhook_log_hits WHERE ctid = ANY (ARRAY(SELECT h.ctid FROM allocations a JOIN webhook_log_hits h USING (task_id)
+            WHERE a.experiment_id = p_experiment LIMIT p_rows));
+        GET DIAGNOSTICS n = ROW_COUNT;
+    END IF;
+    IF n = 0 THEN
         DELETE FROM metric_steps
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM metric_steps WHERE experiment_id = p_experiment LIMIT p_rows));
         GET DIAGNOSTICS n = ROW_COUNT;

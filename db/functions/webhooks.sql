@@ -63,15 +63,20 @@ BEGIN
 END $$;
 
 -- Once in a while: of each webhook the newest p_most events stay, and what was told to one that is gone meanwhile goes.
--- Their number: how many were given up. It steps from webhook to webhook in the index, so it costs what is there.
+-- Their number: how many were given up. It steps from webhook to webhook in the index, so it costs what is there. What a
+-- clock that was ahead has put off, an event that was never sent or for longer than webhook_failed() does, is due now;
+-- whoever pauses a webhook by hand does so until infinity.
 CREATE OR REPLACE FUNCTION sweep_webhooks(p_most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     w integer;
     n bigint;
     lost bigint := 0;
 BEGIN
+    UPDATE webhooks SET paused_until = NULL WHERE paused_until > now() + interval '10 minutes' AND paused_until < 'infinity';
     SELECT min(webhook_id) INTO w FROM webhook_events;
     WHILE w IS NOT NULL LOOP
+        UPDATE webhook_events SET due = now(), created = least(created, now())
+            WHERE webhook_id = w AND due > now() AND (attempts = 0 OR due > now() + interval '2 hours');
         IF NOT EXISTS (SELECT FROM webhooks WHERE id = w) THEN
             DELETE FROM webhook_events WHERE webhook_id = w;
         ELSIF (SELECT count(*) FROM (SELECT FROM webhook_events WHERE webhook_id = w LIMIT p_most + 1) e) > p_most THEN

@@ -32,6 +32,9 @@ ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, end_
           INSERT INTO allocations (id, task_id, experiment_id, run_id, kind, state, slots, start_time, end_time)
           SELECT 'gc.1', 'gc', 1, 1, 'CHECKPOINT_GC', 'TERMINATED', 0, now(), now();
           INSERT INTO task_logs (task_id, time, log) SELECT 'gc', now(), 'x' FROM generate_series(1, 5000);
+          INSERT INTO webhooks (url, webhook_type) VALUES ('http://127.0.0.1:1/', 'DEFAULT');
+          INSERT INTO webhook_triggers (webhook_id, trigger_type, condition) SELECT id, 'TASK_LOG', '{"regex": "x"}' FROM webhooks;
+          INSERT INTO webhook_log_hits SELECT w.id, t FROM webhook_triggers w, unnest('{gc, 1.r1, 1.r5001}'::text[]) t;
           INSERT INTO search_events SELECT 1, s, '{}' FROM generate_series(1, 12000) s;
           INSERT INTO metric_steps (experiment_id, grp, steps, names, id) SELECT 1, 'training', s, '{loss}', s FROM generate_series(1, 5000) s"""
 # By trial, else by experiment.
@@ -56,7 +59,7 @@ def rows_left(c):
     """Of what is deleted; lines of logs have no experiment any more."""
     n = {t: int(c.sql(f"SELECT count(*) FROM {t} x WHERE NOT EXISTS (SELECT FROM {key[:-3]}s y WHERE y.id = x.{key})"))
          for t, key in TABLES.items()}
-    for t in ("task_logs", "log_marks"):
+    for t in ("task_logs", "log_marks", "webhook_log_hits"):
         n[t] = int(c.sql(f"SELECT count(*) FROM {t} WHERE task_id = 'gc' OR task_id LIKE '1.r%' AND NOT EXISTS "
                          f"(SELECT FROM trials t WHERE t.task_id = {t}.task_id)"))
     return {t: k for t, k in n.items() if k}

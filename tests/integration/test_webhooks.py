@@ -1,10 +1,13 @@
 """Webhooks: what they are told, how it is signed, and that it comes at last where a receiver hangs, fails, and the master is killed meanwhile."""
+import fcntl
 import hashlib
 import hmac
 import http.server
 import json
 import os
 import signal
+import socket
+import struct
 import sys
 import threading
 
@@ -19,10 +22,10 @@ CONFIG = {"name": "told <&>", "entrypoint": ["sh", "-c", "echo step 1; echo CUDA
 
 
 class Receiver:
-    """Does with each POST what `how` says: a status to answer, "hang", or "cut"."""
+    """Does with each POST what `how` says: a status to answer, with so many bytes of `says`, "hang", or "cut"."""
 
-    def __init__(self, how):
-        self.how, self.got, self.over = how, [], threading.Event()
+    def __init__(self, how, host="127.0.0.1"):
+        self.how, self.says, self.got, self.over = how, 0, [], threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,16 +41,20 @@ class Receiver:
                 self.send_response(how)
                 if how == 302:
                     self.send_header("Location", "/elsewhere")
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(outer.says))
                 self.end_headers()
+                try:
+                    self.wfile.write(b"x" * outer.says)
+                except OSError:  # the master has read enough
+                    self.close_connection = True
 
             def log_message(self, *args):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((host, 0), Handler)
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}{SECRET}"
+        self.url = f"http://{host}:{self.server.server_port}{SECRET}"
 
     def events(self, how):
         return [json.loads(body) for h, _, _, body in list(self.got) if h == how]
@@ -153,6 +160,10 @@ def logs(c, user):
     moved.how = 204
     assert user.call("test_webhook", id=away["id"]) == {"completed": True}
     assert moved.events(204)[-1]["event_type"] == "TEST" or len(moved.events(204)) > 1
+    moved.how, moved.says = 200, 1 << 24  # whoever takes it may say more than anybody reads
+    assert user.call("test_webhook", id=away["id"]) == {"completed": True}
+    moved.how = 500
+    user.refused(400, "127.0.0.1 answered 500", "test_webhook", id=away["id"])
     moved.close()
     user.refused(400, "127.0.0.1 cannot be reached", "test_webhook", id=away["id"])
     for hook in user.call("get_webhooks")["webhooks"]:
@@ -222,6 +233,14 @@ def bounded(c, user):
     now = of(user, hook)
     assert (now["waiting"], now["lost"]) == (3, 2), now
     assert c.sql("SELECT sweep_webhooks(3)") == "0"
+    c.sql("""UPDATE webhook_events SET due = now() + CASE payload WHEN '5' THEN interval '1 hour' WHEN '4' THEN interval '1 minute' ELSE interval '9 years' END,
+             created = now() + interval '9 years', attempts = CASE payload WHEN '4' THEN 0 ELSE 1 END""")  # a clock that was ahead
+    assert c.sql("SELECT sweep_webhooks(3)") == "0"
+    assert c.sql("SELECT string_agg(payload, ' ' ORDER BY id) FROM webhook_events WHERE due <= now() AND created <= now()") == "3 4"
+    assert c.sql("SELECT paused_until FROM webhooks") == "infinity"
+    c.sql("UPDATE webhooks SET paused_until = now() + interval '9 years'; UPDATE webhook_events SET due = 'infinity'")
+    assert c.sql("SELECT sweep_webhooks(3); SELECT paused_until IS NULL FROM webhooks").split() == ["0", "t"]
+    c.sql("UPDATE webhooks SET paused_until = 'infinity'")
     exp = user.call("create_experiment", {"config": json.dumps({**CONFIG, "name": "n" * 5000}), "modelDefinition": [], "activate": False})["experiment"]["id"]
     c.sql(f"UPDATE experiments SET state = 'ACTIVE' WHERE id = {exp}; UPDATE experiments SET state = 'PAUSED' WHERE id = {exp}")
     assert int(c.sql("SELECT max(length(payload)) FROM webhook_events")) < 2000
@@ -272,6 +291,19 @@ def test_refused(user, receiver, host):
     user.refused(400, f"{host} cannot be reached, or may not be", "test_webhook", id=hook["id"])
 
 
+def own_address():
+    """Another one of this host's than of the loopback; None: there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for _, name in socket.if_nameindex():
+            try:
+                found = socket.inet_ntoa(fcntl.ioctl(s, 0x8915, struct.pack("256s", name.encode()))[20:24])  # SIOCGIFADDR
+            except OSError:
+                continue
+            if not found.startswith("127."):
+                return found
+    return None
+
+
 def dialled(c):
     """Of a host itself nobody is told unless its setting says so, whatever a name resolves to or the environment says of proxies."""
     good = Receiver(200)
@@ -283,6 +315,13 @@ def dialled(c):
     c.sql("DELETE FROM webhooks")
     user.refused(400, "webhooks.networks", "post_webhook", {"webhook": {"url": good.url, "webhookType": "WEBHOOK_TYPE_DEFAULT", "triggers": state("ERROR")}})
     test_refused(user, good, "localhost")
+    address = own_address()
+    if address:
+        near = Receiver(200, address)
+        hook = make(user, near.url, state("CANCELED"))
+        user.refused(400, f"{address} cannot be reached, or may not be", "test_webhook", id=hook["id"])
+        assert near.got == []
+        near.close()
     c.stop("master")
     c.master_args[:] = OWN
     c.start_master()
