@@ -75,11 +75,19 @@ static void add_filters(struct buf *b)
         add_query(b, "enableRegex", "", "true");
 }
 
-/* The last comes first. */
 static int keep_entry(void *arg, json_t *line)
 {
-    json_array_insert(arg, 0, line);
+    json_array_append(arg, line);
     return 0;
+}
+
+/* The last entries came first. New reference. */
+static json_t *reverse_entries(const json_t *entries)
+{
+    json_t *ret = json_array();
+    for (size_t i = json_array_size(entries); i-- > 0;)
+        json_array_append(ret, json_array_get(entries, i));
+    return ret;
 }
 
 static int stream_lines(struct cli *c, const char *path, bool follow, struct det_err *err)
@@ -90,7 +98,7 @@ static int stream_lines(struct cli *c, const char *path, bool follow, struct det
     add_filters(&url);
     int rc = tail ? cli_stream(c, buf_str(&url), keep_entry, tail, err)
                   : cli_stream(c, buf_str(&url), print_line, c, err);
-    for (size_t i = 0; rc >= 0 && i < json_array_size(tail); i++)
+    for (size_t i = json_array_size(tail); rc >= 0 && i-- > 0;)
         print_line(c, json_array_get(tail, i));
     buf_finish(&url);
     return rc < 0 ? CLI_FAILED : 0;
@@ -114,7 +122,7 @@ json_t *logs_last(struct cli *c, int64_t trial_id, int64_t n)
     JSON_OWN lines = json_array();
     det_cleanup(freep) char *path =
         det_asprintf("/trials/%" PRId64 "/logs?orderBy=ORDER_BY_DESC&limit=%" PRId64, trial_id, n);
-    return cli_stream(c, path, keep_entry, lines, &err) < 0 ? NULL : json_incref(lines);
+    return cli_stream(c, path, keep_entry, lines, &err) < 0 ? NULL : reverse_entries(lines);
 }
 
 int logs_print_last(struct cli *c, int64_t trial_id, int64_t n, struct det_err *err)
