@@ -295,6 +295,21 @@ def test_core_stalls():
         assert "(train.py, line 6, in <module>)" in c.det("experiment", "describe", str(exp)).stdout
 
 
+def test_class_stalls_at_start():
+    """A class that never comes to its first batch is ended where its configuration says so, and its line is told."""
+    with Cluster() as c, tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "model_def.py"), "w") as f:
+            f.write("import threading\nfrom determined import pytorch\nclass T(pytorch.PyTorchTrial):\n    def __init__(self, context):\n"
+                    "        threading.Event().wait()\n    train_batch = build_training_data_loader = build_validation_data_loader = None\n")
+        text = json.loads(config(batches=8))
+        text.update(entrypoint="model_def:T", max_restarts=0, stall_timeout=5)
+        exp = c.create(json.dumps(text), d)
+        c.wait(exp, "STATE_ERROR")
+        trial = c.trials(exp)[0]["id"]
+        assert "rank 0 stalled: no batch for" in c.logs(trial) and "last batch 0 (starting)" in c.logs(trial), c.logs(trial)
+        assert "(model_def.py, line 5, in __init__)" in c.det("why", str(trial)).stdout + c.det("experiment", "describe", str(exp)).stdout
+
+
 def test_cluster_info():
     """Every value that a task is told, beside what the master says of it."""
     with Cluster(slots=2) as c:

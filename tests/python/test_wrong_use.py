@@ -10,6 +10,7 @@ from unittest import mock
 import determined as det
 import torch
 from determined import _python, core, errors, pytorch
+from determined.core import _alive
 from determined.common.check import CheckFailedError
 from determined.exec import harness
 from determined.experimental import client, test_one_batch
@@ -417,9 +418,9 @@ class WrongUse(unittest.TestCase):
         with store():
             fit(Helped, Batch(1))
 
-    def warnings(self, cls):
+    def warnings(self, cls, length=Batch(1)):
         with store(), self.assertLogs("determined.pytorch", "WARNING") as logs:
-            fit(cls, Batch(1))
+            fit(cls, length)
         return "".join(logs.output)
 
     def test_old_scheduler(self):
@@ -450,6 +451,70 @@ class WrongUse(unittest.TestCase):
         self.assertRegex(self.warnings(stepping(lambda self, loss: None)), "found no gradient .* nothing is trained")
         self.assertRegex(self.warnings(stepping(lambda self, loss: loss.backward())), r"come from no context.backward\(loss\)")
         self.assertNotRegex(self.warnings(stepping(lambda self, loss: self.context.backward(loss))), "context.step_optimizer")
+
+    def test_no_step(self):
+        """A model that is never trained, or by the optimizer's own step(): said once, after some batches."""
+        def training(step, batches=40):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = self.loss(batch)
+                self.context.backward(loss)
+                step(self, batch_idx)
+                return {"loss": loss}
+
+            return self.warnings(overriding(train_batch=train_batch), Batch(batches))
+
+        said = training(lambda self, n: self.optim.step())
+        self.assertEqual(said.count("no context.step_optimizer(optimizer) in the first 16 batches"), 1, said)
+        for step in (lambda self, n: self.context.step_optimizer(self.optim),
+                     lambda self, n: n % 8 or self.context.step_optimizer(self.optim)):
+            self.assertNotIn("no context.step_optimizer", training(step))
+        self.assertNotIn("no context.step_optimizer", training(lambda self, n: None, batches=8))
+
+    def test_misnamed_evaluation(self):
+        class Misnamed(LineTrial):
+            evaluate_batch = pytorch.PyTorchTrial.evaluate_batch
+
+            def evaluate_batsch(self, batch):
+                return {}
+
+        with store(), self.assertRaisesRegex(Invalid, r"Misnamed has evaluate_batsch\(\): did you mean evaluate_batch\(\)\?"):
+            fit(Misnamed, Batch(2))
+
+    def test_own_exit(self):
+        """sys.exit() in a trial's code: said with its line, or, where it fails, as a traceback that ends in it."""
+        code = ("import logging\nlogging.basicConfig()\nfrom determined.exec import harness\n"
+                "harness.leave(lambda: harness.load_trial_class('model_def:T') and 0)")
+
+        def run(text):
+            with tempfile.TemporaryDirectory() as d:
+                with open(os.path.join(d, "model_def.py"), "w") as f:
+                    f.write(text)
+                r = subprocess.run([sys.executable, "-c", code], cwd=d, capture_output=True, text=True)
+                return r.returncode, r.stderr
+
+        status, said = run("import sys\nsys.exit(0)\n")
+        self.assertEqual(status, 0)
+        self.assertIn("sys.exit() ended the trial before its training did (model_def.py, line 2, in <module>)", said)
+        status, said = run("import sys\nsys.exit(3)\n")
+        self.assertEqual((status, said.strip().split("\n")[-1]), (3, "SystemExit: 3"), said)
+        self.assertIn('model_def.py", line 2', said)
+        status, said = run("import argparse\nargparse.ArgumentParser().parse_args(['--x'])\n")
+        self.assertEqual((status, said.strip().split("\n")[-1]), (2, "SystemExit: 2"), said)
+        status, said = run("raise SystemExit('no ' + 'data')\n")
+        self.assertEqual((status, said.count("no data"), said.strip().split("\n")[-1]), (1, 1, "SystemExit: no data"), said)
+
+    def test_life_begins(self):
+        """The first sign of life is the file that its agent watches (proto/progress.h)."""
+        with tempfile.NamedTemporaryFile() as f, mock.patch.dict(os.environ, {"DET_PROGRESS_FILE": f.name}):
+            f.write(bytes(64))
+            f.flush()
+            _alive.begin()
+            with open(f.name, "rb") as g:
+                kept = g.read()
+            self.assertEqual((kept[:16], kept[24:28], len(kept)), (b"DETPROG1" + bytes(8), bytes(4), 64))
+            self.assertNotEqual(kept[16:24], bytes(8))
+        with mock.patch.dict(os.environ, {"DET_PROGRESS_FILE": "/nonexistent/progress"}):
+            _alive.begin()  # a task may remove its own
 
     def test_learning_rate_of_another_trial(self):
         def trial(rate, trial_id):

@@ -8,12 +8,14 @@ import importlib
 import logging
 import os
 import sys
-from typing import Any, Callable, Dict, NoReturn, Type
+import traceback
+from typing import Any, Callable, Dict, NoReturn, Optional, Type
 
 import torch
 
 import determined as det
 from determined import pytorch
+from determined.core import _alive
 from determined.pytorch._mistakes import explained, refuse_old_interface
 from determined.pytorch._units import TrainUnit
 
@@ -68,6 +70,8 @@ def main(spec: str) -> int:
             logger.info(f"{os.environ['WORLD_SIZE']} ranks by torch.distributed: module:Class as the entrypoint starts no Horovod")
         os.environ.setdefault("MASTER_ADDR", os.environ.get("DET_CHIEF_IP", "127.0.0.1"))
         os.environ.setdefault("MASTER_PORT", os.environ.get("C10D_PORT", "29400"))
+    if (config.get("stall_timeout") or 0) > 0:
+        _alive.begin()
     cls = load_trial_class(spec)
     optimizations = config.get("optimizations") or {}
     with pytorch.init(
@@ -87,14 +91,34 @@ def main(spec: str) -> int:
     return 0
 
 
+def _left_at(error: SystemExit) -> Optional[str]:
+    """Where the trial's own code, or a library that it called, left; None: the package did, which says why itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package, here = os.path.dirname(det.__file__), os.getcwd()
+    if not frames or frames[-1].filename.startswith(package + os.sep):
+        return None
+    own = [f for f in frames if f.filename.startswith(here + os.sep)] or frames[-1:]
+    return f"{os.path.relpath(own[-1].filename, here)}, line {own[-1].lineno}, in {own[-1].name}"
+
+
+def _tell_exit(error: SystemExit) -> None:
+    at = _left_at(error)
+    if at is not None and error.code:
+        traceback.print_exception(type(error), error, error.__traceback__)
+    elif at is not None:
+        logger.warning(f"sys.exit() ended the trial before its training did ({at}): what was not trained yet is not trained")
+    elif isinstance(error.code, str):
+        print(error.code, file=sys.stderr)  # as the interpreter does
+
+
 def _code(main: Callable[[], int]) -> int:
     """What the process ends with, whatever ends it; InvalidHP ends a trial by SystemExit."""
     try:
         return main()
     except SystemExit as e:
+        _tell_exit(e)
         if e.code is None or isinstance(e.code, int):
             return e.code or 0
-        print(e.code, file=sys.stderr)  # as the interpreter does
         return 1
     except BaseException:
         sys.excepthook(*sys.exc_info())  # type: ignore

@@ -104,6 +104,7 @@ class Client:
         self._validating: Optional[Feed] = None
         self._validation: Any = None
         self._loop: Any = None
+        self._batches = 0  # of this process
         self._names: List[str] = []  # of the validation metrics
         self._outputs: Optional[List[Dict[str, Any]]] = None  # of a validation's batches, where a callback asks for them
         self._reduced: Dict[str, Any] = {}  # of this workload or validation, as the trial's reducers gave it
@@ -112,9 +113,7 @@ class Client:
         self._parallel = [m for m in context.models if isinstance(m, torch.nn.parallel.DistributedDataParallel)]
         whole = is_overridden(trial.evaluate_full_dataset, PyTorchTrial)
         if whole == is_overridden(trial.evaluate_batch, PyTorchTrial):
-            raise errors.InvalidExperimentException(
-                "override exactly one of evaluate_batch() and evaluate_full_dataset()"
-            )
+            raise _mistakes.no_evaluation(type(trial), whole)
         self.evaluate_batch = None if whole else self._evaluate_batch
         self._with_index = not whole and _takes_index(trial.evaluate_batch)
         self._check()
@@ -310,6 +309,9 @@ class Client:
             model.require_forward_param_sync = True
         with self.context._profiled():
             metrics = self.trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+        self._batches += 1
+        if self._batches <= _mistakes.STEP_WITHIN and self.context.distributed.get_rank() == 0:
+            _mistakes.check_stepped(self._batches, self.context._stepped)
         if isinstance(metrics, torch.Tensor):
             return {"loss": metrics}
         if not isinstance(metrics, dict):

@@ -1,6 +1,7 @@
 """What goes wrong often, found early and named with the call that replaces it."""
 
 import contextlib
+import difflib
 import inspect
 import logging
 import os
@@ -15,6 +16,7 @@ from determined.errors import InvalidExperimentException
 
 logger = logging.getLogger("determined.pytorch")
 
+STEP_WITHIN = 16  # batches
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _visible_at_start = os.environ.get(_VISIBLE)
 
@@ -62,6 +64,16 @@ def no_optimizer(cls: type) -> InvalidExperimentException:
     return InvalidExperimentException(
         f"no optimizer is wrapped: call context.wrap_optimizer() in the trial's __init__(){old}"
     )
+
+
+def no_evaluation(cls: type, both: bool) -> InvalidExperimentException:
+    """One of the two is wanted; of a method that nothing calls, and that reads like one of them, this is said."""
+    said, names = "override exactly one of evaluate_batch() and evaluate_full_dataset()", ("evaluate_batch", "evaluate_full_dataset")
+    own = [name for name in vars(cls) if name not in names and _defined(cls, name)]
+    near = [(name, got[0]) for name in names for got in [difflib.get_close_matches(name, own, 1, 0.8)] if got]
+    if both or not near:
+        return InvalidExperimentException(said)
+    return InvalidExperimentException(f"{said}; {cls.__name__} has {near[0][1]}(): did you mean {near[0][0]}()?")
 
 
 def check_scheduler(cls: type, wrapped: int) -> None:
@@ -215,6 +227,15 @@ def check_gradients(optimizer: torch.optim.Optimizer, went_backward: bool) -> No
         logger.warning(
             "the gradients of the first context.step_optimizer() come from no context.backward(loss): call that instead of "
             "loss.backward(), which does not scale the loss in mixed precision"
+        )
+
+
+def check_stepped(batches: int, stepped: bool) -> None:
+    """After so many batches: a trial may step now and then, but one that never does trains nothing, or by itself."""
+    if batches == STEP_WITHIN and not stepped:
+        logger.warning(
+            f"no context.step_optimizer(optimizer) in the first {batches} batches: train_batch() calls it after "
+            "context.backward(loss), in place of optimizer.step() and zero_grad(); without it nothing is trained as configured"
         )
 
 
