@@ -188,13 +188,13 @@ static void retry_later(struct task *t, void (*again)(uv_timer_t *timer))
     uv_timer_start(&t->ask, again, t->retry_ms, 0);
 }
 
-/* Before the files that tell of them. */
+/* Where the chief is, before anybody is told of them. */
 static void take_ports(struct task *t)
 {
     det_cleanup(buf_finish) struct buf said = BUF_INIT;
-    if (t->spec.task.nodes > 1)
+    if (t->spec.task.node != 0)
         return;
-    ports_take(&t->ports, t->env, &said);
+    ports_take(&t->ports, t->spec.task.env, &said);
     if (said.len)
         logspool_say(t->spool, LOGLINE_INFO, "Ports that are taken on this host are exchanged: %s.",
                      buf_str(&said));
@@ -206,7 +206,7 @@ static void start_steps(struct task *t, const struct taskenv_nodes *n)
     struct det_err err = {0};
     const char *chief = json_string_value(json_array_get(n->addrs, 0));
     t->env = taskenv_common(&t->spec, chief ? chief : t->spec.addr);
-    take_ports(t);
+    ports_name(&t->ports.other, t->env);
     int rc = taskenv_write_info(&t->spec, t->env, n, &err);
     taskenv_leave_out_long(t->env);
     if (rc == 0 && t->spec.task.gc_uuids)
@@ -230,6 +230,14 @@ static void on_rendezvous_timer(uv_timer_t *timer)
     ask_rendezvous(t);
 }
 
+/* What the chief's host chose is said in its own words; an older one says nothing. */
+static int hear_ports(struct task *t, const json_t *info, struct det_err *err)
+{
+    return t->spec.task.node == 0
+               ? 0
+               : runports_read(&t->ports.other, json_str(info, "ports", NULL), err);
+}
+
 static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
                           const struct det_err *e)
 {
@@ -244,8 +252,10 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
                               json_arr(info, "slots")};
     if (rc < 0 && may_retry(rc)) {
         retry_later(t, on_rendezvous_timer);
-    } else if (rc < 0 || !n.addrs || !n.slots ||
-               json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
+        return;
+    }
+    rc = rc < 0 ? rc : hear_ports(t, info, &err);
+    if (rc < 0 || !n.addrs || !n.slots || json_array_size(n.addrs) != (size_t)t->spec.task.nodes) {
         if (rc == 0)
             det_fail(&err, DET_ECORRUPT, "an answer without %d addresses", t->spec.task.nodes);
         det_wrap(&err, DET_EIO, "rendezvous");
@@ -259,9 +269,14 @@ static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,
 
 static void ask_rendezvous(struct task *t)
 {
-    det_cleanup(freep) char *path = det_asprintf("/api/v1/allocations/%s/resources/%s/rendezvous",
-                                                 t->spec.alloc, t->spec.container);
-    struct client_req req = {.method = "GET", .path = path, .timeout_ms = RENDEZVOUS_MS};
+    det_cleanup(buf_finish) struct buf path = BUF_INIT, ports = BUF_INIT;
+    buf_addf(&path, "/api/v1/allocations/%s/resources/%s/rendezvous", t->spec.alloc,
+             t->spec.container);
+    if (t->spec.task.node == 0)
+        runports_write(&ports, &t->ports.other);
+    if (ports.len)
+        buf_addf(&path, "?ports=%s", buf_str(&ports));
+    struct client_req req = {.method = "GET", .path = buf_str(&path), .timeout_ms = RENDEZVOUS_MS};
     t->call = client_uv_start(t->http, &req, on_rendezvous, t);
 }
 
@@ -270,6 +285,7 @@ static void ask_rendezvous(struct task *t)
 static void with_context(struct task *t)
 {
     t->retry_ms = 0;
+    take_ports(t);
     if (t->spec.task.nodes > 1) {
         task_connect(t);
         ask_rendezvous(t);

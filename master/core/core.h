@@ -131,7 +131,7 @@ enum core_event_kind {
     CORE_EV_LOG_POLICY,   /* .policy: a line that came from .agent_id (may be NULL) matched */
     /* from harnesses: .alloc_id and */
     CORE_EV_ACK_PREEMPTION,
-    CORE_EV_RENDEZVOUS, /* .container: it has arrived; then wait for CORE_RENDEZVOUS */
+    CORE_EV_RENDEZVOUS, /* .container: it has arrived, .ports; then wait for CORE_RENDEZVOUS */
     CORE_EV_READY,      /* all-gather done, or "ready" called */
     CORE_EV_WAITING,
     CORE_EV_DAEMON, /* .container is one that need not end by itself */
@@ -313,6 +313,8 @@ struct core_event {
             const json_t *operations;
         } search;
         double units;
+        const char
+            *ports; /* that rank 0's host chose (runports.h); NULL: those that it was given */
         bool edit_begins;
         const char *purge_failed; /* the database's words; NULL: it is done */
         struct {
@@ -411,6 +413,7 @@ struct core_rendezvous { /* parallel arrays in order of rank */
     size_t n;
     const char **containers, **addresses;
     int *slots;
+    const char *ports; /* NULL: those that were given */
 };
 struct core_log {
     const char *task_id, *alloc_id, *text; /* one line without newline */

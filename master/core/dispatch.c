@@ -214,7 +214,7 @@ static int note_ack(struct core *c, struct alloc *a, const struct step *s)
 
 static int join_rendezvous(struct core *c, struct alloc *a, const struct step *s)
 {
-    return alloc_on_rendezvous(c, a, s->ev->container, s->err);
+    return alloc_on_rendezvous(c, a, s->ev->container, s->ev->ports, s->err);
 }
 
 static int note_ready(struct core *c, struct alloc *a, const struct step *s)

@@ -152,6 +152,7 @@ struct alloc {
     VEC(struct container *) containers;
     size_t live; /* containers not terminated */
     int port;    /* index of its ports, -1: none */
+    char *ports; /* by which rank 0's host exchanged some (runports.h); NULL: none */
     bool is_ready, preempt, dirty, is_new;
     /* Four facts of its end, no state: any may be true beside any other, and all are saved. */
     bool acked;       /* it was heard to stop as asked */
@@ -259,7 +260,6 @@ struct trial {
     bool has_op, op_complete, op_redo, closed;
     int64_t op_length, op_last; /* of the operation, of the last one completed (0: none) */
     int exit_reason;            /* enum search_exit, -1: none */
-    int bad_port;               /* index of ports that its next run does not get, -1: none */
     int transients;             /* losses in a row without a checkpoint between */
     char *lost;                 /* the last of them: host and reason; NULL: none */
     struct {                    /* of this run, as far as it was reported; not restored */

@@ -8,6 +8,7 @@
 #include "http_conn.h"
 #include "mem.h"
 #include "routes.h"
+#include "runports.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -134,6 +135,19 @@ static void check_numbers(struct http_conn *c)
     }
 }
 
+/* What is taken comes back as it was written. */
+static void check_ports(struct http_conn *c)
+{
+    struct runports p, again;
+    if (runports_read(&p, http_query(&c->req, "ports"), NULL) < 0)
+        return;
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    runports_write(&text, &p);
+    require(text.len < RUNPORTS_STR_MAX);
+    require(runports_read(&again, text.len ? buf_str(&text) : NULL, NULL) == 0);
+    require(memcmp(&p, &again, sizeof p) == 0);
+}
+
 static void add_escaped(struct buf *out, const char *key, const char *value)
 {
     buf_addf(out, "%s%s=", out->len > 1 ? "&" : "", key);
@@ -167,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin(&c, uri);
     check_lists(&c);
     check_numbers(&c);
+    check_ports(&c);
     size_t n = http_query_all(&c.req, "labels", values, VALUES_MAX);
     check_again(values, n);
     end(&c);

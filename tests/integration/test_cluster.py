@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -11,7 +12,6 @@ import masters  # noqa: E402
 import paced  # noqa: E402
 import promtext  # noqa: E402
 from cluster import TOP, ApiError, Cluster, wait_until  # noqa: E402
-from ports import gang_environment  # noqa: E402
 from proxy import Proxy  # noqa: E402
 
 MNIST = os.path.join(TOP, "..", "shared", "data", "mnist")
@@ -163,7 +163,12 @@ def test_two_ranks():
         assert sha(last_state(c, two["id"])[1]) == sha(last_state(c, again["id"])[1])
         ours = last_state(c, two["id"])[1]
     with Cluster(agents=2, slots=1) as c:
-        _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}, environment=gang_environment()))
+        with socket.socket() as other:  # another program listens where the ranks are told to meet: both hosts meet elsewhere
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = f"C10D_PORT={other.getsockname()[1]}"
+            _, (two,) = run(c, config(**base, resources={"slots_per_trial": 2}, environment={"environment_variables": [port]}))
+        assert two["restarts"] == 0 and port.replace("=", " ") + " by " in c.logs(two["id"]), (two, c.logs(two["id"]))
         assert sha(ours) == sha(last_state(c, two["id"])[1])
 
 
@@ -179,7 +184,7 @@ def test_asked_again():
         c.start_agent(0)
         c.port = port
         c.wait_agents(2)
-        both = config(resources={"slots_per_trial": 2}, environment=gang_environment())
+        both = config(resources={"slots_per_trial": 2})
         run(c, both)  # both know the store
         before = proxy.notes
         os.kill(c.pid("agent-1"), signal.SIGSTOP)  # its task is long in coming

@@ -13,7 +13,6 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tfevents  # noqa: E402
 from cluster import SLOWER, TOP, Cluster, wait_until  # noqa: E402
-from ports import gang_environment  # noqa: E402
 
 HERE = "tests/integration/python_trial"
 PYTHON = "/usr/bin/python3"
@@ -25,7 +24,6 @@ def config(slots=1, batches=24, data=None, **hparams):
         "hyperparameters": {"global_batch_size": 8, "lr": 0.05, **hparams},
         "searcher": {"name": "single", "metric": "error", "max_length": {"batches": batches}},
         "scheduling_unit": 4, "min_checkpoint_period": {"batches": 4}, "resources": {"slots_per_trial": slots},
-        "environment": gang_environment() if slots > 2 else {},
         "data": data or {}, "reproducibility": {"experiment_seed": 7}})
 
 

@@ -14,8 +14,3 @@ def free_port():
     s.bind(("127.0.0.1", 0))
     kept.append(s)
     return s.getsockname()[1]
-
-
-def gang_environment():
-    """For a gang whose agents are of one host: their ports are not exchanged (agent/task/run/ports.h), and another test's gang may hold the usual one."""
-    return {"environment_variables": [f"C10D_PORT={free_port()}"]}

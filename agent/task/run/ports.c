@@ -10,13 +10,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static const char *const names[PORTS_N] = {
-    "C10D_PORT",
-    "DTRAIN_SSH_PORT",
-    "INTER_TRAIN_PROCESS_COMM_PORT_1",
-    "INTER_TRAIN_PROCESS_COMM_PORT_2",
-};
-
 /* Binds all addresses of a family for a moment. The port, also where it was 0; 0 where it is taken;
  * -1 where the host does not let us, as without such a family. It does not listen: a rank of
  * another cluster that waits for its first one to do so would be connected to us, and fail. */
@@ -77,23 +70,31 @@ static int take_port(int port, int *ret_lease)
     return free_one;
 }
 
-void ports_take(struct ports *ret, json_t *env, struct buf *said)
+void ports_take(struct ports *ret, const json_t *env, struct buf *said)
 {
     *ret = (struct ports)PORTS_NONE;
-    for (size_t i = 0; i < PORTS_N; i++) {
-        long port = strtol(json_str(env, names[i], ""), NULL, 10);
+    for (size_t i = 0; i < RUNPORTS_N; i++) {
+        const char *name = runports_name(i);
+        long port = strtol(json_str(env, name, ""), NULL, 10);
         if (port <= 0 || port > UINT16_MAX || take_port((int)port, &ret->lease[i]))
             continue;
         int other = take_port(0, &ret->lease[i]);
         if (other <= 0)
             continue; /* who needs the port will say so */
-        json_set(env, names[i], json_sprintf("%d", other));
-        buf_addf(said, "%s%s %ld by %d", said->len ? ", " : "", names[i], port, other);
+        ret->other.port[i] = other;
+        buf_addf(said, "%s%s %ld by %d", said->len ? ", " : "", name, port, other);
     }
+}
+
+void ports_name(const struct runports *p, json_t *env)
+{
+    for (size_t i = 0; i < RUNPORTS_N; i++)
+        if (p->port[i] > 0)
+            json_set(env, runports_name(i), json_sprintf("%d", p->port[i]));
 }
 
 void ports_give(struct ports *p)
 {
-    for (size_t i = 0; i < PORTS_N; i++)
+    for (size_t i = 0; i < RUNPORTS_N; i++)
         det_closep(&p->lease[i]);
 }

@@ -3,6 +3,7 @@
 #include "api_util.h"
 #include "db_task_read.h"
 #include "driver.h"
+#include "runports.h"
 #include "shell.h"
 #include "waits.h"
 #include <string.h>
@@ -26,8 +27,18 @@ void api_get_allocation(struct shell *sh, struct http_req *req)
 void api_rendezvous(struct shell *sh, struct http_req *req)
 {
     const char *id = alloc_of(req);
-    if (id)
-        waits_rendezvous(sh->waits, req, id, http_param(req, "resourcesId"));
+    struct runports ports;
+    struct det_err err = {0};
+    if (!id)
+        return;
+    if (runports_read(&ports, http_query(req, "ports"), &err) < 0) {
+        http_fail(req, err.code, "%s", err.text);
+        return;
+    }
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    runports_write(&text, &ports);
+    waits_rendezvous(sh->waits, req, id, http_param(req, "resourcesId"),
+                     text.len ? buf_str(&text) : NULL);
 }
 
 void api_preemption_signal(struct shell *sh, struct http_req *req)

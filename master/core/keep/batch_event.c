@@ -113,6 +113,7 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
     case CORE_EV_OP_COMPLETED: e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric); break;
     case CORE_EV_SEARCH_OPS: e->json[0] = json_incref((json_t *)ev->search.operations); break;
     case CORE_EV_CHECKPOINT: e->ev.checkpoint.uuid = own_string(e, ev->checkpoint.uuid); break;
+    case CORE_EV_RENDEZVOUS: e->ev.ports = own_string(e, ev->ports); break;
     case CORE_EV_EXP_PURGED: e->ev.purge_failed = own_string(e, ev->purge_failed); break;
     case CORE_EV_EARLY_EXIT: e->ev.exit_early.text = own_string(e, ev->exit_early.text); break;
     case CORE_EV_LOG_POLICY: e->ev.policy.pattern = own_string(e, ev->policy.pattern); break;
@@ -131,7 +132,6 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
     case CORE_EV_AGENT_LOST:
     case CORE_EV_PROGRESS:
     case CORE_EV_ACK_PREEMPTION:
-    case CORE_EV_RENDEZVOUS:
     case CORE_EV_READY:
     case CORE_EV_WAITING:
     case CORE_EV_DAEMON:

@@ -70,8 +70,6 @@ void save_trial_core(struct buf *out, const struct trial *t)
     json_add_int(out, "transients", t->transients);
     if (t->lost)
         add_lossy(out, "lost", t->lost);
-    if (t->bad_port >= 0)
-        json_add_int(out, "bad_port", t->bad_port);
     if (t->no_retry)
         add_lossy(out, "no_retry", t->no_retry);
     if (t->mistake) {
@@ -113,7 +111,6 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->exit_reason = (int)int_within(j, "exit_reason", SEARCH_EXIT_COUNT - 1, -1);
     t->transients = (int)int_within(j, "transients", COUNT_MAX, 0);
     t->lost = det_strdup(json_str(j, "lost", NULL));
-    t->bad_port = (int)int_within(j, "bad_port", PORT_MAX, -1);
     t->no_retry = det_strdup(json_str(j, "no_retry", NULL));
     t->mistake = det_strdup(json_str(j, "mistake", NULL));
     t->mistake_at = t->mistake ? det_strdup(json_str(j, "mistake_at", "")) : NULL;
@@ -168,6 +165,8 @@ void save_alloc_core(struct buf *out, const struct alloc *a)
     json_add_int(out, "seq", (int64_t)a->seq);
     json_add_int(out, "owner", a->owner_id);
     json_add_int(out, "port", a->port);
+    if (a->ports)
+        json_add_str(out, "ports", a->ports);
     json_add_flag(out, "preempt", a->preempt);
     json_add_flag(out, "acked", a->acked);
     json_add_flag(out, "ours", a->was_ours);
@@ -253,6 +252,7 @@ int load_alloc_core(struct alloc *a, const json_t *j, struct det_err *err)
     a->unclean = json_flag(j, "unclean", false);
     a->unconfirmed = json_flag(j, "unconfirmed", false);
     a->kill = (enum kill_why)kill;
+    a->ports = det_strdup(json_str(j, "ports", NULL));
     a->is_backfill = json_flag(j, "backfill", false);
     a->hold_for_ms = int_within(j, "hold_ms", WAIT_MAX_MS, 0);
     if (a->hold_for_ms > 0)

@@ -115,6 +115,7 @@ void alloc_destroy(struct alloc *a)
     free(a->failure.text);
     free(a->failure.exception);
     free(a->failure.at);
+    free(a->ports);
     free(a->id);
     free(a->task_id);
     free(a);
@@ -125,14 +126,12 @@ static bool port_is_taken(const struct core *c, size_t at)
     return at < c->ports.n && c->ports.v[at];
 }
 
-/* The lowest free index but one; -1: any. */
-static int port_take(struct core *c, int but)
+/* The lowest free index. */
+static int port_take(struct core *c)
 {
     while (port_is_taken(c, c->port_free))
         c->port_free++;
     size_t at = c->port_free;
-    while (port_is_taken(c, at) || (int)at == but)
-        at++;
     while (c->ports.n <= at)
         vec_push(&c->ports, false);
     c->ports.v[at] = true;
@@ -214,7 +213,7 @@ static void log_placed(struct core *c, const struct alloc *a, const char *where)
 void alloc_place(struct core *c, struct alloc *a, const struct placement_node *nodes, size_t n)
 {
     struct buf where = BUF_INIT;
-    a->port = port_take(c, a->trial ? a->trial->bad_port : -1);
+    a->port = port_take(c);
     for (size_t i = 0; i < n; i++) {
         struct container *k = det_zalloc(sizeof *k);
         k->alloc = a;

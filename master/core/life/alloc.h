@@ -67,8 +67,9 @@ void alloc_resend(struct core *c, struct container *k);
 /* Reports of its processes. */
 void alloc_on_ack(struct core *c, struct alloc *a);
 void alloc_on_ready(struct core *c, struct alloc *a);
+/* ports: of rank 0's host, NULL: none exchanged; what comes first is kept, as others hear of it. */
 DET_MUST int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container,
-                                 struct det_err *err);
+                                 const char *ports, struct det_err *err);
 DET_MUST int alloc_on_daemon(struct core *c, struct alloc *a, const char *container,
                              struct det_err *err);
 void alloc_on_invalid_hp(struct core *c, struct alloc *a);

@@ -46,14 +46,6 @@ const char *alloc_end_text(const struct alloc *a)
     return a->was_ours ? "killed" : a->acked ? "stopped as asked" : "ended by itself";
 }
 
-/* Several hosts cannot ask each other for a port that is free on the first: where that may be why
- * they failed, the next run gets another. */
-static void port_judge(struct alloc *a)
-{
-    if (a->trial)
-        a->trial->bad_port = a->failure.is_set && a->containers.n > 1 ? a->port : -1;
-}
-
 static void port_give(struct core *c, int port)
 {
     if (port < 0)
@@ -67,7 +59,6 @@ static void port_give(struct core *c, int port)
 static void finish_alloc(struct core *c, struct alloc *a)
 {
     timers_set(&c->timers, &a->timer, INT64_MAX);
-    port_judge(a);
     port_give(c, a->port);
     a->port = -1;
     alloc_goto(c, a, ALLOC_TERMINATED);

@@ -90,10 +90,21 @@ static void send_rendezvous(struct core *c, struct alloc *a)
         r.addresses[i] = fx_str(c->out, k->agent ? k->agent->addr : "");
         r.slots[i] = (int)k->slots.n;
     }
+    r.ports = a->ports ? fx_str(c->out, a->ports) : NULL;
     fx_add(c->out, CORE_RENDEZVOUS)->rendezvous = r;
 }
 
-int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, struct det_err *err)
+/* Once all have met they are what the others were told. */
+static void keep_ports(struct alloc *a, const struct container *k, const char *ports)
+{
+    if (k->node != 0 || a->is_ready)
+        return;
+    free(a->ports);
+    a->ports = det_strdup(ports);
+}
+
+int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, const char *ports,
+                        struct det_err *err)
 {
     struct container *k = alloc_container(a, container);
     if (!k || k->state == ALLOC_TERMINATED)
@@ -104,6 +115,7 @@ int alloc_on_rendezvous(struct core *c, struct alloc *a, const char *container, 
     alloc_on_state(c, k,
                    CORE_TASK_RUNNING); /* it evidently runs, whatever its agent has yet to say */
     k->arrived = true;
+    keep_ports(a, k, ports);
     for (size_t i = 0; !a->is_ready && i < a->containers.n; i++)
         if (!a->containers.v[i]->arrived)
             return 0;

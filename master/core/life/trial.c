@@ -67,7 +67,7 @@ struct trial *trial_create(struct core *c, struct exp *e, const struct search_op
     t->hparams = json_incref(op->hparams);
     t->warm_start = det_strdup(e->warm_start);
     t->start_us = c->now_us;
-    t->exit_reason = t->bad_port = -1;
+    t->exit_reason = -1;
     t->is_new = true;
     trial_enlist(c, t);
     trial_mark(c, t);

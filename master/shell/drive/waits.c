@@ -186,7 +186,7 @@ static void on_arrived(void *arg, const struct core_reply *r)
 }
 
 void waits_rendezvous(struct waits *o, struct http_req *req, const char *alloc_id,
-                      const char *container_id)
+                      const char *container_id, const char *ports)
 {
     struct wait *old = wait_find(o, WAIT_RENDEZVOUS, alloc_id, container_id);
     if (old) /* who asks again has lost the connection on which it asked first */
@@ -196,8 +196,10 @@ void waits_rendezvous(struct waits *o, struct http_req *req, const char *alloc_i
     struct arrival *a = det_alloc(sizeof *a);
     *a = (struct arrival){o, det_strdup(alloc_id), det_strdup(container_id)};
     wait_add(o, WAIT_RENDEZVOUS, req, alloc_id, container_id, 0);
-    struct core_event ev = {
-        .kind = CORE_EV_RENDEZVOUS, .alloc_id = alloc_id, .container = container_id};
+    struct core_event ev = {.kind = CORE_EV_RENDEZVOUS,
+                            .alloc_id = alloc_id,
+                            .container = container_id,
+                            .ports = ports};
     driver_post(o->sh->driver, &ev, on_arrived, a);
 }
 
@@ -212,6 +214,8 @@ static void rendezvous_reply(struct http_req *req, const struct core_rendezvous 
     json_set(info, "addresses", addresses);
     json_set(info, "rank", json_integer((json_int_t)rank));
     json_set(info, "slots", slots);
+    if (r->ports)
+        json_set(info, "ports", json_string(r->ports));
     json_set(all, "rendezvousInfo", info);
     struct buf b = BUF_INIT;
     json_write(&b, all);

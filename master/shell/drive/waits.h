@@ -22,10 +22,11 @@ void waits_destroy(struct waits *w);
 
 /* {"preempt":bool}: true as soon as the allocation is asked to stop; false at the timeout. */
 void waits_preempt(struct waits *w, struct http_req *req, const char *alloc_id, int64_t timeout_ms);
-/* {"rendezvousInfo":{"addresses":[..],"rank":i,"slots":[..]}} once every container has come.
- * container_id is the path's resources id. */
+/* {"rendezvousInfo":{"addresses":[..],"rank":i,"slots":[..],"ports":".."}} once every container has
+ * come; ports as rank 0's host said them (runports.h), left out where it said NULL. container_id is
+ * the path's resources id. */
 void waits_rendezvous(struct waits *w, struct http_req *req, const char *alloc_id,
-                      const char *container_id);
+                      const char *container_id, const char *ports);
 /* {"data":[..]} once num_peers distinct request_uuids have come; a repeat replaces its data, which
  * is borrowed. The barrier ends after 10 min with an error. */
 void waits_all_gather(struct waits *w, struct http_req *req, const char *alloc_id,

@@ -56,6 +56,13 @@ static int quiet_port(void)
     return -1;
 }
 
+/* As a task's start does. */
+static void take(struct ports *ports, json_t *env, struct buf *said)
+{
+    ports_take(ports, env, said);
+    ports_name(&ports->other, env);
+}
+
 static int port_of(const json_t *env, const char *name)
 {
     return (int)strtol(json_str(env, name, ""), NULL, 10);
@@ -72,7 +79,7 @@ static void is_exchanged(int family, bool local)
     JSON_OWN env = json_object();
     json_set(env, "C10D_PORT", json_sprintf("%d", port));
     json_set(env, "OTHER_PORT", json_sprintf("%d", port));
-    ports_take(&ports, env, &said);
+    take(&ports, env, &said);
     other = port_of(env, "C10D_PORT");
     det_cleanup(freep) char *words = det_asprintf("C10D_PORT %d by %d", port, other);
     assert_true(other > 1024 && other != port);
@@ -97,7 +104,7 @@ static void several_are_listed(void **state)
     JSON_OWN env = json_object();
     json_set(env, "DTRAIN_SSH_PORT", json_sprintf("%d", port));
     json_set(env, "INTER_TRAIN_PROCESS_COMM_PORT_2", json_sprintf("%d", port));
-    ports_take(&ports, env, &said);
+    take(&ports, env, &said);
     assert_non_null(strstr(buf_str(&said), ", INTER_TRAIN_PROCESS_COMM_PORT_2 "));
 }
 
@@ -109,7 +116,7 @@ static void others_are_left_alone(void **state)
     JSON_OWN env = json_make("{s:o, s:s, s:s}", "C10D_PORT", json_sprintf("%d", port),
                              "DTRAIN_SSH_PORT", "70000", "INTER_TRAIN_PROCESS_COMM_PORT_1", "soon");
     JSON_OWN before = json_deep_copy(env);
-    ports_take(&ports, env, &said);
+    take(&ports, env, &said);
     assert_true(json_equal(env, before));
     assert_int_equal(said.len, 0);
 }
@@ -122,14 +129,14 @@ static void other_runs_are_seen(void **state)
     struct ports first, second;
     JSON_OWN a = json_make("{s:o}", "C10D_PORT", json_sprintf("%d", port));
     JSON_OWN b = json_deep_copy(a);
-    ports_take(&first, a, &said);
-    ports_take(&second, b, &said);
+    take(&first, a, &said);
+    take(&second, b, &said);
     assert_int_equal(port_of(a, "C10D_PORT"), port);
     assert_int_not_equal(port_of(b, "C10D_PORT"), port);
     ports_give(&first);
     ports_give(&second);
     json_set(b, "C10D_PORT", json_sprintf("%d", port));
-    ports_take(&second, b, &said);
+    take(&second, b, &said);
     assert_int_equal(port_of(b, "C10D_PORT"), port);
     ports_give(&second);
 }
@@ -142,7 +149,7 @@ static void nobody_can_connect_to_us(void **state)
     det_cleanup(ports_give) struct ports ports;
     JSON_OWN env = json_make("{s:o}", "C10D_PORT", json_sprintf("%d", port));
     listened = 0;
-    ports_take(&ports, env, &said);
+    take(&ports, env, &said);
     assert_int_equal(port_of(env, "C10D_PORT"), port);
     assert_int_equal(listened, 0);
 }

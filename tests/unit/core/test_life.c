@@ -133,28 +133,6 @@ static void test_list_of_requirements(void **state)
     assert_non_null(strstr(again, "--hash=sha256:00"));
 }
 
-/* Who holds the port may hold it for long; one host alone finds another by itself. */
-static void test_failed_hosts_get_other_ports(void **state)
-{
-    world_hello(&w, "b", 2, NULL, 0);
-    world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}");
-    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
-    world_exit(&w, 1, 0, EXIT_CODE(1));
-    world_exit(&w, 1, 1, EXIT_CODE(1));
-    assert_string_equal(world_env(&w, "C10D_PORT"), "29401");
-    assert_string_equal(world_env(&w, "DTRAIN_SSH_PORT"), "12370");
-    world_exit(&w, 1, 0, EXIT_LOST);
-    world_exit(&w, 1, 1, EXIT_LOST);
-    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
-}
-
-static void test_one_host_keeps_its_ports(void **state)
-{
-    world_create(&w, "{}");
-    world_exit(&w, 1, 0, EXIT_CODE(1));
-    assert_string_equal(world_env(&w, "C10D_PORT"), "29400");
-}
-
 static void test_losses_are_not_counted(void **state)
 {
     world_create(&w, "{}");
@@ -632,8 +610,6 @@ int main(void)
         TEST(test_restarts_are_counted),
         TEST(test_a_gangs_restarts_are_counted),
         TEST(test_a_gangs_losses_are_not_counted),
-        TEST(test_failed_hosts_get_other_ports),
-        TEST(test_one_host_keeps_its_ports),
         TEST(test_losses_are_not_counted),
         TEST(test_start_failures_wait_longer),
         TEST(test_user_stop),

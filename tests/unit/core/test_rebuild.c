@@ -64,6 +64,47 @@ static void test_queue_order(void **state)
     core_destroy(c);
 }
 
+/* One of its containers arrives, and says those ports. */
+static struct core_event arrival(size_t i, const char *ports)
+{
+    const char *alloc = world_trial(&w, 1).alloc_id;
+    struct core_container_view k;
+    assert_true(core_alloc_container(w.core, alloc, i, &k));
+    return (struct core_event){
+        .kind = CORE_EV_RENDEZVOUS, .alloc_id = alloc, .container = k.id, .ports = ports};
+}
+
+/* The ports that rank 0's host chose: a host that asks its question again, of another master, is
+ * told the same as the first time. */
+static void test_chosen_ports(void **state)
+{
+    static const char chosen[] = "C10D_PORT:41003", others[] = "C10D_PORT:9";
+    struct core_effects fx = CORE_EFFECTS_INIT;
+    struct core *c = core_create(&w.o);
+    world_hello(&w, "a", 2, NULL, 0);
+    world_hello(&w, "b", 2, NULL, 0);
+    world_create(&w, "{\"resources\":{\"slots_per_trial\":4}}");
+    for (size_t i = 0; i < w.fx.n; i++)
+        if (w.fx.v[i].kind != CORE_SAVE_ALLOCATION)
+            put(c, &w.fx.v[i]);
+    world_step(&w, arrival(0, chosen));
+    world_step(&w, arrival(1, others)); /* not of rank 0: not heard */
+    assert_string_equal(world_effect(&w, CORE_RENDEZVOUS, 0)->rendezvous.ports, chosen);
+    put(c, world_effect(&w, CORE_SAVE_ALLOCATION, 0));
+    core_restored(c, 1000, 1, &fx);
+    core_effects_finish(&fx);
+    struct core_event again[] = {arrival(1, NULL), arrival(0, others)};
+    for (size_t i = 0; i < DET_ARRAY_LEN(again); i++) {
+        again[i].now_ms = 1000;
+        core_step(c, &again[i], &fx);
+        for (size_t k = 0; k < fx.n; k++)
+            if (fx.v[k].kind == CORE_RENDEZVOUS)
+                assert_string_equal(fx.v[k].rendezvous.ports, chosen);
+        core_effects_finish(&fx);
+    }
+    core_destroy(c);
+}
+
 /* Which of the runs of a lost agent ends first. */
 static void ends(bool backwards, char first[64])
 {
@@ -279,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queue_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chosen_ports, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order_on_an_agent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_without_a_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(test_late_checkpoint, setup, teardown),
