@@ -28,6 +28,7 @@ struct logspool {
     uint64_t lost;        /* lines that could not be written */
     uint64_t limit, kept; /* bytes of the ranks' lines; 0: no limit */
     bool is_cut;          /* the limit was reached */
+    bool is_torn;         /* the file may end in half a line */
     struct logtail tail;  /* of what is left out */
 };
 
@@ -61,8 +62,9 @@ static void find_end(struct logspool *s, char *block, uint64_t size)
     size_t n = read_at(s, block, (size_t)(size - from), from);
     const char *newline = memrchr(block, '\n', n);
     s->end = newline ? from + (uint64_t)(newline - block) + 1 : from;
-    if (n < size - from)
-        s->end = size; /* it cannot be read now: nothing is known to be half */
+    s->is_torn = n < size - from; /* it cannot be read now */
+    if (s->is_torn)
+        s->end = size;
     else if (s->end < size)
         cut_off(s);
 }
@@ -173,6 +175,8 @@ static void put_line(struct logspool *s, const char *stdtype, int rank, const st
 {
     det_cleanup(buf_finish) struct buf b = BUF_INIT;
     JSON_OWN j = line_json(s, stdtype, l->rank >= 0 ? l->rank : rank, l);
+    if (s->is_torn)
+        buf_add_ch(&b, '\n');
     json_write(&b, j);
     buf_add_ch(&b, '\n');
     FAILPOINT("logspool.before_write");
@@ -181,6 +185,7 @@ static void put_line(struct logspool *s, const char *stdtype, int rank, const st
         count_lost(s);
         return;
     }
+    s->is_torn = false;
     s->kept += stdtype ? b.len : 0;
     if (s->lost > 0)
         tell_lost(s);
@@ -214,6 +219,8 @@ void logspool_limit(struct logspool *s, uint64_t bytes)
 
 void logspool_end(struct logspool *s)
 {
+    if (s->lost > 0)
+        tell_lost(s); /* no line comes that would */
     size_t n = logtail_count(&s->tail);
     if (n == 0)
         return;
@@ -266,6 +273,30 @@ static int read_chunk(struct logspool *s, struct buf *raw, struct det_err *err)
     return 0;
 }
 
+/* What a crash left of a line, where it could not be cut off, goes nowhere. */
+static bool is_whole(const char *line, size_t n)
+{
+    return n > 1 && line[0] == '{' && line[n - 1] == '}';
+}
+
+/* Appends the whole lines of raw, at most BATCH_LINES; returns how many bytes they took. */
+static size_t join_lines(struct buf *out, const struct buf *raw)
+{
+    size_t at = 0, added = 0;
+    const char *end;
+    while (at < raw->len && added < BATCH_LINES &&
+           (end = memchr(raw->p + at, '\n', raw->len - at))) {
+        size_t n = (size_t)(end - raw->p) - at;
+        if (is_whole(raw->p + at, n)) {
+            if (added++ > 0)
+                buf_add_ch(out, ',');
+            buf_add(out, raw->p + at, n);
+        }
+        at += n + 1;
+    }
+    return at;
+}
+
 int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf raw = BUF_INIT;
@@ -273,21 +304,12 @@ int logspool_batch(struct logspool *s, struct buf *out, uint64_t *ret_bytes, str
     int rc = read_chunk(s, &raw, err);
     if (rc < 0)
         return rc;
-    size_t at = 0;
     buf_add_str(out, "{\"logs\":[");
-    for (int lines = 0; at < raw.len && lines < BATCH_LINES; lines++) {
-        const char *nl = memchr(raw.p + at, '\n', raw.len - at);
-        if (!nl)
-            break;
-        if (at > 0)
-            buf_add_ch(out, ',');
-        buf_add(out, raw.p + at, (size_t)(nl - raw.p) - at);
-        at = (size_t)(nl - raw.p) + 1;
-    }
+    size_t bytes = join_lines(out, &raw);
     buf_add_str(out, "]}");
-    if (at == 0)
+    if (bytes == 0)
         buf_clear(out);
-    *ret_bytes = at;
+    *ret_bytes = bytes;
     return 0;
 }
 

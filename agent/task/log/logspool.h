@@ -39,7 +39,7 @@ void logspool_say(struct logspool *s, enum logline_level level, const char *fmt,
 /* The ranks' lines may take bytes in all, as they are sent; 0: no limit. Set before the first line.
  */
 void logspool_limit(struct logspool *s, uint64_t bytes);
-/* The output has ended: tells what the limit left out, and its end. */
+/* The output has ended: tells what was lost at last, and what the limit left out, and its end. */
 void logspool_end(struct logspool *s);
 bool logspool_is_full(const struct logspool *s);
 uint64_t logspool_unsent(const struct logspool *s); /* bytes */
