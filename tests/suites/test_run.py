@@ -94,8 +94,15 @@ class Run(unittest.TestCase):
         self.refused("unit", "faults", do="unread", at="unit", totals="1 passed, 1 failed, 0 skipped", says=["testlog-unit.json cannot be read"])
 
     def test_lane_killed(self):
-        self.refused("unit", "sim", "faults", do="lane", at="unit", totals="1 passed, 2 failed, 0 skipped",
-                     says=["computing_lane ended with status 137", "not run to the end: unit, sim\n"])
+        self.refused("unit", "integration", do="lane", at="integration", totals="1 passed, 2 failed, 0 skipped",
+                     says=["by_uid_lane ended with status 137", "not run to the end: integration\n"])
+
+    def test_another_lane_goes_on(self):
+        """What computes is run by whichever lane comes to it, once."""
+        self.refused("unit", "sim", "ops", "faults", do="lane", at="unit", totals="3 passed, 2 failed, 0 skipped",
+                     says=["computing_lane ended with status 137", "not run to the end: unit\n"])
+        status, said = self.run_suites("unit", "sim", "ops", "comm", "faults")
+        self.assertEqual((status, said.splitlines()[-1]), (0, "5 passed, 0 failed, 0 skipped"), said)
 
     def test_lane_killed_before_others_go_on(self):
         self.refused("asan", do="lane", at="build-asan", totals="0 passed, 2 failed, 0 skipped",
