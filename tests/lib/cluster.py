@@ -52,16 +52,18 @@ class ApiError(Exception):
 
 
 def wait_until(condition, seconds, what):
-    """Polls until condition() is truthy and returns that value."""
+    """Polls until condition() is truthy and returns that value. A look may be a process and a backend of PostgreSQL, and others want
+    the processors: the longer it has waited, the rarer it looks."""
     most_s = max(seconds * SLOWER, HANG_S)
-    deadline = time.monotonic() + most_s
+    begin = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited_s = time.monotonic() - begin
+        if waited_s > most_s:
             raise AssertionError(f"waited {most_s} s for {what}")
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, waited_s / 20), 0.2))
 
 
 def alive(pid):
