@@ -41,6 +41,11 @@ struct emulated_dnn {
     cudaStream_t stream;
 };
 
+cudaStream_t emulated_dnn_stream(cudnnHandle_t h)
+{
+    return h->stream;
+}
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret)
 {
     *ret = calloc(1, sizeof **ret);

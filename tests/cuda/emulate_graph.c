@@ -1,4 +1,5 @@
 /* cuDNN's graph API on the host, as far as graphs of one convolution: run by emulate_dnn.c. */
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const cudnnBackendNumericalNote_t notes[ENGINES] = {
 struct descriptor {
     cudnnBackendDescriptorType_t type;
     bool final;
-    int engine; /* a configuration's, an engine's */
+    int engine;  /* a configuration's, an engine's */
+    long queued; /* a plan's runs that a stream has yet to do */
     char value[VALUES][BYTES];
 };
 
@@ -57,8 +59,11 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* A plan has the kernels that its runs are made of. */
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
 {
+    const struct descriptor *of = d;
+    assert(!of || of->queued == 0);
     free(d);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -211,6 +216,19 @@ static cudnnStatus_t run(cudnnHandle_t h, const struct call *c)
                                           c->work, bytes, NULL, c->t[1], c->p[1]);
 }
 
+static void count_done(const void *plan)
+{
+    (*(struct descriptor *const *)plan)->queued--;
+}
+
+static void count_queued(cudnnHandle_t h, struct descriptor *plan)
+{
+    emulated_lock();
+    plan->queued++;
+    emulated_unlock();
+    emulated_later(emulated_dnn_stream(h), count_done, &plan, sizeof(struct descriptor *));
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
@@ -232,5 +250,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     for (int i = 0; i < 3; i++)
         cudnnDestroyTensorDescriptor(c.t[i]);
     cudnnDestroyConvolutionDescriptor(c.window);
+    if (rc == CUDNN_STATUS_SUCCESS && !emulated_is_empty())
+        count_queued(h, plan);
     return rc;
 }

@@ -148,6 +148,33 @@ static void test_algorithms_are_asked_for_once_a_shape(void **state)
     det_engine_destroy(e);
 }
 
+/* A convolution of ones; nobody waits for it. */
+static struct det_tensor *convolve_row(struct det_engine *e, int64_t wide)
+{
+    struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){1, 3, 1, wide}, 1);
+    struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){2, 3, 1, 1}, 1);
+    return det_conv2d(e, x, w, NULL, &(const struct det_conv2d_options){0});
+}
+
+/* So many plans are kept; the next makes room for itself while runs of the others are queued: the
+ * emulated cuDNN ends a program that destroys the plan of such a run. */
+static void test_plans_make_room_when_their_runs_are_done(void **state)
+{
+    enum { KEPT = 1024 };
+    struct det_engine *e = open_engine("cuda");
+    long *queries = counter(EMULATED_QUERY);
+    for (int64_t wide = 1; wide <= KEPT; wide++) {
+        convolve_row(e, wide);
+        det_engine_step_end(e);
+    }
+    assert_int_equal(*queries, KEPT);
+    assert_true(det_item(e, det_sum(e, convolve_row(e, KEPT + 1))) == 6 * (KEPT + 1));
+    convolve_row(e, 1);
+    assert_int_equal(*queries, KEPT + 2); /* it went with the others */
+    assert_fine(e);
+    det_engine_destroy(e);
+}
+
 static void test_what_is_refused_is_not_tried_again(void **state)
 {
     struct det_engine *e = open_engine("cuda");
@@ -475,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_two_devices_in_one_thread),
         cmocka_unit_test(test_an_engine_moves_to_another_thread),
         cmocka_unit_test(test_algorithms_are_asked_for_once_a_shape),
+        cmocka_unit_test(test_plans_make_room_when_their_runs_are_done),
         cmocka_unit_test(test_a_driver_that_is_too_old_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

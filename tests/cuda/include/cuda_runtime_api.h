@@ -9,9 +9,11 @@
  *   EMULATED_DRIVER=none       the driver is too old
  *   EMULATED_MEMORY=BYTES      so much can be allocated
  *   EMULATED_DEVICES=N         instead of 1
- *   EMULATED_BREAKS=N          the Nth call that can fail does: launches, libraries', copies,
- * waits, what allocates or creates EMULATED_FAULT=N           the Nth launch from then on reads
- * where there is nothing and in which order streams work that nothing orders, instead of by turns:
+ *   EMULATED_BREAKS=N          the Nth call that can fail does: a launch, a library's call, a
+ *                              copy, a wait, what allocates or creates
+ *   EMULATED_FAULT=N           the Nth launch from then on reads where there is nothing
+ *
+ * It says, too, in which order streams work that nothing orders, instead of by turns:
  *   EMULATED_ORDER=early       the others before the one that is waited for
  *   EMULATED_ORDER=late        the others as late as they may
  */

@@ -55,6 +55,8 @@ enum {
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT = 2
 };
 
+cudaStream_t emulated_dnn_stream(cudnnHandle_t h);
+
 size_t cudnnGetVersion(void);
 const char *cudnnGetErrorString(cudnnStatus_t rc);
 cudnnStatus_t cudnnCreate(cudnnHandle_t *ret);

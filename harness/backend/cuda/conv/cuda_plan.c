@@ -215,26 +215,39 @@ static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attr
     return k;
 }
 
-static int make_plan(struct det_stream *s, const struct cuda_plan_key *key, struct cuda_plan **ret,
-                     struct det_err *err)
+/* A plan that is under way has to stay; what failed on the stream, stays told. */
+static void await_runs(struct det_stream *s)
+{
+    cudaStreamSynchronize(s->native);
+}
+
+static void keep_plan(struct det_stream *s, struct cuda_plan *p)
 {
     struct det_device *d = s->device;
-    struct cuda_plan *p = det_zalloc(sizeof *p);
-    p->key = *key;
-    int rc = choose_way(d, p, err);
-    if (rc < 0) {
-        plan_destroy(p);
-        return rc;
-    }
     if (d->plans && imap_size(d->plans) >= PLANS_MAX) {
-        cudaStreamSynchronize(s->native); /* some may be under way; what failed, stays told */
+        await_runs(s);
         cuda_plan_finish(d);
     }
     if (!d->plans)
         d->plans = imap_create();
-    struct cuda_plan *same_hash = imap_put(d->plans, hash_key(key), p);
-    if (same_hash)
-        plan_destroy(same_hash);
+    struct cuda_plan *same_hash = imap_put(d->plans, hash_key(&p->key), p);
+    if (!same_hash)
+        return;
+    await_runs(s);
+    plan_destroy(same_hash);
+}
+
+static int make_plan(struct det_stream *s, const struct cuda_plan_key *key, struct cuda_plan **ret,
+                     struct det_err *err)
+{
+    struct cuda_plan *p = det_zalloc(sizeof *p);
+    p->key = *key;
+    int rc = choose_way(s->device, p, err);
+    if (rc < 0) {
+        plan_destroy(p);
+        return rc;
+    }
+    keep_plan(s, p);
     *ret = p;
     return 0;
 }
