@@ -111,26 +111,6 @@ template <typename T> struct better {
     }
 };
 
-template <typename T>
-static int argmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
-{
-    int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *y = out_i64(c, 0);
-    const T *x = in_real<T>(c, 0);
-    better<T> op = {false, false};
-    return cuda_columns(
-        s, c, m, n,
-        [=] __device__(int64_t i, auto team) {
-            extreme<T> best = {0, -1};
-            for (int64_t j = team.first(); j < n; j += team.step())
-                best = op(best, {x[i * n + j], j});
-            best = team.combine(best, op);
-            if (team.leader())
-                y[i] = x[i * n] != x[i * n] ? 0 : best.at;
-        },
-        err);
-}
-CUDA_REAL(argmax)
-
 /* One column of [A, N, B]: its first element, the distance between elements. */
 struct column {
     int64_t first, step;
@@ -157,49 +137,74 @@ template <typename A> struct times_of {
     __device__ A operator()(A a, A b) const { return a * b; }
 };
 
-template <typename T, typename A, typename OP>
-static int fold(struct det_stream *s, const struct det_call *c, A zero, OP op, A scale,
-                struct det_err *err)
+/* put(i, all of column i combined by op, its place) for the columns of x, [A, N, B]: value(v, j) is
+ * what element j counts as, of value v; `zero`: of none. */
+template <typename T, typename A, typename VALUE, typename OP, typename PUT>
+static int combine_columns(struct det_stream *s, const struct det_call *c, int64_t columns,
+                           int64_t n, int64_t b, A zero, VALUE value, OP op, PUT put,
+                           struct det_err *err)
 {
-    int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2];
     const T *x = (const T *)c->in[0]->data;
-    T *y = (T *)c->out[0]->data;
     return cuda_columns(
-        s, c, (int64_t)c->out[0]->numel, n,
+        s, c, columns, n,
         [=] __device__(int64_t i, auto team) {
             struct column k = column_of(i, n, b);
             A total = zero;
             for (int64_t j = team.first(); j < n; j += team.step())
-                total = op(total, (A)x[k.first + j * k.step]);
+                total = op(total, value(x[k.first + j * k.step], j));
             total = team.combine(total, op);
             if (team.leader())
-                y[i] = (T)(scale * total);
+                put(i, total);
         },
         err);
+}
+
+template <typename T, typename A, typename OP>
+static int fold(struct det_stream *s, const struct det_call *c, A zero, OP op, A scale,
+                struct det_err *err)
+{
+    const struct det_tensor *x = c->in[0];
+    T *y = (T *)c->out[0]->data;
+    return combine_columns<T>(
+        s, c, (int64_t)c->out[0]->numel, x->dims[1], x->dims[2], zero,
+        DEVICE(T v, int64_t) { return (A)v; }, op,
+        DEVICE(int64_t i, A total) { y[i] = (T)(scale * total); }, err);
 }
 
 template <typename T>
 static int extremes(struct det_stream *s, const struct det_call *c, better<T> op,
                     struct det_err *err)
 {
-    int64_t n = c->in[0]->dims[1], b = c->in[0]->dims[2], *index = out_i64(c, 1);
-    const T *x = (const T *)c->in[0]->data;
+    const struct det_tensor *x = c->in[0];
+    int64_t *index = out_i64(c, 1);
     T *y = (T *)c->out[0]->data;
-    return cuda_columns(
-        s, c, (int64_t)c->out[0]->numel, n,
-        [=] __device__(int64_t i, auto team) {
-            struct column k = column_of(i, n, b);
-            extreme<T> best = {0, -1};
-            for (int64_t j = team.first(); j < n; j += team.step())
-                best = op(best, {x[k.first + j * k.step], j});
-            best = team.combine(best, op);
-            if (team.leader()) {
-                y[i] = best.v;
-                index[i] = best.at;
-            }
+    return combine_columns<T>(
+        s, c, (int64_t)c->out[0]->numel, x->dims[1], x->dims[2], extreme<T>{0, -1},
+        DEVICE(T v, int64_t j) {
+            return extreme<T>{v, j};
+        },
+        op,
+        DEVICE(int64_t i, extreme<T> best) {
+            y[i] = best.v;
+            index[i] = best.at;
         },
         err);
 }
+
+template <typename T>
+static int argmax(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    int64_t m = c->in[0]->dims[0], n = c->in[0]->dims[1], *y = out_i64(c, 0);
+    const T *x = in_real<T>(c, 0);
+    return combine_columns<T>(
+        s, c, m, n, 1, extreme<T>{0, -1},
+        DEVICE(T v, int64_t j) {
+            return extreme<T>{v, j};
+        },
+        better<T>{false, false},
+        DEVICE(int64_t i, extreme<T> best) { y[i] = x[i * n] != x[i * n] ? 0 : best.at; }, err);
+}
+CUDA_REAL(argmax)
 
 template <typename T>
 static int reduce(struct det_stream *s, const struct det_call *c, struct det_err *err)
