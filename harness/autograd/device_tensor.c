@@ -35,6 +35,7 @@ static int read_device(const struct det_tensor *t, void *host, struct det_err *e
     return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
 }
 
+/* The backend has taken `host` over when it returns; what is written comes in the stream's turn. */
 static int write_device(struct det_tensor *t, const void *host, struct det_err *err)
 {
     struct det_engine *e = t->engine;
@@ -49,7 +50,7 @@ static int write_device(struct det_tensor *t, const void *host, struct det_err *
     if (rc == 0 && plain)
         rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_COPY, .in = {plain}, .out = {t}},
                       err);
-    return rc < 0 ? rc : e->backend->stream_sync(e->stream, err);
+    return rc;
 }
 
 const void *det__host_bytes(const struct det_tensor *t)

@@ -33,7 +33,7 @@
 #include "elem.h"
 #include "tensor_impl.h"
 
-#define DET_BACKEND_VERSION 6
+#define DET_BACKEND_VERSION 7
 
 struct det_device; /* the backend's own */
 struct det_stream;
@@ -116,6 +116,8 @@ struct det_event;
  * SUM_BWD       in: dy scalar  out: dx          dx = a.scale * dy everywhere
  * SQNORM        in: x  out: y scalar            sum of squares
  * ABSMAX        in: x  out: y scalar            the greatest |x|; NaN where one is NaN
+ * LIMIT         in: norm scalar  out: x, dense  in and out; x *= a.hi / (norm + a.eps), where that
+ *                    is not 1 or more (a norm that is NaN makes all of x NaN)
  * ARGMAX        in: x [M,N]  out: y i64 [M]     the first of equals
  * EQ_COUNT      in: x1 x2 (same dtype)  out: y scalar f32
  * LAYER_NORM    in: x [M,N], w [N]|NULL, b [N]|NULL  out: y, mean [M], invstd [M]
@@ -229,6 +231,7 @@ struct det_event;
     X(SUM_BWD, sum_bwd)                                                                            \
     X(SQNORM, sqnorm)                                                                              \
     X(ABSMAX, absmax)                                                                              \
+    X(LIMIT, limit)                                                                                \
     X(ARGMAX, argmax)                                                                              \
     X(LAYER_NORM, layer_norm)                                                                      \
     X(LAYER_NORM_BWD, layer_norm_bwd)                                                              \

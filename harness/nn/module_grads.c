@@ -100,25 +100,27 @@ void det_module_zero_grad(struct det_module *m)
         p[i].tensor->grad_set = false;
 }
 
-/* One number of all gradients, by a kernel that makes one of a vector; NaN after an error. */
-static double number_of(struct det_engine *e, struct det_tensor *grads, enum det_kernel kernel)
+/* One number of all gradients, by a kernel that makes one of a vector; the caller owns it. */
+static int number_of(struct det_engine *e, struct det_tensor *grads, enum det_kernel kernel,
+                     struct det_tensor **ret, struct det_err *err)
 {
-    TENSOR_OWN y = NULL;
-    struct det_err err;
-    int rc = det__tensor_new(e, grads->dtype, DET_LAYOUT_PLAIN, 0, NULL, &y, &err);
-    if (rc == 0)
-        rc = det__run(e, &(struct det_call){.kernel = kernel, .in = {grads}, .out = {y}}, &err);
-    if (rc < 0) {
-        det__keep_error(e, &err);
-        return NAN;
-    }
-    return det_item(e, y);
+    int rc = det__tensor_new(e, grads->dtype, DET_LAYOUT_PLAIN, 0, NULL, ret, err);
+    return rc < 0 ? rc
+                  : det__run(e, &(struct det_call){.kernel = kernel, .in = {grads}, .out = {*ret}},
+                             err);
 }
 
 double det_module_grads_max(struct det_module *m)
 {
+    TENSOR_OWN most = NULL;
+    struct det_err err;
     struct det_tensor *grads = det_module_grads(m);
-    return grads ? number_of(m->engine, grads, DET_KERNEL_ABSMAX) : NAN;
+    if (!grads)
+        return NAN;
+    if (number_of(m->engine, grads, DET_KERNEL_ABSMAX, &most, &err) == 0)
+        return det_item(m->engine, most);
+    det__keep_error(m->engine, &err);
+    return NAN;
 }
 
 void det_module_scale_grads(struct det_module *m, double factor)
@@ -131,24 +133,43 @@ void det_module_scale_grads(struct det_module *m, double factor)
         det__keep_error(m->engine, &err);
 }
 
-static double clip_grads(struct det_module *m, double norm, double max_norm)
+static int take_root(struct det_engine *e, struct det_tensor *t, struct det_err *err)
 {
-    double factor = max_norm / (norm + 1e-6);
-    if (!(factor >= 1)) /* a norm that is NaN makes all gradients NaN, as PyTorch's does */
-        det_module_scale_grads(m, factor);
-    return norm;
+    struct det_call c = {.kernel = DET_KERNEL_UNARY, .in = {t}, .out = {t}, .a.fn = DET_UNARY_SQRT};
+    return det__run(e, &c, err);
 }
 
-double det_clip_grad_norm(struct det_module *m, double max_norm)
+/* Nothing waits for the norm: what is to be done with it is the device's business. */
+static struct det_tensor *clip_grads(struct det_module *m, enum det_kernel kernel, double max_norm)
 {
+    TENSOR_OWN norm = NULL;
+    struct det_err err;
     struct det_tensor *grads = det_module_grads(m);
-    double norm = grads ? sqrt(number_of(m->engine, grads, DET_KERNEL_SQNORM)) : NAN;
-    return clip_grads(m, norm, max_norm);
+    if (!grads)
+        return NULL;
+    int rc = number_of(m->engine, grads, kernel, &norm, &err);
+    struct det_call limit = {.kernel = DET_KERNEL_LIMIT,
+                             .in = {norm},
+                             .out = {grads},
+                             .a = {.hi = max_norm, .eps = 1e-6}};
+    if (rc == 0 && kernel == DET_KERNEL_SQNORM)
+        rc = take_root(m->engine, norm, &err);
+    if (rc == 0)
+        rc = det__run(m->engine, &limit, &err);
+    if (rc == 0)
+        return det__keep(m->engine, det_take(norm));
+    det__keep_error(m->engine, &err);
+    return NULL;
 }
 
-double det_clip_grad_norm_inf(struct det_module *m, double max_norm)
+struct det_tensor *det_clip_grad_norm(struct det_module *m, double max_norm)
 {
-    return clip_grads(m, det_module_grads_max(m), max_norm);
+    return clip_grads(m, DET_KERNEL_SQNORM, max_norm);
+}
+
+struct det_tensor *det_clip_grad_norm_inf(struct det_module *m, double max_norm)
+{
+    return clip_grads(m, DET_KERNEL_ABSMAX, max_norm);
 }
 
 void det_clip_grad_value(struct det_module *m, double max)

@@ -56,7 +56,7 @@ reshape = fn("det_reshape", P, P, P, I, C.POINTER(L))
 add, gelu_tanh = fn("det_add", P, P, P, P), fn("det_gelu_tanh", P, P, P)
 positions = fn("det_sinusoidal_positions", P, P, L, L)
 module_zero_grad = fn("det_module_zero_grad", None, P)
-clip_norm = fn("det_clip_grad_norm", D, P, D)
+clip_norm = fn("det_clip_grad_norm", P, P, D)
 
 
 def state_of(h, c=None):

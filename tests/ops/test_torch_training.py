@@ -81,7 +81,7 @@ class Training(unittest.TestCase):
             backward(E, our_loss)
             if clip:
                 norm = float(torch.nn.utils.clip_grad_norm_(net.parameters(), clip))
-                self.assertAlmostEqual(clip_norm(mine.root, clip), norm, delta=(1e-10 if f64 else 1e-4) * norm)
+                self.assertAlmostEqual(item(E, clip_norm(mine.root, clip)), norm, delta=(1e-10 if f64 else 1e-4) * norm)
             theirs_o.step(), optim_step(ours_o)
             pairs.append((item(E, our_loss), float(loss)))
             step_end(E)

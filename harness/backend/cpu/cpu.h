@@ -56,7 +56,8 @@ void cpu_release_signals(const sigset_t *before);
 DET_MUST int cpu_copy_bytes(struct det_stream *s, void *dst, const void *src, size_t bytes,
                             enum det_copy_kind kind, struct det_err *err);
 
-det_kernel_fn cpu_copy, cpu_add, cpu_sub, cpu_mul, cpu_affine, cpu_clamp, cpu_relu, cpu_relu_bwd;
+det_kernel_fn cpu_copy, cpu_add, cpu_sub, cpu_mul, cpu_affine, cpu_clamp, cpu_relu, cpu_relu_bwd,
+    cpu_limit;
 det_kernel_fn cpu_unary, cpu_unary_bwd, cpu_binary, cpu_binary_bwd, cpu_compare, cpu_where;
 det_kernel_fn cpu_sum_to;
 det_kernel_fn cpu_dropout, cpu_dropout_bwd;

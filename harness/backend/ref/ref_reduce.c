@@ -113,6 +113,16 @@ REF_KERNEL(absmax)
     return 0;
 }
 
+REF_KERNEL(limit)
+{
+    (void)s, (void)err;
+    real *x = out_real(c, 0);
+    double factor = c->a.hi / ((double)in_real(c, 0)[0] + c->a.eps);
+    for (size_t i = 0; i < c->out[0]->numel && !(factor >= 1); i++)
+        x[i] *= (real)factor;
+    return 0;
+}
+
 REF_KERNEL(argmax)
 {
     (void)s, (void)err;

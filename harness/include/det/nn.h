@@ -230,11 +230,12 @@ double det_module_grads_max(struct det_module *m);
 void det_module_scale_grads(struct det_module *m, double factor);
 /* Forgets the gradients of m's parameters. */
 void det_module_zero_grad(struct det_module *m);
-/* Scales the gradients so that their joint 2-norm is at most max_norm; the norm before, or NaN.
- * As torch.nn.utils.clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)). */
-double det_clip_grad_norm(struct det_module *m, double max_norm);
+/* Scales the gradients so that their joint 2-norm is at most max_norm; the norm before, a scalar of
+ * the step's, or NULL. As torch.nn.utils.clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)).
+ * A device is not waited for, but by det_item() of the norm. */
+struct det_tensor *det_clip_grad_norm(struct det_module *m, double max_norm);
 /* The same with the greatest element for the norm (norm_type=inf). */
-double det_clip_grad_norm_inf(struct det_module *m, double max_norm);
+struct det_tensor *det_clip_grad_norm_inf(struct det_module *m, double max_norm);
 /* Clamps each element of the gradients to [-max, max]. */
 void det_clip_grad_value(struct det_module *m, double max);
 

@@ -162,7 +162,7 @@ bool det_tensor_is_host(const struct det_tensor *t);
  * asynchronous device may still be running: det_engine_sync() first. */
 void *det_tensor_data(struct det_tensor *t);
 /* Copies all elements to or from `host` in C order; `bytes` must be det_tensor_bytes(t), else
- * DET_EINVAL. Waits for the device. */
+ * DET_EINVAL. Reading waits for the device; writing does not, and `host` is the caller's again. */
 int det_tensor_read(const struct det_tensor *t, void *host, size_t bytes, struct det_err *err);
 int det_tensor_write(struct det_tensor *t, const void *host, size_t bytes, struct det_err *err);
 /* The one element of a tensor as a number; NaN (and the error) where t has several, or is NULL. */

@@ -5,6 +5,7 @@
 
 #include "ref.h"
 #include "walk.h"
+#include "dtype.h"
 
 int cpu_unary(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
@@ -67,6 +68,15 @@ int cpu_affine(struct det_stream *s, const struct det_call *c, struct det_err *e
     as.a.lo = c->a.scale;
     as.a.hi = c->a.offset;
     return cpu_unary(s, &as, err);
+}
+
+int cpu_limit(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    double norm = det__load_f64(c->in[0]->dtype, c->in[0]->data);
+    double factor = c->a.hi / (norm + c->a.eps);
+    const struct det_call as = {
+        .kernel = DET_KERNEL_AFFINE, .in = {c->out[0]}, .out = {c->out[0]}, .a.scale = factor};
+    return factor >= 1 ? 0 : cpu_affine(s, &as, err);
 }
 
 /* Which bytes, not which numbers: by the size of an element. */

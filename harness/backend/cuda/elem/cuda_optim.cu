@@ -250,6 +250,40 @@ int cuda_steps(struct det_stream *s, const struct det_call *c, size_t n, struct 
                                        : steps_of<float>(s, c, n, err);
 }
 
+/* No thread writes where the norm is small enough; the host need not know it. */
+template <typename T>
+static int limit(struct det_stream *s, const struct det_call *c, struct det_err *err)
+{
+    const T *norm = in_real<T>(c, 0);
+    T *x = out_real<T>(c, 0);
+    int64_t n = (int64_t)c->out[0]->numel, piece = PIECE;
+    int64_t whole = (uintptr_t)x % 16 == 0 ? n - n % TOGETHER : 0;
+    double most = c->a.hi, eps = c->a.eps;
+    return cuda_blocks(
+        s, c, (n + piece - 1) / piece,
+        DEVICE(int64_t i) {
+            double factor = most / ((double)*norm + eps);
+            int64_t from = i * piece, to = from + piece < n ? from + piece : n;
+            int64_t even = whole < to ? whole : to;
+            if (factor >= 1)
+                return;
+            for (int64_t at = from + TOGETHER * threadIdx.x; at < even;
+                 at += TOGETHER * blockDim.x) {
+                T v[TOGETHER];
+                cuda_load_wide(x + at, v);
+                CUDA_UNROLL
+                for (int j = 0; j < TOGETHER; j++)
+                    v[j] *= (T)factor;
+                cuda_store_wide(x + at, v);
+            }
+            even = even > from ? even : from;
+            for (int64_t at = even + threadIdx.x; at < to; at += blockDim.x)
+                x[at] *= (T)factor;
+        },
+        err);
+}
+CUDA_REAL(limit)
+
 /* One parameter's. */
 #define ONE(name)                                                                                  \
     int name(struct det_stream *s, const struct det_call *c, struct det_err *err)                  \
