@@ -207,7 +207,7 @@ def units(c, db):
 
 
 def main():
-    with Cluster(agents=0) as c:
+    with Cluster(agents=0, pg_args=["fsync=on"]) as c:
         db = f"host={c.path('pg-socket')} user=det dbname=det"
         for test in (good, database, host, agent, alone, units):
             test(c, db)

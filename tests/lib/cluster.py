@@ -140,7 +140,7 @@ class Cluster:
         for name in [n for n in self.procs if n != "pg"]:
             self.stop(name, END)
         self.end_rest()
-        self.stop("pg", signal.SIGINT)
+        self.stop("pg", signal.SIGINT if self.keep else signal.SIGQUIT)  # what goes needs no last checkpoint
         if not self.keep:
             self.remove()
 
@@ -223,9 +223,9 @@ class Cluster:
         as_pg = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if root else {}
         if not os.path.exists(os.path.join(data, "PG_VERSION")):
             made = subprocess.run(["bash", os.path.join(TOP, "tests", "lib", "pg.sh"), "template"], check=True, stdout=subprocess.PIPE, text=True, cwd="/").stdout.strip()
-            subprocess.run(["cp", "-a", made + "/.", data], check=True, cwd="/")
+            subprocess.run(["cp", "-a", "--sparse=always", made + "/.", data], check=True, cwd="/")
         self.spawn("pg", [PG_BIN[0] + "/postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={sock}",
-                          "-c", "log_min_messages=warning", *[x for s in self.pg_args for x in ("-c", s)]], **as_pg)
+                          "-c", "log_min_messages=warning", "-c", "fsync=" + os.environ.get("DET_PG_FSYNC", "on"), *[x for s in self.pg_args for x in ("-c", s)]], **as_pg)
         wait_until(lambda: subprocess.run([PG_BIN[0] + "/pg_isready", "-q", "-h", sock, "-U", "det"]).returncode == 0, 30, "PostgreSQL")
         if not self.sql("SELECT 1 FROM pg_database WHERE datname='det'", "postgres"):
             self.sql("CREATE DATABASE det", "postgres")

@@ -1,7 +1,8 @@
 # A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR | template`.
 # Unix socket only, no TCP. As root the server runs as user postgres, or nobody where there is none, since PostgreSQL refuses root.
 # initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5). A server that is not installed:
-# DET_PG_BIN names the folder of its programs, DET_PG_NEW what initdb has made elsewhere.
+# DET_PG_BIN names the folder of its programs, DET_PG_NEW what initdb has made elsewhere. DET_PG_FSYNC=off (tests/run): nothing
+# waits for the disk, as no test takes the host's power away from a server.
 
 pg_bin() {
     local d
@@ -51,7 +52,7 @@ pg_launch() { # DIR with a data directory: starts the server and waits until it 
     bin=$(pg_bin) || return 1
     # The subshell's own descriptors go to the log too: a pipe held open would keep its reader waiting.
     (cd / && pg_as "$bin/postgres" -D "$dir/data" -c listen_addresses= -c unix_socket_directories="$dir" \
-        -c max_connections=60 -c shared_buffers=64MB) >>"$dir/log" 2>&1 </dev/null &
+        -c max_connections=60 -c shared_buffers=64MB -c fsync="${DET_PG_FSYNC:-on}") >>"$dir/log" 2>&1 </dev/null &
     local pid=$! n
     for n in $(seq 3000); do
         "$bin/pg_isready" -q -h "$dir" -U det && echo "$pid" >"$dir/launcher" && return 0
@@ -66,7 +67,7 @@ pg_start() { # DIR: makes it (when new) and starts a server there
     local dir=$1 from
     if [ ! -d "$dir/data" ]; then
         from=$(pg_template) || return 1
-        mkdir -p "$dir" && cp -a "$from" "$dir/data" && chmod 0755 "$dir" && : >"$dir/log" && pg_own "$dir"
+        mkdir -p "$dir" && cp -a --sparse=always "$from" "$dir/data" && chmod 0755 "$dir" && : >"$dir/log" && pg_own "$dir"
     fi
     pg_launch "$dir"
 }
