@@ -192,17 +192,22 @@ static void print_versions(const json_t *versions)
     table_print(t, "no versions; det model register-version NAME UUID makes one");
 }
 
-/* The model, and as `versions` the one that --version names; -1: the newest, if there is any. */
-static int fetch_model(struct cli *c, json_t **ret, struct det_err *err)
+static int read_version(int64_t *ret, struct det_err *err)
 {
     JSON_OWN number = cli_whole(o.version);
-    JSON_OWN answer = NULL;
-    JSON_OWN one = NULL;
-    int64_t n = number ? json_integer_value(number) : 0;
-    if (n < -1 || n == 0)
+    *ret = number ? json_integer_value(number) : 0;
+    if (*ret < -1 || *ret == 0)
         return det_fail(err, DET_EINVAL,
                         "--version: \"%.40s\"; expected its number, or -1 for the newest",
                         o.version);
+    return 0;
+}
+
+/* The model, and as `versions` its n-th; -1: the newest, if there is any. */
+static int fetch_model(struct cli *c, int64_t n, json_t **ret, struct det_err *err)
+{
+    JSON_OWN answer = NULL;
+    JSON_OWN one = NULL;
     char *all det_cleanup(freep) =
         model_path(c, "/versions?limit=1&orderBy=ORDER_BY_DESC&sortBy=SORT_BY_VERSION");
     char *model det_cleanup(freep) = model_path(c, "");
@@ -220,9 +225,11 @@ static int fetch_model(struct cli *c, json_t **ret, struct det_err *err)
 static int describe_model(struct cli *c, struct det_err *err)
 {
     JSON_OWN found = NULL;
-    int rc = fetch_model(c, &found, err);
-    if (rc < 0)
-        return rc == DET_EINVAL ? CLI_USAGE : CLI_FAILED;
+    int64_t n;
+    if (read_version(&n, err) < 0)
+        return CLI_USAGE;
+    if (fetch_model(c, n, &found, err) < 0)
+        return CLI_FAILED;
     if (cli_print_json(c, json_obj(found, "model")))
         return 0;
     print_model(json_obj(found, "model"));
