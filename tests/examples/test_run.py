@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Training without a cluster: det-harness run, and a program of one's own. usage: test_run.py NAME   (a function test_NAME below)"""
+import fcntl
 import os
+import pty
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -63,6 +67,39 @@ def test_waiting():
         for given, seen in ((None, "passive 10000"), ("active", "active (null)")):
             out = s.run("model_def.c", d, "const.yaml", args=["--test"], env={"OMP_WAIT_POLICY": given})
             assert seen in out.text.splitlines(), (given, out.text)
+
+
+def on_terminal(command, where, env, columns):
+    """What it writes to a terminal, and its exit code."""
+    screen, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    p = subprocess.Popen(command, cwd=where, env=env, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    said = b""
+    try:
+        while more := os.read(screen, 65536):
+            said += more
+    except OSError:  # EIO: it has ended
+        pass
+    os.close(screen)
+    return said.decode(), p.wait()
+
+
+def test_bar():
+    """On a terminal a bar below the reports, as wide as there is room for, which is gone at the end."""
+    with Scratch() as s:
+        d = edited(s, ("    det_trial_backward(ctx, loss);", "    usleep(120000);\n    det_trial_backward(ctx, loss);"),  # more than the bar waits
+                   ("#include <det/trial.h>", "#include <det/trial.h>\n#include <unistd.h>"))
+        for length in ("8 batches", "256 records"):
+            command = s.command("model_def.c", "const.yaml", args=["--max-length", length, "--reporting-period", "4"])
+            text, code = on_terminal(command, d, s.env(), 200)
+            drawn = [line.split("\x1b[K")[1] for line in text.split("\r") if "\x1b[K[" in line]
+            assert code == 0 and len(drawn) > 4 and all(re.match(r"\[=*>? *\] \d/8", line) for line in drawn), (code, text)
+            assert any(re.search(r"\[=+> *\] [2-7]/8  [0-9.]+ batches/s  0:0\d left.* loss ", line) for line in drawn), (length, drawn)
+            assert "\r\x1b[Kbatches 4 " in text and text.rsplit("\x1b[K", 1)[1].startswith(("checkpoint 8 ", "validation 8 ", "batches 8 ")), (length, text)
+        text, code = on_terminal(command, d, s.env(), 30)
+        drawn = [line for line in text.split("\r\x1b[K") if line.startswith("[")]
+        assert code == 0 and drawn and max(map(len, drawn)) == 29, (code, text)
 
 
 def test_ranks():

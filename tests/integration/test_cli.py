@@ -330,6 +330,9 @@ def test_watch():
         assert "there are loss" in on_terminal(c, "t", "watch", "4", "--metric", "lost", seen="no report has lost yet", typed=b"q")
         lines = watched(c, "e", "watch", "4", "--metric", "lost", seen="no report has lost yet; there are", then=lambda: holds.release(105))
         assert "\x1b" not in lines and "trial 4 " in lines and lines.endswith("experiment 4 ended COMPLETED\n"), lines
+        bars = on_terminal(c, "e", "wait", "4")
+        assert "experiment 4 COMPLETED 100%, 1 trials\r\n" in bars and "trial    4 " + 24 * "#" + " COMPLETED  accuracy 0." in bars, bars
+        assert max(len(line.split("\x1b[K")[-1].rstrip()) for line in on_terminal(c, "e", "wait", "4", columns=50).splitlines()[:2]) <= 49
         says(c.det("t", "watch", "4"), 0, "trial 4 COMPLETED, batch 200  loss 0.", "validation accuracy 0.", "trial 4 ended COMPLETED")
         assert json.loads(c.det("t", "watch", "4", "--json").stdout)["totalBatchesProcessed"] == 200
         assert json.loads(c.det("e", "watch", "4", "--json").stdout.splitlines()[-1])["experiment"]["id"] == 4
@@ -340,6 +343,22 @@ def test_watch():
         assert len(narrow) > 1 and max(map(len, narrow)) <= 80 and "RESTARTS" not in narrow[0] and ".." in narrow[1], narrow
         assert "RESTARTS" in c.det("e", "list-trials", "4").stdout
         says(c.det("t", "profile", "2"), 0, "trial 2 of experiment 2: not profiled; by its reports, batches 10 to 200 in ", " batches/s in the median", "profiling.enabled=true")
+
+
+def test_a_test_run():
+    """One batch of one trial, of whatever search the file has; what the file says of it stays in the file."""
+    with Cluster(agents=1, slots=1) as c:
+        grid = ["--config", "searcher={name: grid, metric: accuracy, smaller_is_better: false, max_length: {batches: 100000}}"]
+        says(c.det("e", "create", CONST, DIGITS, *grid, "--test"), 0, "Created experiment 1")
+        e = c.experiment(1)
+        searcher = e["config"]["searcher"]
+        assert (searcher["name"], searcher["metric"], searcher["smaller_is_better"], searcher["max_length"]) == ("single", "accuracy", False, {"batches": 1}), searcher
+        assert e["state"] == "STATE_COMPLETED" and [t["totalBatchesProcessed"] for t in c.trials(1)] == [1], e
+        says(c.det("e", "create", CONST, DIGITS, "--test", "--config", "entrypoint=model_def:Nobody", check=False), 1, "experiment 2 ended ERROR", "Nobody")
+        with open(c.path("list.yaml"), "w") as f:
+            f.write("[1, 2]\n")
+        says(c.det("e", "create", c.path("list.yaml"), DIGITS, "--test", check=False), 1, "list.yaml")
+        says(c.det("e", "create", CONST, DIGITS, "--config", "a.b", check=False), 1, "--config a.b")
 
 
 def test_edits():
