@@ -122,7 +122,7 @@ long __wrap_syscall(long number, ...)
 
 /* ---- a store, and what is done in it ---- */
 
-static char base[] = "/tmp/det-storage-nth-XXXXXX";
+static char base[40];
 static char *root, *local;
 static char id[UUID_STR_MAX];
 static struct storage *store;
@@ -381,9 +381,11 @@ static const struct job {
     {"check", do_nothing, run_check, find_none, NULL},
 };
 
+/* In memory where that is to be had: 30,000 names come and go, each through a disk's journal. */
 static void raise_store(void)
 {
-    memcpy(base + sizeof base - 7, "XXXXXX", 6);
+    snprintf(base, sizeof base, "%s/det-storage-nth-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(base));
     root = det_asprintf("%s/store", base);
     local = det_asprintf("%s/local", base);
