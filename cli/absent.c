@@ -70,6 +70,10 @@ const struct absent absent_table[] = {
      "cluster"},
     {"experiment", "create", "publish", 'p',
      "ports of a task are not forwarded: ssh -L to the agent that det task list names"},
+    {"experiment", "fork", NULL, 0,
+     "det experiment config ID > c.yaml, det experiment download-model-def ID, change what is to be "
+     "another, det experiment create c.yaml DIR; with --config searcher.source_trial_id=TRIAL it "
+     "begins with that trial's latest checkpoint"},
     {"experiment", "describe", "outdir", 0,
      "det experiment list-trials ID --csv > FILE, det trial describe ID --json > FILE"},
     {"experiment", "delete-tb-files", NULL, 0,

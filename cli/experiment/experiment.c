@@ -125,6 +125,19 @@ static void checkpoint_row(struct table *t, const json_t *cp, const char *metric
     table_cell(t, "%s", place ? place : "");
 }
 
+/* Those that can be had come first, those whose files are gone last. */
+static void add_checkpoints(struct table *t, const json_t *list, const char *metric)
+{
+    size_t i;
+    json_t *cp;
+    for (int gone = 0; gone <= 1; gone++)
+        json_array_foreach(list, i, cp)
+        {
+            if ((strcmp(json_str(cp, "state", ""), "STATE_DELETED") == 0) == gone)
+                checkpoint_row(t, cp, metric);
+        }
+}
+
 static int list_checkpoints(struct cli *c, struct det_err *err)
 {
     int64_t id;
@@ -150,9 +163,7 @@ static int list_checkpoints(struct cli *c, struct det_err *err)
     char *head det_cleanup(freep) = det_asprintf(">%s", metric ? metric : "METRIC");
     const char *const heads[] = {"TRIAL", ">BATCHES", "STATE", head, "UUID", "PLACE"};
     struct table *t = table_create(heads, DET_ARRAY_LEN(heads));
-    size_t i;
-    json_t *cp;
-    json_array_foreach(json_arr(answer, "checkpoints"), i, cp) checkpoint_row(t, cp, metric);
+    add_checkpoints(t, json_arr(answer, "checkpoints"), metric);
     table_print(t, "no checkpoints");
     return 0;
 }

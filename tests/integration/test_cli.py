@@ -60,6 +60,7 @@ def test_usage():
     says(det("experiment"), 2, "create", "pause")
     says(det("e", "describe"), 2, "usage is  det experiment describe ID")
     says(det("e", "describe", "one"), 2, "number")
+    says(det("e", "fork", "1"), 2, "searcher.source_trial_id=TRIAL")
     says(det("e", "create", "--folow", "x"), 2, "--folow", "--follow")
     says(det("e", "create", "/nonexistent.yaml"), 1, "/nonexistent.yaml")
     for words in (("master", "logs", "--tail", "-1"), ("t", "logs", "1", "--head=0"), ("e", "lc", "1", "--best", "-2")):

@@ -106,6 +106,8 @@ def test_by_hand():
         det(c, "checkpoint", "delete", "--yes", ",".join(keys[1:3]))
         wait_until(lambda: aside(c, keys[1]) and aside(c, keys[2]), 20, "the deletion by hand")
         assert sorted(s for _, s in settled(c, exp).values()) == ["COMPLETED"] * 3 + ["DELETED"] * 3
+        out, _ = det(c, "experiment", "list-checkpoints", str(exp))  # those that can be had first
+        assert [line.split()[2] for line in out.splitlines()[1:]] == ["COMPLETED"] * 3 + ["DELETED"] * 3, out
         det(c, "checkpoint", "delete", "--yes", keys[1])  # again: nothing to do
         _, err = det(c, "checkpoint", "undelete", keys[2], keys[3], code=1)
         assert "not deleted" in err and aside(c, keys[2]), err

@@ -67,20 +67,67 @@ static char *place_of(const char *wanted, const char *path, const char *work)
     return on_path ? on_path : det_take(here);
 }
 
+/* The first folder on the way to path that this process may not enter; NULL: none. */
+static char *closed_folder(const char *path)
+{
+    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        det_cleanup(freep) char *folder = det_strndup(path, (size_t)(p - path));
+        if (is_folder(folder) && faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0)
+            return det_take(folder);
+    }
+    return NULL;
+}
+
+static int fail_denied(const char *wanted, const char *place, struct det_err *err)
+{
+    det_cleanup(freep) char *folder = closed_folder(place);
+    return det_fail_errno(err, DET_EPERM, EACCES,
+                          "%s: this trial runs as the account of uid %d, which may not %s%s; make "
+                          "the environment where it may (not below /root or a closed home)",
+                          wanted, (int)geteuid(), folder ? "enter " : "follow what it links to",
+                          folder ? folder : "");
+}
+
+static int fail_folder(const char *wanted, const char *place, struct det_err *err)
+{
+    char target[PATH_MAX];
+    det_cleanup(freep) char *link = det_asprintf("%s/bin/python3", place);
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n <= 0)
+        return det_fail(err, DET_ENOENT, "%s is a folder without bin/python3", wanted);
+    target[n] = '\0';
+    return det_fail(
+        err, DET_ENOENT,
+        "%s: its bin/python3 links to %s, which is not here, or not for uid %d, as whom "
+        "this trial runs",
+        wanted, target, (int)geteuid());
+}
+
+static int fail_missing(const char *wanted, struct det_err *err)
+{
+    const char *more = "";
+    if (!strchr(wanted, '/'))
+        more = ", neither on PATH nor in the model definition";
+    else if (strncmp(wanted, "/tmp/", strlen("/tmp/")) == 0)
+        more = ": a trial's /tmp is its own, and what the host's holds is not in it";
+    return det_fail(err, DET_ENOENT, "there is no %s%s", wanted, more);
+}
+
 int pychoice_find(const char *wanted, const char *path, const char *work, struct pychoice *ret,
                   struct det_err *err)
 {
     det_cleanup(freep) char *place = place_of(wanted, path, work);
     *ret = PYCHOICE_NONE;
     struct stat st; /* access() would ask for who started this process */
+    if (stat(place, &st) < 0 && errno == EACCES)
+        return fail_denied(wanted, place, err);
     if (stat(place, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
         return det_fail_errno(err, DET_EPERM, errno, "%s", wanted);
     det_cleanup(freep) char *exe = is_folder(place) ? interpreter_in(place) : det_strdup(place);
     if (!exe)
-        return det_fail(err, DET_ENOENT, "%s is a folder without bin/python3", wanted);
+        return fail_folder(wanted, place, err);
     if (!is_file(exe))
-        return det_fail(err, DET_ENOENT, "there is no %s%s", wanted,
-                        strchr(wanted, '/') ? "" : ", neither on PATH nor in the model definition");
+        return fail_missing(wanted, err);
     if (faccessat(AT_FDCWD, exe, X_OK, AT_EACCESS) < 0)
         return det_fail_errno(err, DET_EPERM, errno, "%s cannot be run", wanted);
     ret->folder = environment_of(exe);

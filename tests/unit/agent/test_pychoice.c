@@ -50,9 +50,12 @@ static int setup(void **state)
     put("conda/bin/python", 0755);
     put("empty/bin/x", 0755);
     put("closed/bin/python3", 0644);
+    put("shut/venv/bin/python3", 0755);
+    put("moved/bin/x", 0755);
     return symlink("python3", at("opt/bin/python")) |
            symlink(at("opt/bin/python3"), at("work/venv/bin/python3")) |
-           symlink(at("opt/bin/python3"), at("work/venv/bin/python"));
+           symlink(at("opt/bin/python3"), at("work/venv/bin/python")) |
+           symlink("/nonexistent/python3.9", at("moved/bin/python3"));
 }
 
 static int teardown(void **state)
@@ -98,6 +101,8 @@ static void test_absent(void **state)
         {at("opt/bin/python3/x"), "/opt/bin/python3/x", DET_ENOENT},
         {at("empty"), "a folder without bin/python3", DET_ENOENT},
         {at("closed"), "cannot be run", DET_EPERM},
+        {at("moved"), "its bin/python3 links to /nonexistent/python3.9", DET_ENOENT},
+        {at("none/bin/python3"), "a trial's /tmp is its own", DET_ENOENT},
     };
     for (size_t i = 0; i < DET_ARRAY_LEN(rows); i++) {
         struct pychoice c;
@@ -108,6 +113,25 @@ static void test_absent(void **state)
             fail_msg("'%s' does not say '%s'", err.text, rows[i].says);
         pychoice_finish(&c);
     }
+}
+
+/* What is there, but not for the account of the trial: the folder that is closed is named. */
+static void test_closed(void **state)
+{
+    struct pychoice c;
+    struct det_err err = {0};
+    const uid_t nobody = 65534, me = geteuid();
+    assert_int_equal(chmod(root, 0755) | chmod(at("shut"), 0), 0);
+    if (me == 0)
+        assert_int_equal(seteuid(nobody), 0);
+    int rc = pychoice_find(at("shut/venv"), "", at("work"), &c, &err);
+    if (me == 0)
+        assert_int_equal(seteuid(me), 0);
+    assert_int_equal(chmod(at("shut"), 0755), 0);
+    assert_int_equal(rc, DET_EPERM);
+    assert_non_null(strstr(err.text, "which may not enter "));
+    assert_non_null(strstr(err.text, at("shut;")));
+    pychoice_finish(&c);
 }
 
 static json_t *env_of(const char *path)
@@ -194,9 +218,13 @@ static void test_hook(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),  cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_apply), cmocka_unit_test(test_links_are_others),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_hook),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_closed),
+        cmocka_unit_test(test_apply),
+        cmocka_unit_test(test_links_are_others),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_hook),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
