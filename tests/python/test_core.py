@@ -281,6 +281,18 @@ class Numbers(unittest.TestCase):
             self.assertEqual((whole["det_task"], whole["det_cluster"]), ("3.task", "a-cluster"))
             self.assertEqual(store.metadata_of(uuid), {"steps_completed": 5})
 
+    def test_hyperparameters(self):
+        """metadata.json has the trial's, unless the trial gave a key of that name; and whoever reads gets back what was given."""
+        for given, in_file in (({"steps_completed": 5}, {"lr": 0.5}), ({"steps_completed": 5, "hparams": "own"}, "own")):
+            with tempfile.TemporaryDirectory() as top, self.subTest(given=given):
+                store = DirectoryStorage(top)
+                checkpoints = core.CheckpointContext(core.DummyDistributedContext(), store, None, "3.task", "3.task.1", "c", {"lr": 0.5})
+                with mock.patch.object(checkpoints, "_report"), checkpoints.store_path(dict(given)) as (_, uuid):
+                    pass
+                with open(os.path.join(top, uuid, "metadata.json")) as f:
+                    self.assertEqual(json.load(f)["hparams"], in_file)
+                self.assertEqual(store.metadata_of(uuid), given)
+
 
 class Cut(http.server.BaseHTTPRequestHandler):
     """A master that is ended in the middle of its first answer."""

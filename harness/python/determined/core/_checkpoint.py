@@ -16,6 +16,7 @@ from determined.core._session import Session, as_json
 from determined.core._storage import (
     CLUSTER,
     HASHES,
+    HPARAMS,
     METADATA,
     TASK,
     DirectoryStorage,
@@ -127,13 +128,16 @@ class CheckpointContext:
         task_id: str,
         allocation_id: Optional[str],
         cluster_id: str,
+        hparams: Optional[Dict[str, Any]] = None,
     ) -> None:
         self._distributed = distributed
         self._storage = storage
         self._session: Optional[Session] = session
         self._task_id = task_id
         self._allocation_id = allocation_id
-        self._writer = {TASK: task_id, CLUSTER: cluster_id}
+        self._writer: Dict[str, Any] = {TASK: task_id, CLUSTER: cluster_id}
+        if hparams is not None:
+            self._writer[HPARAMS] = hparams
 
     def _busy(self) -> ContextManager[None]:
         """Around what takes long with large files, and waits for no other rank: it shows that this one lives."""
@@ -397,7 +401,7 @@ class DummyCheckpointContext(CheckpointContext):
         self._storage = storage
         self._session = None
         self._task_id = self._allocation_id = ""
-        self._writer: Dict[str, str] = {}
+        self._writer = {}
 
     def _report(self, uuid: str, resources: Dict[str, int], hashes: Dict[str, str], metadata: Optional[Dict[str, Any]]) -> None:
         logger.info(f"saved checkpoint {uuid}")

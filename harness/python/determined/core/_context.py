@@ -121,7 +121,9 @@ def _managed(
         session, distributed, trial.trial_id, trial._config, preempt_context.acknowledge_preemption_signal
     )
     store = open_storage(checkpoint_storage) if checkpoint_storage else open_storage(configured, known)
-    checkpoint = CheckpointContext(distributed, store, session, info.task_id, info.allocation_id, info.cluster_id)
+    checkpoint = CheckpointContext(
+        distributed, store, session, info.task_id, info.allocation_id, info.cluster_id, trial.hparams
+    )
     return Context(checkpoint, distributed, preempt_context, train, searcher, info, ExperimentalCoreContext())
 
 

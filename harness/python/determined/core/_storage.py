@@ -18,6 +18,8 @@ HASHES: str = _loop.HASHES  # the kind that is written; the client's wheel has a
 KINDS = ("xxh128", "sha256")
 TASK = "det_task"
 CLUSTER = "det_cluster"
+HPARAMS = "hparams"  # the trial's, unless its own metadata has the key
+ADDED = "det_added"  # the keys that are not the trial's own
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _ROOM_BYTES = 64 << 10  # less is none: what fills a disk writes in blocks
 
@@ -129,9 +131,11 @@ class DirectoryStorage:
         self.need_begun(uuid)
         copy_paths(src, str(self.begun(uuid)), paths)
 
-    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str], writer: Optional[Dict[str, str]] = None) -> None:
-        """metadata.json holds the hashes of all other files, whose they are, and who wrote them: its TASK and CLUSTER."""
-        whole = {**metadata, "uuid": uuid, HASHES: hashes, **(writer or {})}
+    def publish(self, uuid: str, metadata: Dict[str, Any], hashes: Dict[str, str], writer: Optional[Dict[str, Any]] = None) -> None:
+        """metadata.json holds the hashes of all other files, whose they are, and who wrote them: its TASK, CLUSTER and HPARAMS."""
+        writer = {k: v for k, v in (writer or {}).items() if k != HPARAMS or k not in metadata}
+        added = {ADDED: [HPARAMS]} if HPARAMS in writer else {}
+        whole = {**metadata, "uuid": uuid, HASHES: hashes, **writer, **added}
         with open(self.begun(uuid) / METADATA, "w", encoding="utf-8") as f:
             json.dump(whole, f, indent=2)
         _loop.store_publish(*self._place(uuid))
@@ -174,7 +178,8 @@ class DirectoryStorage:
         self._need()
         metadata = _read_metadata(self.path_of(uuid))
         kind = _kind(metadata)
-        return {k: v for k, v in metadata.items() if not kind or k not in ("uuid", kind, TASK, CLUSTER)}
+        added = (HPARAMS,) if metadata.get(ADDED) == [HPARAMS] else ()
+        return {k: v for k, v in metadata.items() if not kind or k not in ("uuid", kind, TASK, CLUSTER, ADDED, *added)}
 
     def download(self, uuid: str, dst: str, selector: Optional[Selector] = None) -> None:
         self.verify(uuid, selector)
