@@ -16,7 +16,11 @@ static struct {
 
 static void job_row(struct table *t, const json_t *job, bool by_priority)
 {
-    table_cell(t, "%" PRId64, json_int(json_obj(job, "summary"), "jobsAhead", 0) + 1);
+    bool is_paused = json_flag(job, "isPaused", false);
+    if (is_paused) /* it has no place in the line */
+        table_cell(t, "%s", "");
+    else
+        table_cell(t, "%" PRId64, json_int(json_obj(job, "summary"), "jobsAhead", 0) + 1);
     table_cell(t, "%s", json_str(job, "jobId", ""));
     table_cell(t, "%s", json_str(job, "entityId", ""));
     table_cell(t, "%s", json_str(job, "name", ""));
@@ -27,7 +31,8 @@ static void job_row(struct table *t, const json_t *job, bool by_priority)
     table_cell(t, "%s", show_time(json_str(job, "submissionTime", NULL)));
     table_cell(t, "%" PRId64 "/%" PRId64, json_int(job, "allocatedSlots", 0),
                json_int(job, "requestedSlots", 0));
-    table_cell(t, "%s", show_state(json_str(json_obj(job, "summary"), "state", "")));
+    table_cell(t, "%s",
+               is_paused ? "PAUSED" : show_state(json_str(json_obj(job, "summary"), "state", "")));
     table_cell(t, "%s", json_str(job, "username", ""));
 }
 

@@ -552,6 +552,7 @@ struct core_exp_view { /* an experiment = a job */
     /* the job */
     enum core_job_state job_state;
     int64_t slots_requested, slots_held;
+    bool is_set_aside; /* paused, and nothing of it runs any more */
     size_t trials_open;
 };
 /* False: not live. */
@@ -562,7 +563,7 @@ size_t core_exp_trials(const struct core *c, int64_t exp_id, int64_t **ret_ids);
 const json_t *core_exp_log_policies(const struct core *c, int64_t exp_id);
 /* Ids of the live jobs (experiments) of a pool (NULL: all), in queue order. Caller frees. */
 size_t core_jobs(const struct core *c, const char *pool, int64_t **ret_ids);
-/* How many of its pool come before it. */
+/* How many of its pool are served before it. */
 int64_t core_jobs_ahead(const struct core *c, int64_t exp_id);
 /* What patches[i], a CORE_EV_EXP_PATCH, would answer if it and those before it came now, which were
  * checked; changes nothing. */
@@ -659,7 +660,7 @@ struct core_pool_view {
     const char *name;
     const struct core_pool_options *o;
     size_t agents, slots, slots_used, aux_running;
-    size_t jobs_queued, jobs_scheduled;
+    size_t jobs_queued, jobs_scheduled, jobs_paused; /* the last: is_set_aside */
 };
 /* The default pool first, then those configured and those that agents have named, by name. */
 bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret);

@@ -74,6 +74,21 @@ def moves(c, ids):
     assert queue(c, "line") == ["b", "a", "c"]
 
 
+def set_aside(c, ids):
+    """Who is paused keeps the place, delays nobody and says so; activated it is where it was."""
+    c.api("POST", f"/experiments/{ids['b']}/pause")
+    jobs = [j["full"] for j in c.api("GET", "/job-queues-v2?resourcePool=line")["jobs"]]
+    assert [(j["name"], j["isPaused"], j["summary"]["jobsAhead"]) for j in jobs] == [("b", True, 0), ("a", False, 0), ("c", False, 1)], jobs
+    assert c.api("GET", f"/experiments/{ids['a']}")["jobSummary"]["jobsAhead"] == 0
+    stats = c.api("GET", "/job-queues/stats?resourcePools=line")["results"][0]["stats"]
+    pool = next(p for p in c.api("GET", "/resource-pools")["resourcePools"] if p["name"] == "line")["stats"]
+    assert stats == pool == {"queuedCount": 2, "scheduledCount": 0, "pausedCount": 1}, (stats, pool)
+    lines = [line.split() for line in c.det("job", "list", "--resource-pool", "line").stdout.splitlines()[1:]]
+    assert "PAUSED" in lines[0] and "PAUSED" not in lines[1] + lines[2] and [line[0] for line in lines[1:]] == ["1", "2"], lines
+    c.api("POST", f"/experiments/{ids['b']}/activate")
+    assert queue(c, "line") == ["b", "a", "c"]
+
+
 def quota(c):
     big = CONFIG.format(name="big", pool="default").replace("slots_per_trial: 1", "slots_per_trial: 3")
     try:
@@ -127,6 +142,7 @@ def main():
             assert queue(c, "line") == ["a", "b", "c"]
             quota(c)
             moves(c, {n: e["jobId"] for n, e in exps.items()})
+            set_aside(c, {n: e["id"] for n, e in exps.items()})
             command_line(c, {n: str(e["id"]) for n, e in exps.items()})
             c.stop("master", 9)
             c.start_master()

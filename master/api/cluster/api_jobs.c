@@ -32,7 +32,7 @@ static const struct {
 
 struct job {
     struct core_exp_view v;
-    int64_t ahead; /* jobs before it */
+    int64_t ahead; /* jobs that are served before it */
 };
 
 static json_t *job_json(const struct job *job, const char *username, int64_t workspace_id)
@@ -47,12 +47,12 @@ static json_t *job_json(const struct job *job, const char *username, int64_t wor
                   "TYPE_EXPERIMENT", "submissionTime", time, "username", username, "userId",
                   (json_int_t)v->owner_id, "resourcePool", v->pool, "isPreemptible", 1, "priority",
                   v->priority, "weight", json_double(v->weight));
-    json_object_update_new(j, json_make("{s:s,s:s,s:I,s:I,s:s,s:o,s:I}", "entityId", entity,
-                                        "jobId", v->job_id, "requestedSlots",
-                                        (json_int_t)v->slots_requested, "allocatedSlots",
-                                        (json_int_t)v->slots_held, "name", v->name ? v->name : "",
-                                        "progress", json_double(v->progress < 0 ? 0 : v->progress),
-                                        "workspaceId", (json_int_t)workspace_id));
+    json_object_update_new(
+        j, json_make("{s:s,s:s,s:I,s:I,s:s,s:o,s:I,s:b}", "entityId", entity, "jobId", v->job_id,
+                     "requestedSlots", (json_int_t)v->slots_requested, "allocatedSlots",
+                     (json_int_t)v->slots_held, "name", v->name ? v->name : "", "progress",
+                     json_double(v->progress < 0 ? 0 : v->progress), "workspaceId",
+                     (json_int_t)workspace_id, "isPaused", v->is_set_aside));
     return j;
 }
 
@@ -72,11 +72,14 @@ static size_t jobs_collect(const struct jobs_call *c, struct job **ret)
 {
     int64_t *ids = NULL;
     size_t n = core_jobs(api_core(c->sh), c->pool, &ids), k = 0;
+    int64_t ahead = 0;
     *ret = det_reallocarray(NULL, n ? n : 1, sizeof **ret);
     for (size_t i = 0; i < n; i++)
         if (core_exp_get(api_core(c->sh), ids[i], &(*ret)[k].v)) {
-            (*ret)[k].ahead = (int64_t)i;
-            k += is_wanted(c, &(*ret)[k].v);
+            const struct core_exp_view v = (*ret)[k].v;
+            (*ret)[k].ahead = ahead;
+            ahead += !v.is_set_aside;
+            k += is_wanted(c, &v);
         }
     free(ids);
     return k;
@@ -158,10 +161,11 @@ void api_get_job_queue_stats(struct shell *sh, struct http_req *req)
         for (size_t k = 0; k < json_array_size(only); k++)
             shown = shown || !strcmp(json_string_value(json_array_get(only, k)), v.name);
         if (shown)
-            json_array_append_new(list, json_make("{s:{s:I,s:I},s:s,s:[]}", "stats", "queuedCount",
-                                                  (json_int_t)v.jobs_queued, "scheduledCount",
-                                                  (json_int_t)v.jobs_scheduled, "resourcePool",
-                                                  v.name, "aggregates"));
+            json_array_append_new(list, json_make("{s:{s:I,s:I,s:I},s:s,s:[]}", "stats",
+                                                  "queuedCount", (json_int_t)v.jobs_queued,
+                                                  "scheduledCount", (json_int_t)v.jobs_scheduled,
+                                                  "pausedCount", (json_int_t)v.jobs_paused,
+                                                  "resourcePool", v.name, "aggregates"));
     }
     api_reply_json(req, json_make("{s:o}", "results", list));
 }

@@ -86,12 +86,13 @@ static json_t *pool_json(const struct shell *sh, const struct core *core,
                      is_default));
     json_object_update_new(
         j,
-        json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I}}", "slotsPerAgent",
+        json_make("{s:I,s:i,s:s,s:s,s:o,s:{s:I,s:I,s:I}}", "slotsPerAgent",
                   (json_int_t)slots_per_agent(core, p->name), "auxContainerCapacityPerAgent", aux,
                   "schedulerType", scheduler_type(p->o), "schedulerFittingPolicy",
                   p->o->fitting == CORE_FIT_WORST ? "FITTING_POLICY_WORST" : "FITTING_POLICY_BEST",
                   "details", details_json(p->o), "stats", "queuedCount", (json_int_t)p->jobs_queued,
-                  "scheduledCount", (json_int_t)p->jobs_scheduled));
+                  "scheduledCount", (json_int_t)p->jobs_scheduled, "pausedCount",
+                  (json_int_t)p->jobs_paused));
     return j;
 }
 

@@ -23,6 +23,12 @@ static bool is_job(const struct exp *e)
     return !exp_state_is_terminal(e->state);
 }
 
+/* It keeps its place in the queue and is not served. */
+static bool is_set_aside(const struct exp *e)
+{
+    return e->state == EXP_PAUSED && e->group->running.n + e->group->ending.n == 0;
+}
+
 static void sum_trials(const struct exp *e, struct core_exp_view *v)
 {
     for (size_t i = 0; i < e->trials.n; i++) {
@@ -59,6 +65,7 @@ bool core_exp_get(const struct core *c, int64_t id, struct core_exp_view *ret)
                                   .weight = e->group->weight,
                                   .max_slots = e->group->max_slots,
                                   .submitted_us = e->start_us,
+                                  .is_set_aside = is_set_aside(e),
                                   .trials_open = e->open};
     sum_trials(e, ret);
     return true;
@@ -86,7 +93,7 @@ int64_t core_jobs_ahead(const struct core *c, int64_t exp_id)
     int64_t n = 0;
     for (size_t i = 0; e && i < c->exps.n; i++) {
         const struct exp *o = c->exps.v[i];
-        n += o != e && o->pool == e->pool && is_job(o) && queue_cmp(o, e) < 0;
+        n += o != e && o->pool == e->pool && is_job(o) && !is_set_aside(o) && queue_cmp(o, e) < 0;
     }
     return n;
 }

@@ -104,7 +104,8 @@ bool core_pool_at(const struct core *c, size_t i, struct core_pool_view *ret)
         if (e->pool != p || exp_state_is_terminal(e->state))
             continue;
         bool is_placed = e->group->running.n + e->group->ending.n > 0;
-        ret->jobs_queued += !is_placed;
+        ret->jobs_queued += !is_placed && e->state != EXP_PAUSED;
+        ret->jobs_paused += !is_placed && e->state == EXP_PAUSED;
         ret->jobs_scheduled += is_placed;
     }
     return true;

@@ -102,6 +102,42 @@ static void test_places(void **state)
     world_finish(&w);
 }
 
+/* Who is paused keeps the place and delays nobody. */
+static void test_set_aside(void **state)
+{
+    struct world w;
+    struct core_exp_view v;
+    struct core_pool_view pool;
+    priority_world(&w);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = 1}),
+                     0);
+    assert_true(core_exp_get(w.core, 1, &v) && v.is_set_aside);
+    assert_true(core_exp_get(w.core, 2, &v) && !v.is_set_aside);
+    assert_int_equal(core_jobs_ahead(w.core, 2), 0);
+    assert_int_equal(core_jobs_ahead(w.core, 3), 1);
+    assert_true(core_pool_at(w.core, 0, &pool));
+    assert_int_equal(pool.jobs_queued, 3);
+    assert_int_equal(pool.jobs_paused, 1);
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1}),
+                     0);
+    ASSERT_ORDER(&w, 1, 2, 3, 4);
+    world_finish(&w);
+}
+
+/* What is paused and still runs has its slots until it has stopped. */
+static void test_set_aside_later(void **state)
+{
+    struct world w;
+    struct core_exp_view v;
+    world_init(&w, NULL);
+    world_hello(&w, "agent", 1, NULL, 0);
+    int64_t e = create(&w, 1, 42, "");
+    assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = e}),
+                     0);
+    assert_true(core_exp_get(w.core, e, &v) && v.slots_held == 1 && !v.is_set_aside);
+    world_finish(&w);
+}
+
 /* Halving a gap ends somewhere: then the level is numbered anew. */
 static void test_many_moves(void **state)
 {
@@ -277,6 +313,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_together),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_set_aside),
+        cmocka_unit_test(test_set_aside_later),
         cmocka_unit_test(test_many_moves),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_pools),
