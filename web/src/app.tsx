@@ -1,6 +1,6 @@
 /* The frame around every page: where one is, who one is, whether the master answers, what was said. */
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { isReachable, isSignedIn } from "./api/client";
 import { HOME, pageRoutes } from "./pages/routes";
 import { SignIn, SignInAgain } from "./pages/sign_in";
@@ -33,8 +33,11 @@ function ThemeChoice() {
 
 function Side() {
     const leave = () => signOut().catch((e: Error) => toast(`Not signed out: ${e.message}`, true));
-    return <header class="side">
+    const [isOpen, setOpen] = useState(false); // on a small screen: what is not a page lies folded
+    useEffect(() => setOpen(false), [path.value]);
+    return <header class={isOpen ? "side open" : "side"}>
         <span class="brand">det</span>
+        <button type="button" class="more" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{isOpen ? "Less" : "More"}</button>
         <nav aria-label="Pages">
             {PLACES.filter((p) => !p.takes || may(p.takes)).map((p) => <a key={p.address} href={p.address} aria-current={path.value.startsWith(p.address) ? "page" : undefined}>{p.title}</a>)}
         </nav>

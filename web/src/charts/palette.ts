@@ -18,9 +18,15 @@ export function colourOf(id: number, dark: boolean): string {
     return p[((id % p.length) + p.length) % p.length]!;
 }
 
-/* Colour alone never tells two apart: after ten the lines are dashed. */
-export function dashOf(id: number): readonly number[] {
-    return DASHES[Math.floor(Math.abs(id) / 10) % DASHES.length]!;
+/* Colour alone never tells two apart: of those that are drawn together and have one colour, each but the first is dashed. */
+export function dashesOf(ids: readonly number[]): Map<number, readonly number[]> {
+    const before = new Map<string, number>(), all = new Map<number, readonly number[]>();
+    for (const id of [...ids].sort((a, b) => a - b)) {
+        const colour = colourOf(id, false), n = before.get(colour) ?? 0;
+        all.set(id, DASHES[n % DASHES.length]!);
+        before.set(colour, n + 1);
+    }
+    return all;
 }
 
 export type Rgb = [number, number, number];

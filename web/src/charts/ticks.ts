@@ -38,7 +38,10 @@ function between(out: number[], first: number, last: number, lo: number, hi: num
 function logarithmic(lo: number, hi: number, most: number): number[] {
     const first = Math.ceil(Math.log10(lo) - 1e-9);
     const last = Math.floor(Math.log10(hi) + 1e-9);
-    if (last - first < 1) return linear(lo, hi, most).filter((v) => v > 0);
+    if (last - first < 1) {
+        const some = between(last === first ? [Number(`1e${first}`)] : [], first - 1, last, lo, hi);
+        return some.length > 2 ? some : linear(lo, hi, most).filter((v) => v > 0);
+    }
     const stride = Math.max(1, Math.ceil((last - first + 1) / most));
     const out: number[] = [];
     for (let e = first; e <= last; e += stride) out.push(Number(`1e${e}`));

@@ -46,6 +46,37 @@ async function expects(page, slots) {
     await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left");
 }
 
+/* What failed says so on its own page, by the trial that did; a sentence that is all there is has nothing to open. */
+async function failed(page) {
+    const id = await create({ ...config("fails", 1), entrypoint: ["false"] });
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_ERROR", "it to fail");
+    const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id, { text } = await api("GET", `/trials/${trial}/why`);
+    await page.goto(`${url}/det/experiments/${id}`);
+    const why = page.getByRole("region", { name: "Why it ended" });
+    await why.getByText(`Trial ${trial}: ${text}`).waitFor();
+    check(await why.getByRole("button").count() === 0, "a button that opens nothing");
+    await pictures(page, "why-failed");
+    return id;
+}
+
+/* The database refuses no deletion here: the answers of one that it refused are put in the place of what the master says. */
+async function notDeleted(page, id) {
+    const text = "it could not be deleted: others_trial_fkey <b>\u202e", help = { text: "once that is mended, delete it again", command: `det experiment delete ${id}` };
+    await page.route(`**/api/v1/experiments/${id}`, async (route) => {
+        const response = await route.fetch(), { experiment } = await response.json();
+        await route.fulfill({ response, json: { experiment: { ...experiment, state: "STATE_DELETE_FAILED" } } });
+    });
+    await page.route(`**/api/v1/experiments/${id}/why`, (route) => route.fulfill({ json: { waiting: false, reason: "ENDED", text, blockers: [], blockersTotal: 0, suggestions: [help], expectedStart: null } }));
+    await page.goto(`${url}/det/experiments/${id}`);
+    const why = page.getByRole("region", { name: "Why it ended" });
+    await why.getByText(text.replace("\u202e", "\ufffd")).waitFor();
+    await why.getByRole("button", { name: /what would help/ }).click();
+    await why.getByText(help.command).waitFor();
+    await page.getByRole("button", { name: "Delete", exact: true }).waitFor();
+    await pictures(page, "why-not-deleted");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+}
+
 export default async function ({ page }) {
     const slots = Object.keys((await api("GET", "/agents")).agents[0].slots).length;
     const state = async (id) => (await api("GET", `/experiments/${id}`)).experiment.state;
@@ -85,4 +116,5 @@ export default async function ({ page }) {
     await until(async () => (await api("GET", "/resource-pools")).resourcePools[0].slotsUsed === 0, "both to have left"); // rows that go move those below
     await expects(page, slots);
     await out(page);
+    await notDeleted(page, await failed(page));
 }

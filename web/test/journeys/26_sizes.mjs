@@ -24,6 +24,25 @@ async function areCards(page, name) {
     await pictures(page, `size-small-${name}-cards`);
 }
 
+/* What is no page lies folded until it is asked for; on a large screen all of it is there. */
+async function folds(page) {
+    const more = page.getByRole("button", { name: "More" }), out = page.getByRole("button", { name: "Sign out" });
+    await page.setViewportSize(SIZES.large);
+    await out.waitFor();
+    check(await more.count() === 0, "a button to unfold what is not folded");
+    await page.setViewportSize(SIZES.small);
+    await more.waitFor();
+    const high = await page.locator("header.side").evaluate((e) => e.getBoundingClientRect().height);
+    check(await out.count() === 0 && high < 110, `the head takes ${high} pixels of ${SIZES.small.height}`);
+    await more.click();
+    await out.waitFor();
+    await fitsIn(page, "what was folded");
+    await pictures(page, "size-small-more");
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Cluster" }).click();
+    await page.getByRole("heading", { name: "Cluster" }).waitFor();
+    await out.waitFor({ state: "detached" });
+}
+
 export default async function ({ page }) {
     const id = await create(exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 4").replace("digits_const", "a_name_without_any_place_to_break_it_in_two"), "digits");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_COMPLETED", "it to end");
@@ -31,6 +50,7 @@ export default async function ({ page }) {
     const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id;
     const pages = { experiments: "/det/experiments", experiment: `/det/experiments/${id}`, config: `/det/experiments/${id}?tab=config`, trial: `/det/trials/${trial}`,
         logs: `/det/trials/${trial}/logs`, cluster: "/det/clusters", create: "/det/experiments/new", compare: `/det/compare?t=${trial}` };
+    await folds(page);
     for (const [size, viewport] of Object.entries(SIZES)) {
         await page.setViewportSize(viewport);
         for (const [name, address] of Object.entries(pages)) {

@@ -34,7 +34,7 @@ function PoolCard({ p }: { p: Pool }) {
         <h2><Name text={p.name} /></h2>
         <p><meter min={0} max={Math.max(1, p.slotsAvailable)} value={p.slotsUsed} aria-label="Slots in use" />{" "}
             {p.slotsUsed} of {count(p.slotsAvailable, "slot")} used, {free} free</p>
-        <p class="soft">{count(p.numAgents, "agent")} · {count(p.stats?.scheduledCount ?? 0, "job")} running, {p.stats?.queuedCount ?? 0} waiting ·{" "}
+        <p class="soft">{count(p.numAgents, "agent")} · {count(p.stats?.scheduledCount ?? 0, "job")} running, {p.stats?.queuedCount ?? 0} waiting{p.stats?.pausedCount ? `, ${p.stats.pausedCount} paused` : ""} ·{" "}
             {p.schedulerType.replace("SCHEDULER_TYPE_", "").replace(/_/g, " ").toLowerCase()}</p>
     </section>;
 }
@@ -98,8 +98,7 @@ export function ClusterPage() {
     const agents = useLive("agents", "", (signal) => call("GET /api/v1/agents", { signal }), () => LIVE_MS);
     const again = () => { queues.again(); agents.again(); };
     return <>
-        <h1>Cluster</h1>
-        {may("cluster") && <p><a href="/det/clusters/historical-usage">Use over time</a></p>}
+        <div class="head"><h1>Cluster</h1>{may("cluster") && <a class="push" href="/det/clusters/historical-usage">Use over time</a>}</div>
         <Problem error={queues.error ?? agents.error} what="The cluster" />
         <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} />)}</div>
         <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{!may("cluster") && <p class="soft">To drain and to enable them takes {ADMINISTRATOR}.</p>}{agents.data && <Agents agents={agents.data.agents} owners={new Map(jobs.map((j) => [Number(j.entityId), j.username]))} again={again} />}</section>

@@ -91,19 +91,19 @@ function classOf(jobs: Job[], j: Job, drag: Drag | null): string | undefined {
 interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string>; again: () => void; edit: () => void }
 
 function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
-    const state = j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT", isOpen = query.value.get("why") === j.entityId;
+    const state = j.isPaused ? "STATE_PAUSED" : j.summary?.state ?? "STATE_QUEUED", exp = j.type === "TYPE_EXPERIMENT", isOpen = query.value.get("why") === j.entityId;
     const of = { ownerId: j.userId, workspaceId: j.workspaceId }, isMine = may("operate", of);
     return <>
         <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
             <td class="text">{isMine && canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
                 {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
             <td data-label="state"><State state={state} /></td>
-            <td data-label="slots">{j.allocatedSlots} of {j.requestedSlots}</td>
-            <td data-label="ahead">{j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
+            <td data-label="slots">{j.isPaused ? "" : `${j.allocatedSlots} of ${j.requestedSlots}`}</td>
+            <td data-label="ahead">{!j.isPaused && j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
             <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
             <td data-label="pool"><Name text={j.resourcePool} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
-            <td><span class="row"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
+            <td><span class="row one-line"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
                 {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
         </tr>
         {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} experiment={exp ? Number(j.entityId) : 0} of={of} again={again} isOpen /></td></tr>}

@@ -12,7 +12,7 @@ export interface Queues { pools: Pool[]; jobs: Job[]; total: number }
 /* The pools, and the jobs of each that has any: a queue is asked for by its pool. */
 export async function askQueues(signal: AbortSignal): Promise<Queues> {
     const pools = (await call("GET /api/v1/resource-pools", { signal })).resourcePools;
-    const busy = pools.filter((p) => !p.stats || p.stats.queuedCount + p.stats.scheduledCount > 0);
+    const busy = pools.filter((p) => !p.stats || p.stats.queuedCount + p.stats.scheduledCount + (p.stats.pausedCount ?? 0) > 0);
     const all = await Promise.all(busy.map((p) => call("GET /api/v1/job-queues-v2", { query: { resourcePool: p.name, limit: JOBS_MOST }, signal })));
     return { pools, jobs: all.flatMap((q) => q.jobs.map((j) => j.full)).filter((j): j is Job => Boolean(j)),
         total: all.reduce((n, q) => n + q.pagination.total, 0) };

@@ -1,9 +1,10 @@
-/* Why something waits: the sentence, what is in the way, when it may start, and what would help, each a button. */
+/* Why something waits or ended: the sentence, what is in the way, when it may start, and what would help, each a button. */
 import { useState } from "preact/hooks";
 import { ApiError, call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may, type Of, type Right } from "../../state/may";
 import { confirm } from "../../ui/talk/confirm";
+import { visible } from "../../ui/words/ansi";
 import { duration } from "../../ui/words/time";
 import { toast } from "../../ui/talk/toasts";
 
@@ -105,6 +106,11 @@ export function startText(e: Why["expectedStart"]): string {
     return typeof e.seconds === "number" ? `Expected to start in about ${duration(e.seconds)} (${e.basis}).` : `When it starts cannot be told: ${e.basis}.`;
 }
 
+/* Whether there is anything to say beside the sentence. */
+export function hasMore(w: Pick<Why, "expectedStart" | "blockers" | "suggestions">): boolean {
+    return startText(w.expectedStart) !== "" || !!w.blockers?.length || !!w.suggestions?.length;
+}
+
 function More({ w, own, again }: { w: Why; own: Own; again: () => void }) {
     const blockers = (w.blockers ?? []) as Blocker[], suggestions = (w.suggestions ?? []) as unknown as Suggestion[];
     return <div>
@@ -128,9 +134,9 @@ export function WhyLine({ what, id, experiment, of, again, ended = false, onlyWa
     const w = live.data;
     const both = () => { live.again(); again(); };
     if (!w || !w.text || (onlyWaiting && !w.waiting && w.reason !== "PAUSED")) return null;
-    return <section class="why" aria-label="Why it waits">
-        <span>{w.trialId ? `Trial ${w.trialId}: ` : ""}{w.text}</span>{" "}
-        <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "less" : "why, and what would help"}</button>
+    return <section class="why" aria-label={ended ? "Why it ended" : "Why it waits"}>
+        <span>{w.trialId ? `Trial ${w.trialId}: ` : ""}<bdi>{visible(w.text)}</bdi></span>{" "}
+        {hasMore(w) && <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "less" : "why, and what would help"}</button>}
         {open && <More w={w} own={{ experiment, of }} again={both} />}
     </section>;
 }

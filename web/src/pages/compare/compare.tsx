@@ -4,7 +4,7 @@ import { flat } from "../../charts/axes";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
 import type { Curve } from "../../charts/draw";
-import { colourOf, dashOf } from "../../charts/palette";
+import { colourOf, dashesOf } from "../../charts/palette";
 import { PictureButtons } from "../../charts/picture";
 import { smooth } from "../../charts/smooth";
 import { X_AXES, type ExpView, type XAxis } from "../../state/address";
@@ -51,10 +51,11 @@ function Pictures({ sides, view, setChart }: Part) {
     const all = (names.data ?? []).map(metricId), own = `validation.${searchOf(sides[0]!.exp).metric}`;
     const metric = chart.metric || (all.length && !all.includes(own) ? all[0]! : own), zoom = chart.x === "batches" ? chart.zoom : null, epochs = chart.x === "epochs" ? epochMetric(names.data ?? [], metric) : null;
     const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${epochs} ${ended}`, (s) => askSeries(ids, metric, zoom, s, epochs), () => (ended ? null : LIVE_MS));
+    const dashes = dashesOf(ids);
     const curves = useMemo(() => (live.data ?? []).flatMap((s): Curve[] => {
         const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x, side?.exp.config, epochs), id = s.trial.id;
         return side && p.x.length ? [{ id, label: labelOf(side), points: smooth(p, chart.smooth), raw: chart.smooth > 0 ? p : null, colour: colourOf(id, dark),
-            dash: dashOf(id), layer: "plain" }] : [];
+            dash: dashes.get(id)!, layer: "plain" }] : [];
     }), [live.data, chart.x, chart.smooth, dark, epochs]);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(curves.reduce((n, c) => n + c.points.x.length, 0), "point")}${lostText(sides.map((s) => s.trial), metric)}`;
     const shape: Shape = { curves, x: chart.x, logX: chart.logX, logY: chart.logY, zoom: chart.zoom };

@@ -6,7 +6,7 @@ import { unbrushed, within } from "../../charts/brush";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
 import type { Curve } from "../../charts/draw";
-import { colourOf, dashOf } from "../../charts/palette";
+import { colourOf, dashesOf } from "../../charts/palette";
 import { Parallel, parallelPicture, type ParallelShape, type Row } from "../../charts/parallel";
 import { PictureButtons } from "../../charts/picture";
 import type { Points } from "../../charts/sample";
@@ -70,17 +70,19 @@ interface Series { id: number; points: Points }
 /* A curve a group, over its trials that are here; it has the colour of its first trial. */
 function grouped(seen: Seen, series: Series[]): TrialsCurve[] {
     const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
-    return groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).flatMap((g): TrialsCurve[] => {
+    const groups = groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter), dashes = dashesOf(groups.map((g) => g.ids[0]!));
+    return groups.flatMap((g): TrialsCurve[] => {
         const id = g.ids[0]!, { points, band } = collapsed(g.ids.flatMap((i) => of.get(i) ?? []));
         return points.x.length ? [{ id, of: g.ids, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
-            colour: colourOf(id, isDark.value), dash: dashOf(id) }] : [];
+            colour: colourOf(id, isDark.value), dash: dashes.get(id)! }] : [];
     });
 }
 
 function single(seen: Seen, series: Series[]): TrialsCurve[] {
+    const dashes = dashesOf([...new Set([...seen.trials, ...series].map((t) => t.id))]); // a trial keeps its own whichever are drawn
     return series.filter((s) => s.points.x.length).map((s) => ({
         id: s.id, of: [s.id], label: `trial ${s.id}`, points: smooth(s.points, seen.view.smooth), raw: seen.view.smooth > 0 ? s.points : null,
-        colour: colourOf(s.id, isDark.value), dash: dashOf(s.id),
+        colour: colourOf(s.id, isDark.value), dash: dashes.get(s.id)!,
     }));
 }
 

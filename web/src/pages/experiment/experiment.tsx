@@ -71,6 +71,13 @@ function Tabs({ view }: { view: ExpView }) {
         <a key={tab} href={path.value + expQuery({ ...view, tab })} aria-current={view.tab === tab ? "page" : undefined}>{tab}</a>)}</nav>;
 }
 
+/* Why it waits, was not deleted, or failed: by the first of its trials that did. */
+function WhyOf({ exp, trials, again }: Pick<Seen, "exp" | "trials" | "again">) {
+    const ended = isTerminal(exp.state), own = { experiment: exp.id, of: ofExperiment(exp), again, ended }, failed = trials.find((t) => t.state === "STATE_ERROR");
+    if (!ended || exp.state === "STATE_DELETE_FAILED") return <WhyLine what="experiments" id={String(exp.id)} {...own} onlyWaiting={!ended} />;
+    return exp.state === "STATE_ERROR" && failed ? <WhyLine what="trials" id={String(failed.id)} {...own} /> : null;
+}
+
 function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const id = String(exp.id), ended = isTerminal(exp.state);
     const hover = useSignal<number | null>(null);
@@ -93,7 +100,7 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
         {exp.description && <p><Name text={exp.description} /></p>}
         <Title {...seen} />
         {!may("edit", ofExperiment(exp)) && <OnlyLook what="this experiment" who={OWNER} />}
-        {!ended && <WhyLine what="experiments" id={id} experiment={exp.id} of={ofExperiment(exp)} again={again} onlyWaiting />}
+        <WhyOf {...seen} />
         <Problem error={trials.error} what="The trials" />
         <ExperimentCharts seen={seen} />
         <Tabs view={view} />

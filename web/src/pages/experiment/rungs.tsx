@@ -34,7 +34,7 @@ function Why({ id, known }: { id: number; known: string }) {
 function RungPanel({ r, bracket, unit, metric, divisor }: { r: Rung; bracket: number; unit: string; metric: string; divisor: number }) {
     const places = r.trials as Place[], at = new Map(places.map((p, i) => [p, i + 1]));
     const [openId, setOpen] = useState<number | null>(null), open = places.find((p) => p.trialId === openId);
-    return <section class="panel" aria-label={`Rung ${r.rung} of bracket ${bracket}`}>
+    return <section class="panel close" aria-label={`Rung ${r.rung} of bracket ${bracket}`}>
         <h3>Rung {r.rung}: {number(r.length)} {unit}</h3>
         <p class="soft">{count(r.validated, "trial")} validated, {r.wentOn} went on{r.training ? `, ${r.training} training` : ""}{r.toCome ? `, ${r.toCome} to come` : ""}</p>
         <Grid name={`Trials of rung ${r.rung} of bracket ${bracket}`} rows={places} keyOf={(p) => p.trialId ?? p.requestId!} none="None has come this far." columns={[

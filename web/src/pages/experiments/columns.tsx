@@ -35,7 +35,7 @@ function Progress({ e }: { e: Experiment }) {
 }
 
 function Labels({ e }: { e: Experiment }) {
-    return <>{e.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</>;
+    return <span class="labels">{e.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</span>;
 }
 
 function bestOf(e: Experiment): number | undefined {

@@ -17,6 +17,8 @@ import { ALL, between, isTicked, NONE, size, tick, type Selection } from "./sele
 /* As experiments.css has them: a line of a card and what is around its lines. */
 const CARD_LINE_PX = 28, CARD_EDGE_PX = 13;
 const BOX_PX = 44;
+/* What a name may take of room that is left over: on a wide screen what is beside it stays beside it. */
+const NAME_MORE_PX = 480;
 
 /* How high a row is; of a card the box and the id share a line, the name has one, and the others are two a line. */
 export function rowPx(isCard: boolean, columns: number): number {
@@ -139,7 +141,7 @@ export function Table(p: TableProps) {
     const { got, columns } = p;
     const wide = BOX_PX + columns.reduce((sum, c) => sum + c.kind.width, 0);
     useAdded(p.box, columns);
-    const style = isNarrow.value ? { "--card": `${rowPx(true, columns.length)}px` } : { minWidth: `${wide}px`, "--row": `${rowPx(false, columns.length)}px` };
+    const style = isNarrow.value ? { "--card": `${rowPx(true, columns.length)}px` } : { minWidth: `${wide}px`, maxWidth: `${wide + NAME_MORE_PX}px`, "--row": `${rowPx(false, columns.length)}px` };
     return <table class="grid list cards" style={style} aria-label="Experiments" aria-rowcount={got.total + 1}>
         <colgroup><col style={{ width: `${BOX_PX}px` }} />
             {columns.map((c) => <col key={c.key} style={c.key === "name" ? {} : { width: `${c.kind.width}px` }} />)}</colgroup>

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { stream, type Messages } from "../../api/client";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
-import { colourOf, dashOf } from "../../charts/palette";
+import { colourOf, dashesOf } from "../../charts/palette";
 import { PictureButtons } from "../../charts/picture";
 import { useLive } from "../../state/live";
 import { query, setQuery } from "../../state/router";
@@ -51,8 +51,8 @@ function useShape(profiles: Profile[], byBatch: boolean): Shape {
     const dark = isDark.value;
     return useMemo(() => {
         const start = Math.min(...profiles.map((p) => p.times[0] ?? Infinity));
-        const curves = profiles.map((p, i) => ({ id: i, label: p.label, points: { x: byBatch ? p.batches : p.times.map((t) => (t - start) / 1000), y: p.values }, raw: null,
-            colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }));
+        const curves = profiles.map((p, i, all) => ({ id: i, label: p.label, points: { x: byBatch ? p.batches : p.times.map((t) => (t - start) / 1000), y: p.values }, raw: null,
+            colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }));
         return { curves: curves.filter((c) => c.points.x.length), x: byBatch ? "batches" : "time", logX: false, logY: false, zoom: null };
     }, [profiles, byBatch, dark]);
 }

@@ -4,7 +4,7 @@ import { ApiError, call } from "../../api/client";
 import { declared, flat } from "../../charts/axes";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
-import { colourOf, dashOf } from "../../charts/palette";
+import { colourOf, dashesOf } from "../../charts/palette";
 import { PictureButtons } from "../../charts/picture";
 import { smooth } from "../../charts/smooth";
 import { expQuery, expView, X_AXES, type ExpView, type XAxis } from "../../state/address";
@@ -60,10 +60,10 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
     const live = useLive(`curves of ${trial.id}`, `${chosen.join("|")} ${zoom} ${chosen.map(epochsOf)} ${ended}`,
         async (s) => Promise.all(chosen.map(async (m) => ({ metric: m, series: (await askSeries([trial.id], m, zoom, s, epochsOf(m)))[0] }))), () => (ended ? null : LIVE_MS));
     const dark = isDark.value;
-    const curves = useMemo(() => (live.data ?? []).flatMap((g, i) => {
+    const curves = useMemo(() => (live.data ?? []).flatMap((g, i, all) => {
         if (!g.series) return [];
         const p = points(g.series, g.metric, view.x, config, epochsOf(g.metric));
-        return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashOf(i), layer: "plain" as const }] : [];
+        return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
     }), [live.data, view.x, view.smooth, dark, config, names.data]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";

@@ -55,7 +55,7 @@ function NewWebhook({ close, made }: { close: () => void; made: () => void }) {
         <fieldset><legend>When an experiment is</legend>{Object.entries(STATES).map(([s, text]) => <label key={s} class="quiet"><input type="checkbox" checked={states.includes(s as State)}
             onChange={() => setStates(states.includes(s as State) ? states.filter((o) => o !== s) : [...states, s as State])} /> {text}</label>)}</fieldset>
         <label>When a line of a task's log has (a regular expression; once for a task) <input value={regex} maxLength={512} onInput={(e) => setRegex(e.currentTarget.value)} /></label>
-        <p class="soft">The master sends it, from its own network, until it is taken with a status of 2xx, for three days at most; redirections are not followed.</p>
+        <p class="soft">The master sends it, from its own network, until it is taken with a status of 2xx, for three days at most: an event may come twice, with the same event_id. Redirections are not followed.</p>
     </FormDialog>;
 }
 

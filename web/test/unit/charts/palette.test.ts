@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colourOf, dashOf, heat, luminance, onHeat, palette, rgbOf, type Rgb } from "../../../src/charts/palette";
+import { colourOf, dashesOf, heat, luminance, onHeat, palette, rgbOf, type Rgb } from "../../../src/charts/palette";
 
 const linear = (c: number) => (c <= 0.04045 ? c / 12.92 : Math.pow((c + 0.055) / 1.055, 2.4));
 const gamma = (c: number) => (c <= 0.0031308 ? 12.92 * c : 1.055 * Math.pow(c, 1 / 2.4) - 0.055);
@@ -44,9 +44,15 @@ test("lines are seen on both grounds", () => {
     for (const c of palette(true)) assert.ok(contrast(rgbOf(c), luminance([20, 22, 26])) >= 3, c);
 });
 
-test("an id keeps its colour; after ten the dash differs", () => {
+test("an id keeps its colour; of those drawn together that share one the dash differs, and one alone is solid", () => {
     assert.equal(colourOf(13, false), colourOf(3, false));
-    assert.notDeepEqual(dashOf(13), dashOf(3));
+    assert.deepEqual(dashesOf([35]).get(35), []);
+    const all = dashesOf([47, 36, 37, 57]);
+    assert.deepEqual([36, 37].map((id) => all.get(id)), [[], []]);
+    assert.equal(new Set([37, 47, 57].map((id) => JSON.stringify(all.get(id)))).size, 3);
+    assert.deepEqual(dashesOf([36, 37, 47, 57, 67]).get(57), all.get(57)); // what comes later changes nothing
+    const ten = dashesOf(Array.from({ length: 10 }, (_, i) => 95 + i));
+    assert.ok([...ten.values()].every((d) => !d.length));
     assert.equal(typeof colourOf(-1, true), "string");
 });
 

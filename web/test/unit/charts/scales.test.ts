@@ -46,6 +46,7 @@ test("marks are round and within", () => {
     assert.deepEqual(ticks(scale("log", 1e-8, 1, 0, 1), 5), [1e-8, 1e-6, 1e-4, 0.01, 1]);
     assert.deepEqual(ticks(scale("log", 2, 6, 0, 1), 4), [2, 3, 4, 5, 6]);
     assert.deepEqual(ticks(scale("log", 0.07, 1.1, 0, 1), 5), [0.1, 0.2, 0.5, 1]);
+    assert.deepEqual(ticks(scale("log", 0.0041, 0.064, 0, 1), 6), [0.005, 0.01, 0.02, 0.05]); // one power of ten, and more on either side
     assert.deepEqual(ticks(scale("category", 0, 3, 0, 1), 10), [0, 1, 2, 3]);
 });
 

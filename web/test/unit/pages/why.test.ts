@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../../src/pages/experiment/actions";
 import { compare, placeOf, pressed, sorted } from "../../../src/ui/table/sort";
-import { remedy, startText, takes } from "../../../src/pages/cluster/why";
+import { hasMore, remedy, startText, takes } from "../../../src/pages/cluster/why";
 
 test("only commands that the page knows become buttons", () => {
     for (const known of ["det experiment pause 7", "det experiment activate 12", "det agent enable agent-0", "det experiment set max-slots 3 2",
@@ -45,6 +45,14 @@ test("when it is expected to start, and by what; 0 seconds are a time too", () =
     assert.equal(startText({ seconds: 0, basis: "a free slot" }), "Expected to start in about 0 s (a free slot).");
     assert.equal(startText({ seconds: null, basis: "trial 4 tells no progress" }), "When it starts cannot be told: trial 4 tells no progress.");
     assert.equal(startText(null), "");
+});
+
+test("more is offered only where there is more than the sentence", () => {
+    const none = { expectedStart: null, blockers: [], suggestions: [] };
+    assert.equal(hasMore(none), false);
+    assert.equal(hasMore({ ...none, expectedStart: { seconds: 0, basis: "a free slot" } }), true);
+    assert.equal(hasMore({ ...none, blockers: [{}] }), true);
+    assert.equal(hasMore({ ...none, suggestions: [{ text: "wait", command: "" }] }), true);
 });
 
 test("what can be done in each state", () => {
