@@ -1,10 +1,13 @@
 /* Answers that are given again for a moment (db_recent.h). */
+#include "buf.h"
 #include "db_logs.h"
+#include "db_recent.h"
 #include "pg_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <stdlib.h>
 
 static struct pg_private pg;
 static uv_loop_t loop;
@@ -159,6 +162,45 @@ static void anew(void **state)
     }
 }
 
+/* Its size is that of what was made of it; nobody asked a database for it. */
+static void keep(struct db_recents *all, int64_t id, size_t bytes)
+{
+    struct db_result r = {.pg = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
+    struct buf made = BUF_INIT;
+    buf_reserve(&made, bytes);
+    made.len = bytes;
+    db_recent_keep(all, db_stmt_create("SELECT $1::bigint", db_i64_arg(DB_ARGS, id)), &r, &made,
+                   &(struct db_recent_at){.ms = 100});
+}
+
+static bool is_kept(const struct db_recents *all, int64_t id)
+{
+    struct db_stmt *s = db_stmt_create("SELECT $1::bigint", db_i64_arg(DB_ARGS, id));
+    bool is = db_recent_find(all, s, &(struct db_recent_at){.ms = 99}) != NULL;
+    free(s);
+    return is;
+}
+
+/* However many are asked, and however much they were told. */
+static void the_oldest_go(void **state)
+{
+    (void)state;
+    struct db_recents all = {0};
+    for (int64_t id = 0; id < 257; id++)
+        keep(&all, id, 10);
+    assert_int_equal(all.n, 256);
+    assert_false(is_kept(&all, 0));
+    assert_true(is_kept(&all, 1) && is_kept(&all, 256));
+    keep(&all, 300, (size_t)40 << 20);
+    keep(&all, 301, (size_t)30 << 20);
+    assert_true(is_kept(&all, 301) && !is_kept(&all, 300) && !is_kept(&all, 256));
+    keep(&all, 302, (size_t)65 << 20);
+    assert_true(all.n == 0 && all.bytes == 0);
+    keep(&all, 303, 10);
+    db_recent_forget(&all, &(struct db_recent_at){.ms = 100});
+    assert_true(all.n == 0 && all.bytes == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +209,8 @@ int main(void)
         cmocka_unit_test(not_joined_after_a_write),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(anew)};
+    const struct CMUnitTest alone[] = {cmocka_unit_test(the_oldest_go)};
     int failed = cmocka_run_group_tests(tests, start, end);
-    return failed + cmocka_run_group_tests(without, start_anew, end);
+    failed += cmocka_run_group_tests(without, start_anew, end);
+    return failed + cmocka_run_group_tests(alone, NULL, NULL);
 }
