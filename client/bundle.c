@@ -1,27 +1,15 @@
 #include "bundle.h"
 
 #include "mem.h"
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIALS "/api/v1/trials/"
-
-/* Whether it is a POST to /api/v1/trials/<number>/<what>; *ret_stem: bytes of the path up to what.
- */
-static bool is_call(const struct spool_record *r, const char *what, size_t *ret_stem)
+static bool is_small_report(const struct spool_record *r)
 {
-    size_t n = strlen(TRIALS);
-    if (strcmp(r->method, "POST") != 0 || strncmp(r->path, TRIALS, n) != 0)
-        return false;
-    size_t digits = strspn(r->path + n, "0123456789");
-    *ret_stem = n + digits + 1;
-    return digits > 0 && r->path[n + digits] == '/' && strcmp(r->path + *ret_stem, what) == 0;
-}
-
-static bool is_small_report(const struct spool_record *r, size_t *ret_stem)
-{
-    return is_call(r, "metrics", ret_stem) && *r->body && strlen(r->body) <= BUNDLE_ONE_MAX;
+    return report_kind(r->method, r->path) == REPORT_METRICS && *r->body &&
+           strlen(r->body) <= BUNDLE_ONE_MAX;
 }
 
 static void add_report(struct bundle *b, const struct spool_record *r)
@@ -47,13 +35,12 @@ static bool has_room(const struct bundle *b, const struct spool_record *r)
 /* Whether it goes along. */
 static bool add_record(struct bundle *b, const struct spool_record *r, const char *state)
 {
-    size_t stem;
-    if (is_call(r, "runner/metadata", &stem))
+    enum report_kind kind = report_kind(r->method, r->path);
+    if (kind == REPORT_STATE)
         return state && strcmp(r->body, state) == 0;
-    if (is_call(r, "progress", &stem))
+    if (kind == REPORT_PROGRESS)
         keep_progress(b, r);
-    else if (is_small_report(r, &stem) && !strncmp(r->path, b->path, strlen(r->path)) &&
-             has_room(b, r))
+    else if (is_small_report(r) && !strncmp(r->path, b->path, strlen(r->path)) && has_room(b, r))
         add_report(b, r);
     else
         return false;
@@ -63,10 +50,9 @@ static bool add_record(struct bundle *b, const struct spool_record *r, const cha
 bool bundle_gather(struct bundle *b, struct spool *s, const struct spool_record *first,
                    const char *state)
 {
-    size_t stem;
     struct spool_record r;
     *b = (struct bundle){0};
-    if (!is_small_report(first, &stem))
+    if (!is_small_report(first))
         return false;
     b->path = det_asprintf("%s/batch", first->path);
     b->seq = det_strdup(first->seq);

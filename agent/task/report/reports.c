@@ -3,6 +3,7 @@
 #include "bundle.h"
 #include "clk.h"
 #include "log.h"
+#include "report.h"
 #include "spool.h"
 
 #include <fcntl.h>
@@ -25,9 +26,10 @@ struct reports {
     int64_t pause_ms;                 /* before the next try */
     int tries;                        /* that had such an answer */
     struct client_uv_call *call;
-    struct bundle bundle; /* what is under way; n 0: a single one */
-    bool goes_singly;     /* the master knows no bundles */
-    size_t singly_n;      /* unsettled records of a bundle that it would not take as one */
+    struct bundle bundle;  /* what is under way; n 0: a single one */
+    enum report_kind kind; /* of that one */
+    bool goes_singly;      /* the master knows no bundles */
+    size_t singly_n;       /* unsettled records of a bundle that it would not take as one */
     uv_timer_t timer;
     struct reports_tally n;
     void (*done)(void *arg, const struct reports_tally *n);
@@ -115,9 +117,16 @@ static void go_on(struct reports *r)
         send_next(r);
 }
 
-static bool is_passing(int rc)
+/* One that broke off is none, whatever it began with. */
+static enum report_answer answer_of(enum report_kind kind, int rc, const struct client_resp *resp)
 {
-    return rc == DET_EUNAVAIL || rc == DET_ETIMEOUT || rc == DET_EIO;
+    int status = resp ? resp->status : 0;
+    return report_answer(kind, rc < 0 && status < 300 ? 0 : status);
+}
+
+static bool is_passing(enum report_answer answer)
+{
+    return answer == REPORT_AGAIN || answer == REPORT_FAULT;
 }
 
 /* The same again, if there is time for it; a master under strain is asked ever more seldom. */
@@ -137,14 +146,14 @@ static void on_answer(void *arg, int rc, const struct client_resp *resp, const s
 {
     struct reports *r = arg;
     r->call = NULL;
-    bool is_fault = resp && resp->status == 500; /* if it stays, it is the report's */
-    if (is_passing(rc) && !(is_fault && ++r->tries >= TRIES_ALONE)) {
+    enum report_answer answer = answer_of(r->kind, rc, resp);
+    if (is_passing(answer) && !(answer == REPORT_FAULT && ++r->tries >= TRIES_ALONE)) {
         try_again(r);
         return;
     }
-    if (!is_passing(rc))
+    if (!is_passing(answer))
         renew_patience(r);
-    count_result(r, rc, err);
+    count_result(r, answer == REPORT_DROPPED ? 0 : rc, err);
     r->singly_n -= r->singly_n > 0;
     go_on(r);
 }
@@ -173,14 +182,17 @@ static void on_progress(void *arg, int rc, const struct client_resp *resp,
     go_on(r);
 }
 
+static enum report_answer answer_at(const json_t *list, size_t i)
+{
+    return report_answer(REPORT_METRICS, (int)json_int(json_array_get(list, i), "status", 500));
+}
+
 /* The master may take some of what it did not keep yet. */
 static bool has_passing(const json_t *list)
 {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        int status = (int)json_int(json_array_get(list, i), "status", 500);
-        if (status == 408 || status == 429 || status >= 500)
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (is_passing(answer_at(list, i)))
             return true;
-    }
     return false;
 }
 
@@ -231,17 +243,17 @@ static void part_bundle(struct reports *r, int status)
 static bool has_fault(const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_int(json_array_get(list, i), "status", 500) == 500)
+        if (answer_at(list, i) == REPORT_FAULT)
             return true;
     return false;
 }
 
 /* Some of them are not kept as yet, or the master cannot say. It goes again while that may change;
  * where the others were taken, or the master has a fault, each goes by itself then. */
-static void try_bundle_again(struct reports *r, int status, const json_t *list)
+static void try_bundle_again(struct reports *r, enum report_answer answer, const json_t *list)
 {
     size_t n = json_array_size(list);
-    bool may_part = n ? n < r->bundle.n || has_fault(list) : status == 500;
+    bool may_part = n ? n < r->bundle.n || has_fault(list) : answer == REPORT_FAULT;
     forget_kept(r, list);
     if (may_part && ++r->tries >= TRIES)
         part_bundle(r, 0);
@@ -256,14 +268,14 @@ static void on_bundle(void *arg, int rc, const struct client_resp *resp, const s
     r->call = NULL;
     JSON_OWN j = rc == 0 ? json_parse(buf_str(&resp->body), resp->body.len, NULL) : NULL;
     const json_t *list = json_arr(j, "refused");
-    int status = resp ? resp->status : 0;
-    if (is_passing(rc) || has_passing(list)) {
-        try_bundle_again(r, status, list);
+    enum report_answer answer = answer_of(REPORT_METRICS, rc, resp);
+    if (is_passing(answer) || has_passing(list)) {
+        try_bundle_again(r, answer, list);
         return;
     }
     renew_patience(r);
     if (rc < 0) {
-        part_bundle(r, status);
+        part_bundle(r, resp->status);
         return;
     }
     count_refused(r, list);
@@ -319,6 +331,7 @@ static void send_next(struct reports *r)
         finish_spools(r);
         return;
     }
+    r->kind = report_kind(rec.method, rec.path);
     start_call(r,
                &(struct client_req){
                    .method = rec.method, .path = rec.path, .body = rec.body[0] ? rec.body : NULL},

@@ -3,6 +3,7 @@
 #include "bundle.h"
 #include "clk.h"
 #include "loop_alive.h"
+#include "report.h"
 #include "spool.h"
 #include "thread.h"
 
@@ -15,7 +16,7 @@
 #define CALL_MS      30000
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000
-#define TRIES_500    10
+#define TRIES_FAULT  10
 
 struct reporter {
     struct loop_http http;
@@ -36,16 +37,19 @@ struct reporter {
 
 /* ---- What an answer means -------------------------------------------------------------------- */
 
-enum verdict { SENT, AGAIN, DROPPED, FAILED, SINGLY };
+enum verdict { SETTLED, AGAIN, FAILED, SINGLY };
 
-static enum verdict judge_answer(int rc, int status, const char *path)
+/* *tries: with an answer that tells of a fault. */
+static enum verdict judge_answer(enum report_answer answer, int *tries)
 {
-    if (rc < 0 || status == 408 || status == 429 || (status >= 502 && status <= 504))
-        return AGAIN;
-    if (status >= 200 && status < 300)
-        return SENT;
-    bool informs = strstr(path, "/progress") || strstr(path, "/runner/metadata");
-    return status == 404 && informs ? DROPPED : FAILED;
+    switch (answer) {
+    case REPORT_SENT:
+    case REPORT_DROPPED: return SETTLED;
+    case REPORT_AGAIN: return AGAIN;
+    case REPORT_FAULT: return ++*tries < TRIES_FAULT ? AGAIN : FAILED;
+    case REPORT_REFUSED: break;
+    }
+    return FAILED;
 }
 
 /* The text of {"message": ..} or {"error": {"error": ..}}, else the beginning of the body. */
@@ -95,7 +99,7 @@ static void set_failed(struct reporter *r, int code, const struct det_err *e)
 }
 
 /* One try of one record. */
-static enum verdict send_one(struct reporter *r, const struct spool_record *rec, int *tries_500)
+static enum verdict send_one(struct reporter *r, const struct spool_record *rec, int *tries)
 {
     struct det_err e = {0};
     struct loop_http_response a = {0};
@@ -105,9 +109,8 @@ static enum verdict send_one(struct reporter *r, const struct spool_record *rec,
                                   .body = *rec->body ? rec->body : NULL,
                                   .timeout_ms = CALL_MS};
     int rc = r->http.call(r->http.self, &q, &a, &e);
-    enum verdict v = judge_answer(rc, a.status, rec->path);
-    if (v == FAILED && a.status == 500 && ++*tries_500 < TRIES_500)
-        v = AGAIN;
+    enum report_kind kind = report_kind(rec->method, rec->path);
+    enum verdict v = judge_answer(report_answer(kind, rc < 0 ? 0 : a.status), tries);
     if (v == FAILED)
         set_failed(r, say_refusal(rec->method, rec->path, &a, &e), &e);
     buf_finish(&a.body);
@@ -137,9 +140,9 @@ static void forget_before(struct reporter *r, const struct bundle *b, size_t ref
 
 /* What one answer says of those that were not kept. */
 struct refusals {
-    bool has_500, has_passing; /* passing: it may be taken yet */
-    size_t lowest;             /* place in the bundle */
-    const json_t *worst;       /* the first that the master will never take; NULL: none */
+    bool has_fault, has_passing; /* passing: it may be taken yet */
+    size_t lowest;               /* place in the bundle */
+    const json_t *worst;         /* the first that the master will never take; NULL: none */
 };
 
 /* Where the answer makes no sense, nothing before it is known to be kept. */
@@ -149,19 +152,19 @@ static size_t place_of(const struct bundle *b, const json_t *x)
     return place >= 0 && (size_t)place < b->n ? (size_t)place : 0;
 }
 
-/* allow_500: as what may be taken yet. */
-static struct refusals read_refusals(const struct bundle *b, const json_t *list, bool allow_500)
+/* allow_fault: as what may be taken yet. */
+static struct refusals read_refusals(const struct bundle *b, const json_t *list, bool allow_fault)
 {
     struct refusals f = {.lowest = b->n};
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *x = json_array_get(list, i);
         int status = (int)json_int(x, "status", 500);
-        enum verdict v = judge_answer(0, status, "");
-        f.has_500 |= status == 500;
-        if (v == SENT)
+        enum report_answer answer = report_answer(REPORT_METRICS, status);
+        f.has_fault |= answer == REPORT_FAULT;
+        if (answer == REPORT_SENT)
             continue;
         f.lowest = place_of(b, x) < f.lowest ? place_of(b, x) : f.lowest;
-        if (v == AGAIN || (status == 500 && allow_500))
+        if (answer == REPORT_AGAIN || (answer == REPORT_FAULT && allow_fault))
             f.has_passing = true;
         else if (!f.worst || place_of(b, x) < place_of(b, f.worst))
             f.worst = x;
@@ -183,15 +186,15 @@ static void fail_refused(struct reporter *r, const struct bundle *b, const struc
 /* The first that the master will never take decides, else the bundle goes again while one may be
  * taken yet: the others do not mind. */
 static enum verdict judge_each(struct reporter *r, const struct bundle *b,
-                               const struct loop_http_response *a, int *tries_500)
+                               const struct loop_http_response *a, int *tries)
 {
     JSON_OWN j = json_parse(buf_str(&a->body), a->body.len, NULL);
     const json_t *list = json_arr(j, "refused");
     struct refusals f = read_refusals(b, list, true);
-    if (f.has_500 && ++*tries_500 >= TRIES_500)
+    if (f.has_fault && ++*tries >= TRIES_FAULT)
         f = read_refusals(b, list, false);
     if (!f.worst)
-        return f.has_passing ? AGAIN : SENT;
+        return f.has_passing ? AGAIN : SETTLED;
     fail_refused(r, b, &f);
     return FAILED;
 }
@@ -199,16 +202,16 @@ static enum verdict judge_each(struct reporter *r, const struct bundle *b,
 /* A master that does not know the route gets them one by one for ever; where it would not take
  * this bundle, what is in it. */
 static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int rc,
-                                 const struct loop_http_response *a, int *tries_500)
+                                 const struct loop_http_response *a, int *tries)
 {
     struct det_err e = {0};
-    enum verdict v = judge_answer(rc, a->status, b->path);
-    if (v == SENT)
-        return judge_each(r, b, a, tries_500);
-    if (v != FAILED)
-        return v;
-    if (a->status == 500)
-        return ++*tries_500 < TRIES_500 ? AGAIN : SINGLY;
+    enum report_answer answer = report_answer(REPORT_METRICS, rc < 0 ? 0 : a->status);
+    if (answer == REPORT_SENT)
+        return judge_each(r, b, a, tries);
+    if (judge_answer(answer, tries) == AGAIN)
+        return AGAIN;
+    if (answer == REPORT_FAULT)
+        return SINGLY;
     r->goes_singly = a->status == 404 || a->status == 405;
     if (a->status != 409 && a->status != 401 && a->status != 403)
         return SINGLY;
@@ -217,7 +220,7 @@ static enum verdict judge_bundle(struct reporter *r, const struct bundle *b, int
 }
 
 /* One try of all of them. */
-static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int *tries_500)
+static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int *tries)
 {
     struct det_err e = {0};
     struct loop_http_response a = {0};
@@ -227,7 +230,7 @@ static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int 
                                   .body = buf_str(&b->body),
                                   .timeout_ms = CALL_MS};
     int rc = r->http.call(r->http.self, &q, &a, &e);
-    enum verdict v = judge_bundle(r, b, rc, &a, tries_500);
+    enum verdict v = judge_bundle(r, b, rc, &a, tries);
     buf_finish(&a.body);
     return v;
 }
@@ -238,9 +241,9 @@ static enum verdict send_bundle(struct reporter *r, const struct bundle *b, int 
 static enum verdict send_until_settled(struct reporter *r, const struct spool_record *rec,
                                        const struct bundle *b)
 {
-    int pause = PAUSE_MIN_MS, tries_500 = 0;
+    int pause = PAUSE_MIN_MS, tries = 0;
     for (;;) {
-        enum verdict v = b ? send_bundle(r, b, &tries_500) : send_one(r, rec, &tries_500);
+        enum verdict v = b ? send_bundle(r, b, &tries) : send_one(r, rec, &tries);
         if (v != AGAIN)
             return v;
         pthread_mutex_lock(&r->lock);
@@ -258,7 +261,7 @@ static bool settle_bundle(struct reporter *r, const struct bundle *b)
     enum verdict v = send_until_settled(r, NULL, b);
     if (v == SINGLY)
         r->singly_n = b->taken;
-    if (v == SENT && b->progress) {
+    if (v == SETTLED && b->progress) {
         struct spool_record rec = {
             .seq = b->seq, .method = "POST", .path = b->progress_path, .body = b->progress};
         v = send_until_settled(r, &rec, NULL);
@@ -270,7 +273,7 @@ static bool settle_record(struct reporter *r, const struct spool_record *rec)
 {
     if (send_until_settled(r, rec, NULL) == FAILED)
         return false;
-    if (strstr(rec->path, "/runner/metadata")) {
+    if (report_kind(rec->method, rec->path) == REPORT_STATE) {
         free(r->state);
         r->state = det_strdup(rec->body);
     }
@@ -487,14 +490,14 @@ int reporter_call(struct reporter *r, const char *method, const char *path, cons
         if (rc < 0)
             return rc;
         rc = r->http.call(r->http.self, &q, &a, err);
-        enum verdict v = judge_answer(rc, a.status, path);
+        enum report_answer answer = report_answer(REPORT_OTHER, rc < 0 ? 0 : a.status);
         *ret_status = a.status;
-        if (v == SENT && out)
+        if (answer == REPORT_SENT && out)
             buf_add(out, buf_str(&a.body), a.body.len);
-        if (v == FAILED || v == DROPPED)
+        if (answer == REPORT_FAULT || answer == REPORT_REFUSED)
             rc = say_refusal(method, path, &a, err);
         buf_finish(&a.body);
-        if (v != AGAIN)
+        if (answer != REPORT_AGAIN)
             return rc;
         loop_alive_again();
         pause_ms(r, pause);

@@ -7,9 +7,9 @@
  * What is reported while a request is under way goes with the next one, several metric reports as
  * one (bundle.h); to a master that does not know that, one by one.
  *
- * Answers: 2xx: sent. 409: this run is no longer the trial's current one (DET_ESTALE): nothing more
- * is sent, ever. 404 of a call that only informs: dropped. 408, 429, 502 to 504 or no answer:
- * again; 500: a few times. Anything else is an error that the loop finds at its next boundary.
+ * Answers: what client/report.h makes of them; what tells of a fault goes again ten times. 409:
+ * this run is no longer the trial's current one (DET_ESTALE): nothing more is sent, ever. Whatever
+ * else is refused is an error that the loop finds at its next boundary.
  */
 #ifndef REPORTER_H
 #define REPORTER_H

@@ -116,6 +116,35 @@ static void what_is_refused_is_not_sent(void **state)
     end(&l);
 }
 
+/* What only informs is not missed where the trial is gone. */
+static void what_informs_is_dropped(void **state)
+{
+    static const char gone[] = "HTTP/1.1 404 Not Found\r\n" CLOSE;
+    static const char *const answers[] = {gone, NULL};
+    struct left l;
+    begin_calls(&l, 2, "/api/v1/trials/7/progress", answers);
+    const struct reports_limits limits = {.retry_ms = 60000};
+    reports_start(&l.loop, l.http, &l.spec, limits, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.refused, 0);
+    assert_int_equal(l.n.left, 0);
+    end(&l);
+}
+
+/* As a rank takes it: a fault of whatever number is one, and ends. */
+static void any_fault_ends(void **state)
+{
+    static const char fault[] = "HTTP/1.1 501 Fault\r\n" CLOSE;
+    static const char *const answers[] = {fault, fault, ok, NULL};
+    struct left l;
+    begin(&l, 2, answers);
+    const struct reports_limits limits = {.retry_ms = 60000};
+    reports_start(&l.loop, l.http, &l.spec, limits, on_done, &l);
+    wait_done(&l);
+    assert_int_equal(l.n.sent, 2);
+    end(&l);
+}
+
 /* A master that takes each report must not keep a killed task for as long as there are any. */
 static void a_kill_leaves_the_rest(void **state)
 {
@@ -315,6 +344,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_of_it_goes),
         cmocka_unit_test(what_is_refused_is_not_sent),
+        cmocka_unit_test(what_informs_is_dropped),
+        cmocka_unit_test(any_fault_ends),
         cmocka_unit_test(a_kill_leaves_the_rest),
         cmocka_unit_test(a_kill_meanwhile_leaves_the_rest),
         cmocka_unit_test(a_kill_does_not_wait_for_an_answer),
