@@ -12,8 +12,9 @@
 /* What is found on the way; the lines are borrowed. */
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
-    const char *own;          /* the last line on stderr of what has not ended yet; NULL: none */
-    const char *ended_by;     /* that of the run that has ended */
+    const json_t *lines;
+    size_t at, since;         /* this line; the first after the end of the run before */
+    const char *ended_by;     /* the last line on stderr of who ended the run; NULL: none */
     const char *last;         /* the line before */
     const char *because, *of; /* what det-task said, and of which line; NULL: nothing */
     char place[PLACE_MAX];    /* of the exception, in the user's own code */
@@ -106,11 +107,20 @@ static bool is_own_word(const json_t *line, const char *text)
            text[strspn(text, " \t\n")];
 }
 
+/* Another rank's last line is not why this one ended. */
 static void read_end(struct found *f, const char *said)
 {
+    int who = -1;
+    bool is_rank = sscanf(said, "rank %d ", &who) == 1;
     f->ended = said;
-    f->ended_by = f->own;
-    f->own = NULL;
+    f->ended_by = NULL;
+    for (size_t i = f->at; i > f->since && !f->ended_by; i--) {
+        const json_t *line = json_array_get(f->lines, i - 1);
+        bool is_whose = !is_rank || json_int(line, "rankId", who) == who;
+        if (is_whose && is_own_word(line, text_of(line)))
+            f->ended_by = text_of(line);
+    }
+    f->since = f->at + 1;
 }
 
 static void read_line(struct found *f, const json_t *line, const char *text)
@@ -135,8 +145,6 @@ static void read_line(struct found *f, const json_t *line, const char *text)
         read_end(f, strstr(text, " ended: ") + strlen(" ended: "));
     } else if (strstr(text, ": error: ") || (is_error && rank >= 0)) {
         f->error = text;
-    } else if (is_own_word(line, text)) {
-        f->own = text;
     }
 }
 
@@ -165,10 +173,9 @@ static void add_own_word(const struct found *f, const char *said, struct buf *ou
 
 char *reason_of(const json_t *lines)
 {
-    struct found f = {.rank = -1};
-    size_t i;
-    json_t *line;
-    json_array_foreach((json_t *)lines, i, line) on_line(&f, line);
+    struct found f = {.rank = -1, .lines = lines};
+    for (; f.at < json_array_size(lines); f.at++)
+        on_line(&f, json_array_get(lines, f.at));
     const char *said = f.exception ? f.exception : f.error ? f.error : f.ended;
     if (!said)
         return NULL;

@@ -105,6 +105,23 @@ static void a_command_has_its_last_line(void **state)
     assert_reason("[" OWN("UNSPECIFIED", "x") "," ENDED("rank 0 stalled") "]", "rank 0 stalled");
 }
 
+#define OF_RANK(rank, text)                                                                        \
+    "{\"rankId\": " rank ", \"stdtype\": \"stderr\", \"level\": \"LOG_LEVEL_UNSPECIFIED\", "       \
+    "\"log\": \"" text "\\n\"}"
+
+/* The others of its run speak too, and later. */
+static void a_rank_has_its_own_last_line(void **state)
+{
+    assert_reason("[" OF_RANK("1", "no such corpus") "," OF_RANK("0", "rank 1 is gone") "," ENDED(
+                      "rank 1 exited with code 3") "]",
+                  "rank 1 exited with code 3; its last line of error: no such corpus");
+    assert_reason("[" OF_RANK("0", "rank 1 is gone") "," ENDED("rank 1 exited with code 3") "]",
+                  "rank 1 exited with code 3");
+    assert_reason("[" OF_RANK("1", "of an earlier run") "," ENDED("the agent is lost") "," ENDED(
+                      "rank 1 exited with code 3") "]",
+                  "rank 1 exited with code 3");
+}
+
 static void a_stalled_rank_has_the_users_line(void **state)
 {
     static const char ended[] = "{\"log\": \"Run 1 ended: rank 0 stalled: no batch for 8.0 s\"}";
@@ -163,6 +180,7 @@ int main(void)
                                        cmocka_unit_test(a_syntax_error_has_its_place),
                                        cmocka_unit_test(a_loaders_worker_has_its_own),
                                        cmocka_unit_test(a_command_has_its_last_line),
+                                       cmocka_unit_test(a_rank_has_its_own_last_line),
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
                                        cmocka_unit_test(why_a_task_cannot_have_a_file),
                                        cmocka_unit_test(an_explanation_stays_with_its_line),
