@@ -58,6 +58,8 @@ struct db_args *db_time_arg(struct db_args *a, int64_t wall_us);
 struct db_result;
 int db_rc(const struct db_result *r);                      /* 0 or DET_E* */
 const struct det_err *db_error(const struct db_result *r); /* never NULL; text empty when rc is 0 */
+/* The beginning of the statement that failed, for a log: who asked is not shown it. Or "". */
+const char *db_statement(const struct db_result *r);
 const char *db_sqlstate(const struct db_result *r); /* "23505"; "" unless the server said so */
 /* What of an SQLSTATE somebody here decides by. */
 enum db_state {

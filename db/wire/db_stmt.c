@@ -136,8 +136,10 @@ void db_result_init(struct db_result *r, PGresult *pg, const char *sql)
     else if (!state)
         r->rc = det_fail(&r->err, DET_EUNAVAIL, "the connection to PostgreSQL was lost");
     else
-        r->rc = det_fail(&r->err, db_state_find(state)->code, "%s (SQLSTATE %s, in: %.60s)",
-                         text ? text : "database error", state, sql);
+        r->rc = det_fail(&r->err, db_state_find(state)->code, "%s (SQLSTATE %s)",
+                         text ? text : "database error", state);
+    if (state)
+        snprintf(r->in, sizeof r->in, "%s", sql);
 }
 
 void db_result_finish(struct db_result *r)
@@ -165,6 +167,11 @@ int db_rc(const struct db_result *r)
 const struct det_err *db_error(const struct db_result *r)
 {
     return &r->err;
+}
+
+const char *db_statement(const struct db_result *r)
+{
+    return r->in;
 }
 
 const char *db_sqlstate(const struct db_result *r)

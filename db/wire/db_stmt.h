@@ -20,6 +20,7 @@ struct db_result {
     PGresult *pg; /* owned; NULL when there is none */
     int rc;
     struct det_err err;
+    char in[64]; /* the beginning of the statement that failed; "" */
     char sqlstate[6];
     size_t index;     /* of the statement within its unit */
     struct buf *made; /* db_made(); borrowed */

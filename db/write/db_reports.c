@@ -36,7 +36,8 @@ static int judge_said(const char *said, struct det_err *err)
     const struct verdict *v = verdicts;
     while (v < verdicts + DET_ARRAY_LEN(verdicts) - 1 && !is_said(v, said))
         v++;
-    return v->code ? det_fail(err, v->code, v->text, said + strlen(v->word)) : 0;
+    const char *name = is_said(v, said) ? said + strlen(v->word) : "";
+    return v->code ? det_fail(err, v->code, v->text, name) : 0;
 }
 
 static int judge_metrics(const struct db_result *r, struct det_err *err)

@@ -1,6 +1,7 @@
 #include "api_util.h"
 #include "driver.h"
 #include "large.h"
+#include "log.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
@@ -111,6 +112,8 @@ bool api_failed(struct http_req *req, const struct db_result *r)
 {
     if (db_rc(r) == 0)
         return false;
+    if (db_rc(r) == DET_EIO)
+        log_error("%s, in: %s", db_error(r)->text, db_statement(r));
     http_fail_err(req, db_error(r));
     return true;
 }

@@ -241,14 +241,18 @@ static struct batch_told outcome_of(const struct driver *d, const struct db_resu
                                                                    : BATCH_ODD};
 }
 
-static void log_told(const struct driver *d, const struct batch *was, const char *words)
+/* The statement stands in the log alone. */
+static void log_told(const struct driver *d, const struct batch *was, const struct db_result *r)
 {
+    const char *words = db_error(r)->text, *in = db_statement(r);
+    const char *between = *in ? ", in: " : "";
     if (d->batch.is_broken)
-        log_error("the database refused a row of the core: %s", words);
+        log_error("the database refused a row of the core: %s%s%s", words, between, in);
     else if (d->batch.state == BATCH_HELD && !was->is_overdue)
-        log_warning("a batch waits to be written: %s", words);
+        log_warning("a batch waits to be written: %s%s%s", words, between, in);
     else if (d->batch.state == BATCH_SENDING && was->is_singly)
-        log_error("the database refused a row, without which the others are written: %s", words);
+        log_error("the database refused a row, without which the others are written: %s%s%s", words,
+                  between, in);
 }
 
 static void on_commit(void *arg, const struct db_result *r)
@@ -260,7 +264,7 @@ static void on_commit(void *arg, const struct db_result *r)
     struct batch_told t = outcome_of(d, r);
     t.words = words;
     batch_tell(&d->batch, &t, clk_mono_ms(), clk_wall_us());
-    log_told(d, &was, words);
+    log_told(d, &was, r);
     if (t.answer == BATCH_COMMITTED) {
         FAILPOINT("driver.after_commit");
         FAILPOINT("driver.before_perform");

@@ -38,6 +38,10 @@ static void on_got(void *arg, const struct db_result *r)
     g->rc = db_rc(r);
     g->rows = db_rows(r);
     snprintf(g->sqlstate, sizeof g->sqlstate, "%s", db_sqlstate(r));
+    if (*g->sqlstate) { /* the statement is for a log: whoever asked reads the rest */
+        assert_true(*db_statement(r));
+        assert_null(strstr(db_error(r)->text, db_statement(r)));
+    }
     g->is_away = db_is_away(r);
     if (g->rows)
         g->i64 = db_i64(r, 0, 0);
