@@ -67,7 +67,8 @@ DET_MUST int comm_check(struct comm *c, struct det_err *err);
  */
 DET_MUST int comm_watch(struct comm *c, int timeout_ms, struct det_err *err);
 /* What this rank could not do of what its peers wait for: their comm_watch() gives DET_EPEER and
- * "rank 1: WHAT" of the first that tells. The group stays, for all to end together. */
+ * "rank 1: WHAT" of the first that tells. The group stays, for all to end together: what was told
+ * cannot be taken back, and every later comm_watch() gives it again. */
 void comm_tell(struct comm *c, const char *what);
 /* At the end, whatever it was: whether a rank had left with a reason, and "rank 1: WHY" added to
  * *out. Rank 0 asks once: after its "no" comm_leave() fails, so that no reason gets lost. */

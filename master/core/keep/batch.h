@@ -19,6 +19,10 @@
  * order. Meanwhile what comes waits. While PostgreSQL is away, what somebody asks is refused, also
  * when it waits already, and is not stepped; what nobody waits for is kept.
  *
+ * That clock begins anew where the server went away meanwhile: it counts the time in which the
+ * server was there and took all else. An outage between two failures would otherwise cost a row
+ * that fails in a server which is only just coming back.
+ *
  * A row that is taken out loses nothing acknowledged: what it would have said was never performed,
  * and the rows before it stand.
  *
