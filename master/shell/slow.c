@@ -130,6 +130,23 @@ int slow_push_first(struct slow *q, struct slow_job *j)
     return 0;
 }
 
+static void on_work_now(uv_work_t *w)
+{
+    struct slow_job *j = container_of(w, struct slow_job, now);
+    j->work(j);
+}
+
+static void on_done_now(uv_work_t *w, int status)
+{
+    struct slow_job *j = container_of(w, struct slow_job, now);
+    j->done(j, status);
+}
+
+int slow_do_now(uv_loop_t *loop, struct slow_job *j)
+{
+    return uv_queue_work(loop, &j->now, on_work_now, on_done_now);
+}
+
 void slow_drain(struct slow *q, void (*cb)(void *arg), void *arg)
 {
     q->on_drained = cb;

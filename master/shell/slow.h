@@ -11,6 +11,7 @@
 #include <uv.h>
 
 struct slow;
+/* One piece of work, by slow_push() or slow_do_now(). */
 struct slow_job {
     void (*work)(struct slow_job *j);             /* in another thread */
     void (*done)(struct slow_job *j, int status); /* on the loop; status < 0: not done, libuv's */
@@ -18,7 +19,10 @@ struct slow_job {
     struct slow_job *next;
     struct slow *queue;
     uv_thread_t thread;
-    uv_async_t async;
+    union {
+        uv_async_t async;
+        uv_work_t now;
+    };
     int status;
 };
 
@@ -33,6 +37,8 @@ void slow_destroy(struct slow *q);
 size_t slow_threads(void);
 /* j is the caller's until done. DET_EUNAVAIL, without a text: too many wait. */
 DET_MUST int slow_push(struct slow *q, struct slow_job *j);
+/* The same at once, in a thread of libuv's, for what takes a moment only; libuv's error. */
+DET_MUST int slow_do_now(uv_loop_t *loop, struct slow_job *j);
 /* The next to be done, however many wait: what gives back memory, before more is taken. Refused at
  * the end only. */
 DET_MUST int slow_push_first(struct slow *q, struct slow_job *j);

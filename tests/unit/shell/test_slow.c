@@ -132,6 +132,19 @@ static void test_first(void **state)
     slow_destroy(q);
 }
 
+static void test_now(void **state)
+{
+    int mine = getpriority(PRIO_PROCESS, 0);
+    struct slow *q = slow_create(&loop, 1, 1);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(slow_push(q, &jobs[i].job), 0);
+    assert_int_equal(slow_do_now(&loop, &jobs[2].job), 0); /* in no queue: however full it is */
+    let_all_end();
+    assert_non_null(strchr(order, '2'));
+    assert_int_equal(jobs[2].nice, mine);
+    slow_destroy(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +153,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_waits_is_done_after_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_now, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
