@@ -47,8 +47,7 @@ static const struct wire_field create_fields[] = {
 };
 
 struct create {
-    uv_work_t work;      /* of a small request; */
-    struct slow_job job; /* of a large one */
+    struct slow_job reading;
     struct shell *sh;
     struct http_req *req;
     json_t *body, *config, *template; /* template: once it was looked up */
@@ -148,11 +147,12 @@ static int create_check_module(struct create *c)
 }
 
 /* On a worker thread: nothing here is shared. Runs again once a template was looked up. */
-static int create_read(struct create *c)
+static void create_read(struct slow_job *j)
 {
-    int rc = c->body ? 0 : create_decode(c);
+    struct create *c = container_of(j, struct create, reading);
+    int rc = c->rc = c->body ? 0 : create_decode(c);
     if (rc == 0 && create_wants_template(c))
-        return 0;
+        return;
     if (rc == 0)
         rc = create_config(c);
     if (rc == 0 && !c->b.parent_id)
@@ -160,19 +160,7 @@ static int create_read(struct create *c)
     if (rc == 0)
         rc = create_check_module(c);
     create_drop_body(c, rc);
-    return rc;
-}
-
-static void create_work(uv_work_t *w)
-{
-    struct create *c = container_of(w, struct create, work);
-    c->rc = create_read(c);
-}
-
-static void create_work_large(struct slow_job *j)
-{
-    struct create *c = container_of(j, struct create, job);
-    c->rc = create_read(c);
+    c->rc = rc;
 }
 
 static json_t *make_warnings(const struct create *c)
@@ -366,18 +354,24 @@ static int origin_check(const struct create *c, const struct db_result *r, struc
     return 0;
 }
 
-static void create_allowed(struct create *c)
+/* As the core checks it of one that is made. */
+static void create_validate(struct create *c)
 {
     struct det_err err;
-    bool here = c->b.unmanaged != 1;
-    int code = here ? core_fits(api_core(c->sh), c->view.resource_pool, c->view.slots_per_trial,
-                                &c->exceeded, &err)
-                    : 0;
+    int code = c->b.unmanaged == 1 ? 0
+                                   : core_fits(api_core(c->sh), c->view.resource_pool,
+                                               c->view.slots_per_trial, &c->exceeded, &err);
     if (code < 0)
         create_fail(c, code, err.text);
-    else if (c->b.validate_only == 1)
+    else
         create_validated(c);
-    else if (!here)
+}
+
+static void create_allowed(struct create *c)
+{
+    if (c->b.validate_only == 1)
+        create_validate(c);
+    else if (c->b.unmanaged == 1)
         create_unmanaged(c);
     else if (c->warm_start)
         db_ckpt_pin(c->sh->db, c->warm_start, PIN_S, on_pinned, c);
@@ -486,8 +480,9 @@ static void on_template(void *arg, const struct db_result *r)
     }
 }
 
-static void create_read_is_done(struct create *c, int status)
+static void create_read_done(struct slow_job *j, int status)
 {
+    struct create *c = container_of(j, struct create, reading);
     if (!c->sh->db) { /* the reading outlived the server */
         create_fail(c, DET_EUNAVAIL, "the master is stopping");
         return;
@@ -505,24 +500,14 @@ static void create_read_is_done(struct create *c, int status)
     create_place(c);
 }
 
-static void create_read_done(uv_work_t *w, int status)
-{
-    create_read_is_done(container_of(w, struct create, work), status);
-}
-
-static void create_read_done_large(struct slow_job *j, int status)
-{
-    create_read_is_done(container_of(j, struct create, job), status);
-}
-
 static void create_begin(struct create *c)
 {
-    c->job.work = create_work_large;
-    c->job.done = create_read_done_large;
+    c->reading.work = create_read;
+    c->reading.done = create_read_done;
     if (c->req->body.len >= LARGE_BYTES) {
-        if (slow_push(c->sh->large, &c->job) < 0)
+        if (slow_push(c->sh->large, &c->reading) < 0)
             create_fail(c, DET_EUNAVAIL, "too many large requests wait to be read; try again");
-    } else if (uv_queue_work(c->sh->loop, &c->work, create_work, create_read_done) < 0)
+    } else if (slow_do_now(c->sh->loop, &c->reading) < 0)
         create_fail(c, DET_EUNAVAIL, "no worker thread");
 }
 
