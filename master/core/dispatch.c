@@ -127,26 +127,6 @@ static int lose_agent(struct core *c, struct agent *a, const struct step *s)
 
 /* ---- about an experiment ---- */
 
-static int activate_exp(struct core *c, struct exp *e, const struct step *s)
-{
-    return exp_activate(c, e, s->err);
-}
-
-static int pause_exp(struct core *c, struct exp *e, const struct step *s)
-{
-    return exp_pause(c, e, s->err);
-}
-
-static int cancel_exp(struct core *c, struct exp *e, const struct step *s)
-{
-    return exp_cancel(c, e, s->err);
-}
-
-static int kill_exp(struct core *c, struct exp *e, const struct step *s)
-{
-    return exp_kill(c, e, s->err);
-}
-
 static int patch_exp(struct core *c, struct exp *e, const struct step *s)
 {
     return exp_patch(c, e, s->ev, s->err);
@@ -258,10 +238,10 @@ static int note_daemon(struct core *c, struct alloc *a, const struct step *s)
     X(AGENT_STORE, agent, note_store)                                                              \
     X(AGENT_SLOT, agent, note_slot)                                                                \
     X(AGENT_LOST, agent, lose_agent)                                                               \
-    X(EXP_ACTIVATE, exp, activate_exp)                                                             \
-    X(EXP_PAUSE, exp, pause_exp)                                                                   \
-    X(EXP_CANCEL, exp, cancel_exp)                                                                 \
-    X(EXP_KILL, exp, kill_exp)                                                                     \
+    X(EXP_ACTIVATE, change, exp_activate)                                                          \
+    X(EXP_PAUSE, change, exp_pause)                                                                \
+    X(EXP_CANCEL, change, exp_cancel)                                                              \
+    X(EXP_KILL, change, exp_kill)                                                                  \
     X(EXP_PATCH, exp, patch_exp)                                                                   \
     X(EXP_PURGED, exp, note_purged)                                                                \
     X(SEARCH_EVENTS, exp, give_events)                                                             \
@@ -283,6 +263,7 @@ struct handler {
     int (*none)(struct core *c, const struct step *s);
     int (*agent)(struct core *c, struct agent *a, const struct step *s);
     int (*exp)(struct core *c, struct exp *e, const struct step *s);
+    int (*change)(struct core *c, struct exp *e, struct det_err *err); /* of its state */
     int (*trial)(struct core *c, struct trial *t, const struct step *s);
     int (*alloc)(struct core *c, struct alloc *a, const struct step *s);
 };
@@ -316,7 +297,7 @@ static int handle_exp(struct core *c, const struct handler *h, const struct step
         return det_fail(s->err, DET_ESTATE,
                         "experiment %lld is ending in ERROR: the database refused a row of it",
                         (long long)e->id);
-    return h->exp(c, e, s);
+    return h->change ? h->change(c, e, s->err) : h->exp(c, e, s);
 }
 
 static int handle_trial(struct core *c, const struct handler *h, const struct step *s)
@@ -356,7 +337,7 @@ int dispatch_event(struct core *c, const struct core_event *ev, struct core_repl
     struct step s = {.ev = ev, .reply = reply, .err = err};
     return h->none    ? h->none(c, &s)
            : h->agent ? handle_agent(c, h, &s)
-           : h->exp   ? handle_exp(c, h, &s)
+           : h->alloc ? handle_alloc(c, h, &s)
            : h->trial ? handle_trial(c, h, &s)
-                      : handle_alloc(c, h, &s);
+                      : handle_exp(c, h, &s);
 }
