@@ -24,7 +24,7 @@ struct db_lane {
     struct db *db;
     struct db_link *links;
     int links_n;
-    size_t ops_max; /* of one connection at a time: a read and its sync each are one */
+    size_t ops_max, waiting_max; /* of one connection at a time: a read and its sync each are one */
     struct db_read *waiting, **end, *flying;
     size_t n; /* that wait */
     struct db_recents recent;

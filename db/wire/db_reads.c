@@ -179,17 +179,29 @@ void db_reads_send(struct db *db)
     lane_send(&db->drawings);
 }
 
-static void lane_init(struct db_lane *lane, struct db *db, struct db_link *links, int n, size_t ops)
+static void lane_init(struct db_lane *lane, struct db_lane is)
 {
-    *lane = (struct db_lane){.db = db, .links = links, .links_n = n, .ops_max = ops};
+    *lane = is;
     lane->end = &lane->waiting;
 }
 
 void db_reads_init(struct db *db)
 {
-    lane_init(&db->reads, db, db->readers, db->readers_n, READ_OPS_MAX);
-    lane_init(&db->searches, db, db->searchers, DB_SEARCHERS, SEARCH_OPS_MAX);
-    lane_init(&db->drawings, db, db->charts, DB_CHARTS, DRAWING_OPS_MAX);
+    lane_init(&db->reads, (struct db_lane){.db = db,
+                                           .links = db->readers,
+                                           .links_n = db->readers_n,
+                                           .ops_max = READ_OPS_MAX,
+                                           .waiting_max = READS_MAX});
+    lane_init(&db->searches, (struct db_lane){.db = db,
+                                              .links = db->searchers,
+                                              .links_n = DB_SEARCHERS,
+                                              .ops_max = SEARCH_OPS_MAX,
+                                              .waiting_max = SEARCHES_MAX});
+    lane_init(&db->drawings, (struct db_lane){.db = db,
+                                              .links = db->charts,
+                                              .links_n = DB_CHARTS,
+                                              .ops_max = DRAWING_OPS_MAX,
+                                              .waiting_max = DRAWINGS_MAX});
 }
 
 static void read_add(struct db_read *r, db_cb *cb, void *arg)
@@ -214,29 +226,13 @@ static struct db_read *read_wait(struct db_lane *lane, struct db_stmt *s)
     return r;
 }
 
-static bool lane_can(struct db_lane *lane, size_t max, struct db_asker who)
+static bool lane_can(struct db_lane *lane, struct db_asker who)
 {
-    bool full = lane->n >= max, can = !full && is_possible(lane);
+    bool full = lane->n >= lane->waiting_max, can = !full && is_possible(lane);
     if (!can)
         db_fail_later(lane->db, who.cb, who.arg, DET_EUNAVAIL,
                       full ? "too many such reads wait; try again" : DB_UNREACHABLE);
     return can;
-}
-
-/* Takes s. */
-static void lane_ask(struct db_lane *lane, struct db_stmt *s, struct db_asker who, bool is_kept)
-{
-    struct db_read *r = read_wait(lane, s);
-    r->is_kept = is_kept;
-    read_add(r, who.cb, who.arg);
-    lane_send(lane);
-}
-
-static void lane_query(struct db_lane *lane, size_t max, const char *sql,
-                       const struct db_args *args, struct db_asker who)
-{
-    if (lane_can(lane, max, who))
-        lane_ask(lane, db_stmt_create(sql, args), who, false);
 }
 
 /* One under way whose answer will be recent enough. */
@@ -248,51 +244,57 @@ static struct db_read *recent_flying(const struct db_lane *lane, const struct db
     return fits ? f : NULL;
 }
 
-/* As lane_query(), but a recent answer will do. */
-static void lane_query_recent(struct db_lane *lane, size_t max, const char *sql,
-                              const struct db_args *args, struct db_asker who)
+/* Whether a recent answer does. */
+static bool has_recent(struct db_lane *lane, const struct db_stmt *s, struct db_asker who)
 {
-    if (!lane_can(lane, max, who))
-        return;
-    struct db_stmt *s = db_stmt_create(sql, args);
-    if (lane->db->o.always_anew) {
-        lane_ask(lane, s, who, false);
-        return;
-    }
     struct db_recent_at now = {uv_now(lane->db->loop), lane->db->group.changes};
     struct db_recent *had = db_recent_find(&lane->recent, s, &now);
     struct db_read *f = had ? NULL : recent_flying(lane, s);
-    if (!had && !f) {
-        lane_ask(lane, s, who, true);
-        return;
-    }
-    free(s);
     if (had)
         db_recent_later(lane->db, had, who.cb, who.arg);
-    else
+    else if (f)
         read_add(f, who.cb, who.arg);
+    return had || f;
+}
+
+/* may_recent: a recent answer will do, and this one is kept for others. */
+static void lane_query(struct db_lane *lane, const char *sql, const struct db_args *args,
+                       struct db_asker who, bool may_recent)
+{
+    if (!lane_can(lane, who))
+        return;
+    struct db_stmt *s = db_stmt_create(sql, args);
+    may_recent = may_recent && !lane->db->o.always_anew;
+    if (may_recent && has_recent(lane, s, who)) {
+        free(s);
+        return;
+    }
+    struct db_read *r = read_wait(lane, s);
+    r->is_kept = may_recent;
+    read_add(r, who.cb, who.arg);
+    lane_send(lane);
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    lane_query(&db->reads, READS_MAX, sql, args, (struct db_asker){cb, arg});
+    lane_query(&db->reads, sql, args, (struct db_asker){cb, arg}, false);
 }
 
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg)
 {
-    lane_query(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, false);
 }
 
 void db_query_list(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    lane_query_recent(&db->searches, SEARCHES_MAX, sql, args, (struct db_asker){cb, arg});
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true);
 }
 
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg)
 {
-    lane_query_recent(&db->drawings, DRAWINGS_MAX, sql, args, (struct db_asker){cb, arg});
+    lane_query(&db->drawings, sql, args, (struct db_asker){cb, arg}, true);
 }
 
 void db_reads_forget(struct db *db, bool all)
