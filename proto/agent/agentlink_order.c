@@ -94,32 +94,27 @@ static int store_decode(struct link_order *o, struct det_err *err)
     return rc < 0 ? det_wrap(err, rc, "store") : 0;
 }
 
-static int order_decode(struct link_order *o, struct det_err *err)
+static int stacks_decode(struct link_order *o, struct det_err *err)
 {
-    const char *name = json_str(o->json, "order", NULL);
-    if (!json_is_object(o->json) || !name)
-        return det_fail(err, DET_EINVAL, "order: missing");
-    if (strcmp(name, order_names[LINK_START]) == 0) {
-        o->kind = LINK_START;
-        return start_decode(o, err);
-    }
-    if (strcmp(name, order_names[LINK_SIGNAL]) == 0) {
-        o->kind = LINK_SIGNAL;
-        return signal_decode(o, err);
-    }
-    if (strcmp(name, order_names[LINK_STORE]) == 0) {
-        o->kind = LINK_STORE;
-        return store_decode(o, err);
-    }
-    if (strcmp(name, order_names[LINK_STACKS]) == 0) {
-        o->kind = LINK_STACKS;
-        int rc = link_fields(o->json, stacks_fields, o, err);
-        return rc < 0 ? det_wrap(err, rc, "stacks") : 0;
-    }
-    o->kind = strcmp(name, order_names[LINK_HEARTBEAT]) == 0 ? LINK_HEARTBEAT : LINK_ORDER_UNKNOWN;
-    o->seq = json_int(o->json, "seq", 0);
-    return 0;
+    int rc = link_fields(o->json, stacks_fields, o, err);
+    return rc < 0 ? det_wrap(err, rc, "stacks") : 0;
 }
+
+static enum link_order_kind order_kind(const char *name)
+{
+    int kind = 0;
+    while (kind < LINK_ORDER_UNKNOWN && strcmp(name, order_names[kind]) != 0)
+        kind++;
+    return (enum link_order_kind)kind;
+}
+
+/* The others are a number at most. */
+static int (*const decoders[LINK_ORDER_UNKNOWN + 1])(struct link_order *o, struct det_err *err) = {
+    [LINK_START] = start_decode,
+    [LINK_SIGNAL] = signal_decode,
+    [LINK_STORE] = store_decode,
+    [LINK_STACKS] = stacks_decode,
+};
 
 int link_order_decode(const char *line, size_t len, struct link_order *ret, struct det_err *err)
 {
@@ -130,7 +125,12 @@ int link_order_decode(const char *line, size_t len, struct link_order *ret, stru
     ret->json = json_parse(line, len, err);
     if (!ret->json)
         return DET_EINVAL;
-    int rc = order_decode(ret, err);
+    const char *name = json_str(ret->json, "order", NULL);
+    ret->kind = name ? order_kind(name) : LINK_ORDER_UNKNOWN;
+    ret->seq = json_int(ret->json, "seq", 0);
+    int rc = !name                 ? det_fail(err, DET_EINVAL, "order: missing")
+             : decoders[ret->kind] ? decoders[ret->kind](ret, err)
+                                   : 0;
     if (rc < 0)
         link_order_finish(ret);
     return rc;
