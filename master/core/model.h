@@ -245,6 +245,14 @@ struct avoid {
     int64_t until_ms; /* INT64_MAX: no time lifts it */
 };
 
+/* What the searcher asked for last. */
+enum trial_op {
+    OP_NONE, /* nothing yet */
+    OP_OPEN,
+    OP_REDO, /* it was completed, but its run left no last checkpoint: to be done again, untold */
+    OP_DONE
+};
+
 struct trial {
     int64_t id;
     struct exp *exp;
@@ -257,7 +265,8 @@ struct trial {
     bool hparams_changed; /* to be written once more */
     char *warm_start, *latest;
     int64_t latest_steps;
-    bool has_op, op_complete, op_redo, closed;
+    enum trial_op op;
+    bool closed;
     int64_t op_length, op_last; /* of the operation, of the last one completed (0: none) */
     int exit_reason;            /* enum search_exit, -1: none */
     int transients;             /* losses in a row without a checkpoint between */

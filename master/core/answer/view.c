@@ -144,7 +144,7 @@ bool core_trial_get(const struct core *c, int64_t id, struct core_trial_view *re
         .alloc_id = t->alloc ? t->alloc->id : NULL,
         .state = t->state,
         .run_state = !t->alloc && trial_op_done(t) ? CORE_RUN_IDLE : run_state(t->alloc),
-        .has_op = t->has_op,
+        .has_op = t->op != OP_NONE,
         .op_length = t->op_length,
         .op_completed = trial_op_done(t),
         .latest_checkpoint = t->latest,

@@ -24,7 +24,7 @@ void eta_on_progress(struct trial *t, double units, int64_t now_ms)
 int64_t eta_of(const struct alloc *a, int64_t now_ms)
 {
     const struct trial *t = a->trial;
-    if (!t || t->speed.run_id != t->run_id || !t->has_op)
+    if (!t || t->speed.run_id != t->run_id || t->op == OP_NONE)
         return -1;
     double done = t->speed.units - t->speed.from_units;
     double took = (double)(t->speed.at_ms - t->speed.from_ms);

@@ -54,12 +54,12 @@ void load_exp_core(struct exp *e, const json_t *j)
 void save_trial_core(struct buf *out, const struct trial *t)
 {
     buf_add_ch(out, '{');
-    if (t->has_op)
+    if (t->op != OP_NONE)
         json_add_int(out, "op_length", t->op_length);
     if (t->op_last)
         json_add_int(out, "op_last", t->op_last);
-    json_add_flag(out, "op_complete", t->op_complete);
-    json_add_flag(out, "op_redo", t->op_redo);
+    json_add_flag(out, "op_complete", t->op == OP_DONE || t->op == OP_REDO);
+    json_add_flag(out, "op_redo", t->op == OP_REDO);
     json_add_flag(out, "closed", t->closed);
     if (t->closed_for)
         add_lossy(out, "closed_for", t->closed_for);
@@ -100,10 +100,11 @@ static void load_excluded(struct trial *t, const json_t *list)
 void load_trial_core(struct trial *t, const json_t *j)
 {
     t->op_length = json_int(j, "op_length", -1);
-    t->has_op = t->op_length >= 0;
     t->op_last = json_int(j, "op_last", 0);
-    t->op_complete = json_flag(j, "op_complete", false);
-    t->op_redo = json_flag(j, "op_redo", false);
+    t->op = json_flag(j, "op_redo", false)       ? OP_REDO
+            : json_flag(j, "op_complete", false) ? OP_DONE
+            : t->op_length >= 0                  ? OP_OPEN
+                                                 : OP_NONE;
     t->closed = json_flag(j, "closed", false);
     t->closed_for = det_strdup(json_str(j, "closed_for", NULL));
     t->invalid_for = det_strdup(json_str(j, "invalid_for", NULL));

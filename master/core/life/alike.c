@@ -38,7 +38,7 @@ static bool is_same(const struct trial *a, const struct trial *b)
 
 static bool has_completed(const struct trial *t)
 {
-    return t->op_complete || t->op_last > 0;
+    return t->op == OP_DONE || t->op == OP_REDO || t->op_last > 0;
 }
 
 static bool is_training(const struct trial *t)

@@ -102,7 +102,8 @@ void trial_reopen(struct core *c, struct trial *t)
     t->end_us = t->restarts = t->op_last = 0;
     t->op_length = t->exit_reason = -1;
     trial_forget_losses(t);
-    t->has_op = t->op_complete = t->op_redo = t->closed = false;
+    t->op = OP_NONE;
+    t->closed = false;
     forget_policies(t);
     forget_said(t);
     forget_reason(t);
@@ -135,7 +136,7 @@ void trial_forget_losses(struct trial *t)
 
 bool trial_op_done(const struct trial *t)
 {
-    return !t->has_op || (t->op_complete && !t->op_redo);
+    return t->op == OP_NONE || t->op == OP_DONE;
 }
 
 /* In the moment in which it is closed: others validate until it has ended. */
@@ -235,8 +236,7 @@ void trial_reconsider(struct core *c, struct trial *t)
 
 void trial_validate_after(struct core *c, struct trial *t, int64_t length)
 {
-    t->has_op = true;
-    t->op_complete = t->op_redo = false;
+    t->op = OP_OPEN;
     t->op_length = length;
     trial_mark(c, t);
 }

@@ -34,9 +34,9 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     int rc = any ? 0 : metric_value(metric, &value, err);
     if (rc < 0)
         return rc;
-    if (t->has_op && length != t->op_length && length == t->op_last)
+    if (t->op != OP_NONE && length != t->op_length && length == t->op_last)
         return 0; /* its answer was lost, and the searcher asks for more already */
-    if (!t->has_op || length != t->op_length)
+    if (t->op == OP_NONE || length != t->op_length)
         return det_fail(err, DET_EINVAL,
                         "the current operation of trial %lld has length %lld, not %lld",
                         (long long)t->id, (long long)t->op_length, (long long)length);
@@ -45,11 +45,10 @@ int trial_on_op_completed(struct core *c, struct trial *t, int64_t length, const
     if (!t->alloc)
         return det_fail(err, DET_ESTALE, "run %lld of trial %lld has ended", (long long)t->run_id,
                         (long long)t->id);
-    bool again = t->op_complete;
+    bool again = t->op == OP_REDO;
     fx_timeline(c, t->alloc, "validation", "length %lld, metric %g", (long long)length, value);
-    t->op_complete = true;
+    t->op = OP_DONE;
     t->op_last = length;
-    t->op_redo = false;
     trial_mark(c, t);
     if (!again)
         exp_tell(c, t->exp,
@@ -99,8 +98,8 @@ void trial_on_checkpoint(struct core *c, struct trial *t, const char *uuid, int6
 static void complete_op(struct core *c, struct trial *t, int reason)
 {
     t->exit_reason = reason;
-    t->closed = t->has_op = t->op_complete = true;
-    t->op_redo = false;
+    t->closed = true;
+    t->op = OP_DONE;
     trial_reconsider(c, t);
 }
 
@@ -178,8 +177,8 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
     t->alloc = NULL;
     if (a->unconfirmed)
         fence_run(c, t);
-    if (t->has_op && t->op_complete && !in_order) {
-        t->op_redo = true;
+    if (t->op == OP_DONE && !in_order) {
+        t->op = OP_REDO;
         trial_mark(c, t);
     }
     if (t->state != TRIAL_ACTIVE && t->state != TRIAL_PAUSED) {
