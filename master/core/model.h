@@ -55,11 +55,18 @@ struct sight {
 
 enum agent_state { AGENT_ABSENT, AGENT_UP, AGENT_LOST, AGENT_STATE_COUNT };
 
+/* By an administrator. */
+enum off {
+    NOT_OFF,
+    OFF_DRAINING, /* what runs may end first */
+    OFF_AT_ONCE
+};
+
 struct slot {
     int id;
     enum core_device type;
     char *brand, *uuid;
-    bool off, draining;         /* switched off by an administrator */
+    enum off off;
     enum core_slot_state state; /* as its agent says */
     char *why;                  /* why it is not usable; "" */
     bool forced;                /* enabled by an administrator, not usable as it is */
@@ -74,7 +81,7 @@ struct agent {
     char *id, *addr, *version;
     uint64_t hash; /* of the id: breaks ties of placement */
     enum agent_state state;
-    bool off, draining;
+    enum off off;
     int64_t registered_us;
     struct pool *pool; /* NULL when absent */
     VEC(struct slot) slots;

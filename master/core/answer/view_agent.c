@@ -16,7 +16,7 @@ static void agent_view(const struct agent *a, struct core_agent_view *ret)
                                     .version = a->version,
                                     .connected = a->state == AGENT_UP,
                                     .enabled = !a->off && a->state == AGENT_UP,
-                                    .draining = a->draining || a->state != AGENT_UP,
+                                    .draining = a->off == OFF_DRAINING || a->state != AGENT_UP,
                                     .registered_us = a->registered_us,
                                     .slots = n.total,
                                     .slots_used = n.used,
@@ -64,7 +64,8 @@ bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct c
                                    .state = s->state,
                                    .why = s->why,
                                    .forced = s->forced,
-                                   .draining = s->draining || a->draining || a->state != AGENT_UP,
+                                   .draining = s->off == OFF_DRAINING || a->off == OFF_DRAINING ||
+                                               a->state != AGENT_UP,
                                    .container = k ? k->id : NULL,
                                    .alloc_id = k ? k->alloc->id : NULL,
                                    .container_state = k ? k->state : ALLOC_PENDING};

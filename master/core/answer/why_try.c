@@ -172,17 +172,16 @@ static void more_max_slots(struct core *c, struct group *g, json_t *list)
 /* An agent that was switched off, wholly or in part. */
 static void enable_agent(struct core *c, struct group *g, struct agent *a, json_t *list)
 {
-    bool off = a->off, draining = a->draining;
-    VEC(bool) slots = {0};
+    enum off off = a->off;
+    VEC(enum off) slots = {0};
     for (size_t i = 0; i < a->slots.n; i++) {
         vec_push(&slots, a->slots.v[i].off);
-        a->slots.v[i].off = false;
+        a->slots.v[i].off = NOT_OFF;
     }
-    a->off = a->draining = false;
+    a->off = NOT_OFF;
     fit_refresh(a);
     enum why_outcome out = why_try(c, g);
     a->off = off;
-    a->draining = draining;
     for (size_t i = 0; i < a->slots.n; i++)
         a->slots.v[i].off = slots.v[i];
     vec_free(&slots);

@@ -33,8 +33,7 @@ int core_restore_agent(struct core *c, const struct row_agent *r, struct det_err
         return det_fail(err, DET_ECORRUPT, "agent %s: slots_%s is no array", r->agent_id,
                         json_is_array(off) ? "forced" : "disabled");
     struct agent *a = agent_get(c, r->agent_id);
-    a->off = !r->enabled;
-    a->draining = r->draining;
+    a->off = r->enabled ? NOT_OFF : r->draining ? OFF_DRAINING : OFF_AT_ONCE;
     for (size_t i = 0; i < json_array_size(off); i++)
         vec_push(&a->slots_off.v, (int)json_integer_value(json_array_get(off, i)));
     for (size_t i = 0; i < json_array_size(forced); i++)

@@ -129,7 +129,7 @@ static void save_agent(struct core *c, struct agent *a)
 {
     struct row_agent r = {.agent_id = fx_str(c->out, a->id),
                           .enabled = !a->off,
-                          .draining = a->draining,
+                          .draining = a->off == OFF_DRAINING,
                           .slots_disabled = ids_text(c, &a->slots_off),
                           .slots_forced = ids_text(c, &a->slots_forced)};
     fx_add(c->out, CORE_SAVE_AGENT)->agent = r;

@@ -248,7 +248,7 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
             continue;
         struct slot s = {.id = in->id,
                          .type = in->type,
-                         .off = slot_is_listed(&a->slots_off, in->id),
+                         .off = slot_is_listed(&a->slots_off, in->id) ? OFF_AT_ONCE : NOT_OFF,
                          .forced = slot_is_listed(&a->slots_forced, in->id),
                          .why = det_strdup("")};
         s.brand = det_strdup(in->brand ? in->brand : "");
@@ -256,7 +256,7 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
         for (size_t k = 0; k < old_n; k++)
             if (old[k].id == s.id) {
                 s.holder = old[k].holder;
-                s.draining = old[k].draining;
+                s.off = s.off && old[k].off ? old[k].off : s.off;
                 s.state = old[k].state;
                 replace_text(&s.why, old[k].why);
             }

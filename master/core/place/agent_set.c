@@ -6,6 +6,11 @@
 #include "slots.h"
 #include <string.h>
 
+static enum off off_by(const struct core_agent_set *s)
+{
+    return s->enabled ? NOT_OFF : s->drain ? OFF_DRAINING : OFF_AT_ONCE;
+}
+
 static int set_slot(struct core *c, struct agent *a, const struct core_agent_set *s,
                     struct det_err *err)
 {
@@ -13,11 +18,10 @@ static int set_slot(struct core *c, struct agent *a, const struct core_agent_set
         struct slot *slot = &a->slots.v[i];
         if (slot->id != s->slot)
             continue;
-        slot->off = !s->enabled;
-        slot->draining = !s->enabled && s->drain;
+        slot->off = off_by(s);
         slot_list(&a->slots_off, s->slot, slot->off);
         slot_force(a, slot, s->enabled);
-        if (slot->off && !s->drain && slot->holder)
+        if (slot->off == OFF_AT_ONCE && slot->holder)
             alloc_kill(c, slot->holder->alloc, KILL_DISABLED, "slot %d of agent %s was disabled",
                        s->slot, a->id);
         return 0;
@@ -27,9 +31,8 @@ static int set_slot(struct core *c, struct agent *a, const struct core_agent_set
 
 static void set_agent(struct core *c, struct agent *a, const struct core_agent_set *s)
 {
-    a->off = !s->enabled;
-    a->draining = !s->enabled && s->drain;
-    if (!a->off || a->draining)
+    a->off = off_by(s);
+    if (a->off != OFF_AT_ONCE)
         return;
     for (size_t i = 0; i < a->containers.n; i++)
         alloc_kill(c, a->containers.v[i]->alloc, KILL_DISABLED, "agent %s was disabled", a->id);
