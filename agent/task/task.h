@@ -147,7 +147,6 @@ void task_read_pipes(struct task *t);
 void task_send_reports(struct task *t);
 void task_hurry_reports(struct task *t);
 void task_send_log(struct task *t);
-void task_send_rest(struct task *t);
 void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err);           /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */

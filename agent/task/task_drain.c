@@ -135,7 +135,7 @@ static void on_log_empty(void *arg)
 
 void task_send_log(struct task *t)
 {
-    if (!t->http && logspool_unsent(t->spool) == 0) { /* nothing was ever said */
+    if (logspool_unsent(t->spool) == 0) {
         task_happens(t, TASKLIFE_LOG_EMPTY);
         return;
     }
@@ -172,12 +172,3 @@ void task_on_silent(void *arg, struct rank *r)
         task_happens(t, TASKLIFE_SILENT);
 }
 
-void task_send_rest(struct task *t)
-{
-    if (logspool_unsent(t->spool) == 0) {
-        task_happens(t, TASKLIFE_LOG_EMPTY);
-        return;
-    }
-    task_connect(t);
-    logship_when_empty(t->ship, on_log_empty, t);
-}

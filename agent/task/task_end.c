@@ -180,7 +180,7 @@ static void (*const performers[TASKLIFE_EFFECT_COUNT])(struct task *t) = {
     [TASKLIFE_HURRY_REPORTS] = task_hurry_reports,
     [TASKLIFE_SEND_LOG] = task_send_log,
     [TASKLIFE_TELL_EXIT] = tell_exit,
-    [TASKLIFE_SEND_REST] = task_send_rest,
+    [TASKLIFE_SEND_REST] = task_send_log,
     [TASKLIFE_FINISH] = close_handles,
     [TASKLIFE_QUIT] = exit_process,
 };
