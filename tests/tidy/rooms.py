@@ -12,7 +12,16 @@ MOST = 24  # files in one folder
 ROOMS = {
     "base": {".": "text", "det": "", "text": ".", "json": ". text", "files": ". text", "process": ". json"},
     "proto": {".": "", "charts": "", "config": ".", "agent": ".", "rows": ""},
-    "db": {".": "wire", "wire": ". lead", "lead": ". wire", "read": ". wire", "write": ". wire", "people": ". wire read"},
+    "db": {
+        ".": "wire stmt",
+        "stmt": ".",
+        "wire": ". stmt lead",
+        "lead": ". wire stmt",
+        "read": ". stmt",
+        "write": ". stmt",
+        "collect": ".",
+        "people": ". stmt read",
+    },
     "master/core": {
         ".": "life place sched search answer keep",
         "life": ". place sched search keep",
@@ -46,8 +55,6 @@ LARGER = {  # a folder of more files, and why it is one room all the same
     "bench": "one file a benchmark, by whose name bench/run knows it",
     "db/functions": "one noun of the database a file; who looks for a function searches them all",
     "db/migrations": "one file a version; those on main stay where and as they are",
-    "db/wire": "what goes over a connection and what waits for one; all of it speaks of one struct db",
-    "db/write": "one file for each who writes, and for each thing written: who looks for a table searches them all",
     "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",
     "harness/python/determined/pytorch": "the package that models import by its names",
     "tests/faults": "one file a fault",
