@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from rings import RINGS
-from rooms import LARGER, MOST
+from rooms import LARGER, MOST, NO_CODE
 from statics import ALONE, is_one_word, is_within, statics
 
 
@@ -45,7 +45,7 @@ def main():
     tell("functions", function_lengths(top, ours))
     tell("files of C", sorted((open(os.path.join(top, f), "rb").read().count(b"\n"), f) for f in ours))
     tell_folders("folders of C", ours)
-    tell_folders("all folders", files)
+    tell_folders("all folders", [f for f in files if not f.endswith(NO_CODE)])
     print(f"folders with a reason to be larger: {len(LARGER)}; rings: {', '.join(f'{k} of {len(v[1].split())} files' for k, v in RINGS.items())}")
     found = list(statics(top, [f for f in ours if f.endswith((".c", ".h"))]))
     print(f"statics of one word: {sum(is_one_word(name) for _, _, name in found)} of {len(found)}")
