@@ -171,4 +171,3 @@ void task_on_silent(void *arg, struct rank *r)
     if (t->life.phase == TASK_PIPES && pipes_are_silent(t))
         task_happens(t, TASKLIFE_SILENT);
 }
-
