@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "det/functional.h"
+#include "device_reads.h"
 #include "engine.h"
 #include "include/cuda_runtime_api.h"
 #include "mem.h"
@@ -35,8 +36,32 @@ static struct det_tensor *to_device(struct det_engine *e, int64_t n, float value
     return x;
 }
 
+/* A checkpoint's copy of t, fetched when t has changed; the sum of what came. */
+static double save(struct det_engine *e, struct det_tensor *t)
+{
+    struct det_err err = {0};
+    double ret = 0;
+    if (!t)
+        return 0;
+    size_t n = det_tensor_numel(t);
+    det_cleanup(freep) float *host = det_zalloc(n * sizeof *host);
+    struct device_reads *r = device_reads_create(e);
+    device_reads_add(r, t, host);
+    int rc = device_reads_begin(r, &err);
+    if (rc == 0)
+        rc = det__run(e, &(struct det_call){.kernel = DET_KERNEL_FILL, .out = {t}}, &err);
+    if (rc == 0)
+        rc = device_reads_fetch(r, &err);
+    if (rc < 0)
+        det__keep_error(e, &err);
+    for (size_t i = 0; i < n; i++)
+        ret += host[i];
+    device_reads_destroy(r);
+    return ret;
+}
+
 /* Copies by way of the ring and beside it, kernels, cuBLAS, cuBLASLt and cuDNN, forwards and
- * backwards, and what is read back. */
+ * backwards, what is read back, and what a checkpoint takes. */
 static double step(struct det_engine *e)
 {
     struct det_tensor *small = to_device(e, 75, 1);
@@ -51,6 +76,7 @@ static double step(struct det_engine *e)
     det_backward(e, det_sum(e, det_relu(e, z)));
     double ret = det_item(e, det_sum(e, det_tensor_grad(w)));
     ret += 1e-3 * det_item(e, det_sum(e, det_tensor_grad(l))) + det_item(e, sums);
+    ret += save(e, det_tensor_grad(l));
     det_engine_step_end(e);
     return ret;
 }
