@@ -137,6 +137,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     emulated_count(EMULATED_GEMM, (((long long)m * k + (long long)k * n) * (long long)size +
                                    (long long)m * n * (long long)size_c) *
                                       count);
+    if (compute == CUBLAS_COMPUTE_32F_FAST_TF32)
+        emulated_count(EMULATED_TF32, 0);
     if (!emulated_takes(h->stream))
         return CUBLAS_STATUS_EXECUTION_FAILED;
     if (emulated_is_empty())

@@ -5,11 +5,11 @@
 #include "cuda_runtime_api.h"
 
 static const char *const names[EMULATED_CALLS] = {
-    [EMULATED_KERNEL] = "kernels",     [EMULATED_GEMM] = "gemms",
-    [EMULATED_CONV] = "convolutions",  [EMULATED_QUERY] = "queries",
-    [EMULATED_UPLOAD] = "to_device",   [EMULATED_DOWNLOAD] = "to_host",
-    [EMULATED_COPY] = "within_device", [EMULATED_WAIT] = "waits",
-    [EMULATED_ALLOC] = "allocations"};
+    [EMULATED_KERNEL] = "kernels",    [EMULATED_GEMM] = "gemms",
+    [EMULATED_CONV] = "convolutions", [EMULATED_TF32] = "tf32",
+    [EMULATED_QUERY] = "queries",     [EMULATED_UPLOAD] = "to_device",
+    [EMULATED_DOWNLOAD] = "to_host",  [EMULATED_COPY] = "within_device",
+    [EMULATED_WAIT] = "waits",        [EMULATED_ALLOC] = "allocations"};
 
 long emulated_calls[EMULATED_CALLS];
 static long long bytes[EMULATED_CALLS];

@@ -259,6 +259,8 @@ static cudnnStatus_t look(const struct work *k)
     const void *p[] = {k->x, k->w, k->y};
     size_t wanted = k->v->math == CUDNN_TENSOR_OP_MATH ? TENSOR_BYTES : PLAIN_BYTES;
     emulated_count(EMULATED_CONV, bytes_of(d));
+    if (k->xd->dtype == DET_F32 && k->v->math != CUDNN_FMA_MATH)
+        emulated_count(EMULATED_TF32, 0);
     if (emulated_setting("EMULATED_DNN_MEMORY", 1) == 0)
         return CUDNN_STATUS_ALLOC_FAILED;
     for (int i = 0; i < 3; i++) /* algorithms are chosen for tensors that begin at 16 bytes */

@@ -8,11 +8,14 @@
 
 #define VALUES  16
 #define BYTES   64 /* of a value */
-#define ENGINES 3
+#define ENGINES 4
+#define TF32    2 /* for f32 */
 
-/* What the engines say of themselves: only the last is as v7's deterministic algorithm. */
-static const cudnnBackendNumericalNote_t notes[ENGINES] = {
-    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 0};
+/* What the engines say of themselves: only the last is as v7's deterministic algorithm, and
+ * for halves the one before it. */
+static const cudnnBackendNumericalNote_t notes[ENGINES] = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
+                                                           CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+                                                           CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0};
 
 struct descriptor {
     cudnnBackendDescriptorType_t type;
@@ -94,7 +97,7 @@ static int engines_for(const struct descriptor *graph)
                    number(window, CUDNN_ATTR_CONVOLUTION_DILATIONS, 1) > 1;
     if (emulated_setting("EMULATED_GRAPH", 1) == 0)
         return 0;
-    return dilated ? ENGINES - 1 : ENGINES;
+    return dilated ? TF32 : ENGINES;
 }
 
 static void results(const struct descriptor *heuristic, int64_t most, int64_t *ret_n, void **ret)
@@ -188,6 +191,7 @@ static cudnnConvolutionDescriptor_t convolution_of(const struct descriptor *d)
                                     (int)number(d, stride, 0), (int)number(d, stride, 1),
                                     (int)number(d, dilation, 0), (int)number(d, dilation, 1),
                                     CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+    cudnnSetConvolutionMathType(ret, CUDNN_FMA_MATH); /* the engine says what it is */
     return ret;
 }
 
@@ -229,6 +233,13 @@ static void count_queued(cudnnHandle_t h, struct descriptor *plan)
     emulated_later(emulated_dnn_stream(h), count_done, &plan, sizeof(struct descriptor *));
 }
 
+static bool is_f32(const struct descriptor *tensor)
+{
+    cudnnDataType_t type;
+    memcpy(&type, tensor->value[CUDNN_ATTR_TENSOR_DATA_TYPE], sizeof type);
+    return type == CUDNN_DATA_FLOAT;
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
@@ -246,6 +257,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
         c.t[i] = tensor_of(tensor);
         c.p[i] = data_of(pack, tensor);
     }
+    if (config->engine == TF32 && is_f32(pointer(step, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X)))
+        emulated_count(EMULATED_TF32, 0);
     cudnnStatus_t rc = run(h, &c);
     for (int i = 0; i < 3; i++)
         cudnnDestroyTensorDescriptor(c.t[i]);

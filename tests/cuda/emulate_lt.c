@@ -1,6 +1,7 @@
 /* cuBLASLt's product on the host, with a bias or the sums of an operand. */
 #include "cublasLt.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ struct emulated_lt_op {
     cublasOperation_t ta, tb;
     cublasLtEpilogue_t extra;
     void *vector;
+    bool is_tf32;
 };
 
 struct emulated_lt_matrix {
@@ -39,9 +41,11 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *ret, cublasComputeType_t compute,
                                         cudaDataType scale)
 {
-    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+    bool is_tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    if ((compute != CUBLAS_COMPUTE_32F && !is_tf32) || scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     *ret = calloc(1, sizeof **ret);
+    (*ret)->is_tf32 = is_tf32;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -219,6 +223,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t op, const
         return CUBLAS_STATUS_EXECUTION_FAILED;
     emulated_count(EMULATED_GEMM, (ld->rows * k + k * ld->columns) * (long long)size_of(la) +
                                       (ld->rows * ld->columns + vector) * (long long)size_of(ld));
+    if (op->is_tf32)
+        emulated_count(EMULATED_TF32, 0);
     if (emulated_is_empty())
         return CUBLAS_STATUS_SUCCESS;
     emulated_later(s, run_product, &w, sizeof w);

@@ -448,6 +448,44 @@ static void test_a_profile_has_a_row_of_each_kernel_and_shape(void **state)
     assert_non_null(strstr(text, "4000 in all"));
 }
 
+/* How many products and convolutions of f32 round their inputs, forwards and backwards: a product,
+ * a linear layer, a convolution that cuDNN's graph API takes, and one that it refuses. */
+static long round_inputs(void)
+{
+    struct det_engine *e = open_engine("cuda");
+    long *rounded = counter(EMULATED_TF32);
+    struct det_tensor *a = det_full(e, DET_F32, 2, (int64_t[]){4, 4}, 1);
+    assert_true(det_item(e, det_sum(e, det_matmul(e, a, a))) == 64);
+    run_linear(e, 16);
+    for (int stride = 1; stride <= 2; stride++) { /* of as many channels as tiles of ours take */
+        struct det_tensor *x = det_full(e, DET_F32, 4, (int64_t[]){2, 16, 9, 9}, 1);
+        struct det_tensor *w = det_full(e, DET_F32, 4, (int64_t[]){16, 16, 3, 3}, 1);
+        det_requires_grad(e, x);
+        det_requires_grad(e, w);
+        const struct det_conv2d_options o = {.stride = stride};
+        det_backward(e, det_sum(e, det_conv2d(e, x, w, NULL, &o)));
+    }
+    assert_fine(e);
+    det_engine_destroy(e);
+    return *rounded;
+}
+
+/* In processes of their own: the setting is looked at once. */
+static void test_tf32_is_for_who_allows_it(void **state)
+{
+    enum { EACH = 1 + 3 + 2 * 3 };
+    for (int allowed = 0; allowed < 2; allowed++) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            setenv("DET_ALLOW_TF32", allowed ? "1" : "0", 1);
+            _exit((int)round_inputs());
+        }
+        assert_true(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), allowed ? EACH : 0);
+    }
+}
+
 static void *use_engine(void *arg)
 {
     sum_of_sevens(arg);
@@ -485,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fault_is_found_by_waiting_for_each_kernel), /* no threads yet */
         cmocka_unit_test(test_a_profile_has_a_row_of_each_kernel_and_shape),
+        cmocka_unit_test(test_tf32_is_for_who_allows_it),
         cmocka_unit_test(test_a_fault_says_that_it_may_be_an_earlier_ones),
         cmocka_unit_test(test_a_fault_is_met_by_a_library),
         cmocka_unit_test(test_what_is_refused_is_not_tried_again),

@@ -81,13 +81,27 @@ int cuda_check_blas(cublasStatus_t rc, const char *what, struct det_err *err)
                     rc == CUBLAS_STATUS_EXECUTION_FAILED ? MAYBE_EARLIER : "", device_label());
 }
 
+static bool is_wished(const char *name)
+{
+    const char *v = getenv(name);
+    return v && strcmp(v, "1") == 0;
+}
+
 /* Each kernel is waited for, so that its own faults are reported as its own. */
 static bool is_sync(void)
 {
     static int sync = -1;
     if (sync < 0)
-        sync = getenv("DET_CUDA_SYNC") && strcmp(getenv("DET_CUDA_SYNC"), "1") == 0;
+        sync = is_wished("DET_CUDA_SYNC");
     return sync == 1;
+}
+
+bool cuda_allows_tf32(void)
+{
+    static int allowed = -1; /* a plan is kept as long as the device */
+    if (allowed < 0)
+        allowed = is_wished("DET_ALLOW_TF32");
+    return allowed == 1;
 }
 
 int cuda_launched(struct det_stream *s, const struct det_call *c, struct det_err *err)

@@ -41,6 +41,9 @@ struct det_stream {
     int *bad_host; /* pinned */
 };
 
+/* Whether products and convolutions of f32 may round their inputs to TF32's 10 bits:
+ * DET_ALLOW_TF32=1 where the process began. */
+bool cuda_allows_tf32(void);
 /* Makes d the device of this thread: what works on memory, streams and kernels of another fails. */
 DET_MUST int cuda_use(struct det_device *d, struct det_err *err);
 /* The vendor's text in err; 0 on success. `what` names the call. */

@@ -128,6 +128,7 @@ enum emulated_call {
     EMULATED_KERNEL,
     EMULATED_GEMM,
     EMULATED_CONV, /* run or tried */
+    EMULATED_TF32, /* of both, those of f32 that may round its inputs */
     EMULATED_QUERY,
     EMULATED_UPLOAD,
     EMULATED_DOWNLOAD,

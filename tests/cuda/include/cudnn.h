@@ -4,8 +4,8 @@
  * it may, it has no deterministic algorithm for some convolutions (here: dilated ones), refuses
  * some only when they are run (here: strides of 3), wants a workspace that fits the arithmetic, and
  * tensors that begin at 16 bytes. The graph API has one convolution to a graph, and of its engines
- * the third keeps what a caller may want; it refuses strides of 2 and 3 when they are run. The
- * environment says what it lacks:
+ * the fourth keeps what a caller may want, as does the third, but for f32, which that takes as
+ * TF32; it refuses strides of 2 and 3 when they are run. The environment says what it lacks:
  *   EMULATED_ELEMENTS=N        the most that a tensor has; 2^31 - 1
  *   EMULATED_ALGO_BYTES=N      of the workspace that the one deterministic algorithm wants
  *   EMULATED_DNN_MEMORY=0      cuDNN's own memory

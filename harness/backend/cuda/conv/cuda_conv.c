@@ -228,7 +228,7 @@ static int weight_gradient(struct det_stream *s, const struct det_call *c, det_k
 int cuda_conv2d(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     bool done = false;
-    int rc = cuda_tiles_conv2d(s, c, &done, err);
+    int rc = cuda_allows_tf32() ? 0 : cuda_tiles_conv2d(s, c, &done, err);
     if (rc < 0 || done)
         return rc;
     return run_conv2d(s, c, dnn_forward, err);
@@ -242,7 +242,7 @@ int cuda_conv2d_f64(struct det_stream *s, const struct det_call *c, struct det_e
 int cuda_conv2d_bwd_data(struct det_stream *s, const struct det_call *c, struct det_err *err)
 {
     bool done = false;
-    int rc = cuda_tiles_conv2d_bwd_data(s, c, &done, err);
+    int rc = cuda_allows_tf32() ? 0 : cuda_tiles_conv2d_bwd_data(s, c, &done, err);
     if (rc < 0 || done)
         return rc;
     return run_gradient(s, c, c->in[0], dnn_backward_data, err);

@@ -152,8 +152,9 @@ static void describe_graph(struct cuda_graph *g, cudnnHandle_t dnn, const struct
     finish_part(g, PART_GRAPH);
 }
 
-/* Whether an engine keeps what we promise. A list that cannot be read promises nothing. */
-static bool keeps_promise(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is_f32)
+/* Whether an engine keeps what we promise; is_exact: of f32, without TF32. A list that cannot be
+ * read promises nothing. */
+static bool keeps_promise(struct cuda_graph *g, cudnnBackendDescriptor_t config, bool is_exact)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t notes[NOTES_MAX];
@@ -173,7 +174,7 @@ static bool keeps_promise(struct cuda_graph *g, cudnnBackendDescriptor_t config,
         ret = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
               notes[i] != CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS &&
               notes[i] != CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION &&
-              !(is_f32 && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+              !(is_exact && notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     cudnnBackendDestroyDescriptor(engine);
     return ret;
 }
@@ -203,12 +204,13 @@ static bool take_config(struct cuda_graph *g, cudnnHandle_t dnn, cudnnBackendDes
 }
 
 /* Up to CONFIGS_MAX configurations, best first; returns how many. The caller destroys all. */
-static int64_t ask_configs(struct cuda_graph *g, bool is_f32,
+static int64_t ask_configs(struct cuda_graph *g, bool is_exact,
                            cudnnBackendDescriptor_t configs[CONFIGS_MAX])
 {
     cudnnBackendDescriptor_t heuristic = NULL;
-    /* For f32, A names engines first that take 3 to 7 times as long for weights' gradients. */
-    const cudnnBackendHeurMode_t mode = is_f32 ? CUDNN_HEUR_MODE_B : CUDNN_HEUR_MODE_A;
+    /* For exact f32, A names engines first that take 3 to 7 times as long for weights' gradients.
+     */
+    const cudnnBackendHeurMode_t mode = is_exact ? CUDNN_HEUR_MODE_B : CUDNN_HEUR_MODE_A;
     int64_t n = 0;
     cudnnStatus_t rc =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic);
@@ -232,13 +234,13 @@ static int64_t ask_configs(struct cuda_graph *g, bool is_f32,
     return rc != CUDNN_STATUS_SUCCESS ? 0 : least_of(n, CONFIGS_MAX);
 }
 
-static bool plan_graph(struct cuda_graph *g, cudnnHandle_t dnn, bool is_f32, size_t most_bytes)
+static bool plan_graph(struct cuda_graph *g, cudnnHandle_t dnn, bool is_exact, size_t most_bytes)
 {
     cudnnBackendDescriptor_t configs[CONFIGS_MAX] = {NULL};
-    int64_t n = ask_configs(g, is_f32, configs);
+    int64_t n = ask_configs(g, is_exact, configs);
     bool done = false;
     for (int64_t i = 0; i < n && !done && !g->starved; i++)
-        if (keeps_promise(g, configs[i], is_f32) &&
+        if (keeps_promise(g, configs[i], is_exact) &&
             take_config(g, dnn, configs[i], (int64_t)most_bytes)) {
             configs[i] = NULL;
             done = true;
@@ -255,8 +257,7 @@ struct cuda_graph *cuda_graph_create(cudnnHandle_t dnn, const struct cuda_plan_k
     struct cuda_graph *g = det_zalloc(sizeof *g);
     describe_graph(g, dnn, k);
     note_status(g, g->rc);
-    bool found =
-        g->rc == CUDNN_STATUS_SUCCESS && plan_graph(g, dnn, k->dtype == DET_F32, most_bytes);
+    bool found = g->rc == CUDNN_STATUS_SUCCESS && plan_graph(g, dnn, k->is_exact, most_bytes);
     *ret_starved = !found && g->starved;
     if (found)
         return g;

@@ -2,7 +2,7 @@
  * Convolution by cuDNN's graph API, whose engines are faster than the algorithms of its v7 API and
  * whose plans cost the host less to run. An engine is taken by what cuDNN says of it, never by
  * measuring: the first of its list that gives the same bits at every run, works in the arithmetic
- * of the tensors (f32 without TF32) and needs no more memory than a bound.
+ * of the tensors (f32 without TF32, unless that is allowed) and needs no more memory than a bound.
  */
 #ifndef CUDA_GRAPH_H
 #define CUDA_GRAPH_H

@@ -108,8 +108,9 @@ static cudnnStatus_t describe_window(struct cuda_plan *p)
     if (rc != CUDNN_STATUS_SUCCESS)
         return rc;
     /* f32 means f32: TF32 would make losses differ from the other backends' in the third digit. */
-    return cudnnSetConvolutionMathType(p->op,
-                                       k->dtype != DET_F32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH);
+    return cudnnSetConvolutionMathType(p->op, k->is_exact           ? CUDNN_FMA_MATH
+                                              : k->dtype == DET_F32 ? CUDNN_DEFAULT_MATH
+                                                                    : CUDNN_TENSOR_OP_MATH);
 }
 
 static cudnnStatus_t describe_all(struct cuda_plan *p)
@@ -162,8 +163,7 @@ static void pick_backward_weight(cudnnHandle_t dnn, struct cuda_plan *p, cudnnMa
 }
 
 /* By the v7 API: rows stays where there is no algorithm. f32 keeps its own arithmetic: "default"
- * would allow TF32.
- */
+ * allows TF32. */
 static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct det_err *err)
 {
     static void (*const pick[])(cudnnHandle_t, struct cuda_plan *, cudnnMathType_t *) = {
@@ -179,7 +179,7 @@ static int choose_algorithm(struct det_device *d, struct cuda_plan *p, struct de
     if (rc != CUDNN_STATUS_SUCCESS)
         return cuda_check_dnn(rc, "describe a convolution", err);
     pick[p->key.way](d->dnn, p, &math);
-    if (p->rows || p->key.dtype == DET_F32)
+    if (p->rows || p->key.is_exact)
         return 0;
     return cuda_check_dnn(cudnnSetConvolutionMathType(p->op, math),
                           "set a convolution's arithmetic", err);
@@ -209,6 +209,7 @@ static struct cuda_plan_key key_of(enum cuda_plan_way way, const struct det_attr
         k.y[i] = y->dims[i];
     }
     k.way = way, k.dtype = (int32_t)x->dtype, k.groups = a->groups;
+    k.is_exact = x->dtype == DET_F32 && !cuda_allows_tf32();
     k.pad[0] = a->pad_h, k.pad[1] = a->end_h, k.pad[2] = a->pad_w, k.pad[3] = a->end_w;
     k.stride[0] = a->stride_h, k.stride[1] = a->stride_w;
     k.dilation[0] = a->dilation_h, k.dilation[1] = a->dilation_w;

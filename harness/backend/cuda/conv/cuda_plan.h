@@ -16,7 +16,8 @@ enum cuda_plan_way { CUDA_PLAN_FORWARD, CUDA_PLAN_BACKWARD_DATA, CUDA_PLAN_BACKW
 struct cuda_plan_key {
     int64_t x[4], w[4], y[4];
     int32_t way, dtype, groups;
-    int32_t pad[4]; /* top, bottom, left, right */
+    int32_t is_exact; /* f32, without TF32 */
+    int32_t pad[4];   /* top, bottom, left, right */
     int32_t stride[2], dilation[2];
 };
 

@@ -1,5 +1,5 @@
-/* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3), f64 in f64, bf16 and f16 in
- * f32. */
+/* Products by cuBLAS: f32 without TF32 (losses would differ by 1e-3) unless it is allowed, f64 in
+ * f64, bf16 and f16 in f32. */
 #include "cuda_lt.h"
 #include "cuda_walk.cuh"
 
@@ -19,7 +19,8 @@ static cublasComputeType_t compute_of(enum det_dtype dtype)
 {
     switch (dtype) {
     case DET_F64: return CUBLAS_COMPUTE_64F;
-    case DET_F32: return CUBLAS_COMPUTE_32F_PEDANTIC;
+    case DET_F32:
+        return cuda_allows_tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
     default: return CUBLAS_COMPUTE_32F;
     }
 }

@@ -148,7 +148,9 @@ static cublasStatus_t describe_all(struct plan *p)
                       tb = k->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t extra =
         k->extra == CUDA_LT_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
-    cublasStatus_t rc = cublasLtMatmulDescCreate(&p->op, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    bool is_tf32 = k->dtype == DET_F32 && cuda_allows_tf32();
+    cublasStatus_t rc = cublasLtMatmulDescCreate(
+        &p->op, is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (rc != CUBLAS_STATUS_SUCCESS || (rc = SET(p, TRANSA, ta)) != CUBLAS_STATUS_SUCCESS ||
         (rc = SET(p, TRANSB, tb)) != CUBLAS_STATUS_SUCCESS ||
         (rc = SET(p, EPILOGUE, extra)) != CUBLAS_STATUS_SUCCESS ||
