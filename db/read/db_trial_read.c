@@ -27,12 +27,15 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
 #define OF_EXPERIMENT                                                                              \
     "t.experiment_id = $1::bigint AND ($2::jsonb IS NULL "                                         \
     "OR t.state = ANY (ARRAY(SELECT jsonb_array_elements_text($2::jsonb)))) "
+/* How many there are of all states is kept; a page is looked for beside it, which an index that has
+ * the order ends early. */
 #define LISTED(key, from, order)                                                                   \
-    "WITH f AS MATERIALIZED (SELECT t.id, " key " AS k FROM trials t " from                        \
-    "WHERE " OF_EXPERIMENT "), n AS (SELECT count(*) total FROM f) "                               \
+    "WITH n AS MATERIALIZED (SELECT CASE WHEN $2::jsonb IS NULL THEN coalesce((SELECT trials "     \
+    "FROM experiment_sums WHERE experiment_id = $1::bigint), 0) "                                  \
+    "ELSE (SELECT count(*) FROM trials t WHERE " OF_EXPERIMENT ") END total) "                     \
     "SELECT n.total, page_start(n.total, $3::bigint), t.id, t.state, NULL::text, "                 \
     "EXISTS (SELECT 1 FROM experiments WHERE id = $1::bigint), " TRIAL_MEMBERS "FROM n LEFT JOIN (" \
-    TRIALS_OF_IDS("ARRAY(SELECT f.id FROM f ORDER BY f.k " order ", f.id "                         \
+    TRIALS_OF_IDS("ARRAY(SELECT t.id FROM trials t " from "WHERE (SELECT total FROM n) > 0 AND " OF_EXPERIMENT "ORDER BY " key " " order ", t.id " \
                   "OFFSET (SELECT page_start(total, $3::bigint) FROM n) "                          \
                   "LIMIT page_size($4::bigint, 100))") ") ON true ORDER BY x.ord"
 /* Both directions: a trial without a value comes last, and ids break ties upwards. */
@@ -47,7 +50,7 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
 /* By SORT_BY_* of GetExperimentTrials, upwards and downwards. The states and most of what is sorted
  * by stand in the index trials_experiment: thousands of rows are not read for a page. */
 static const char *const sorted_trials_sql[][2] = {
-    [0] = BY("t.id"),
+    [0] = {LISTED("t.id", "", "ASC"), LISTED("t.id", "", "DESC")},
     [4] = BY("t.start_time"),
     [5] = BY("t.end_time"),
     [6] = BY("t.state"),
