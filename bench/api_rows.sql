@@ -37,6 +37,8 @@ INSERT INTO metric_names (experiment_id, grp, name, trials)
     SELECT e, n.grp, n.name, count(*) FROM made, (VALUES ('avg_metrics', 'loss'), ('avg_metrics', 'accuracy'), ('validation_metrics', 'loss')) n(grp, name) GROUP BY 1, 2, 3;
 INSERT INTO trial_blocks (experiment_id, block) SELECT DISTINCT e, t >> 8 FROM made;
 SELECT keep_trial_block(experiment_id, block) FROM trial_blocks;
+INSERT INTO best_trials (experiment_id) SELECT generate_series(1, :experiments);
+SELECT keep_best_trial(experiment_id) FROM best_trials;
 INSERT INTO allocations (id, task_id, experiment_id, trial_id, run_id, state, slots, start_time, placed_time, end_time)
     SELECT task || '.1', task, e, t, 1, 'TERMINATED', 1, start, start, start + interval '10 minutes' FROM made;
 INSERT INTO slot_uses (allocation_id, experiment_id, user_id, workspace_id, kind, labels, slots, resource_pool, start_time, end_time)

@@ -29,8 +29,7 @@ CREATE OR REPLACE FUNCTION search_time(x text, op text, v text, has_day boolean)
         WHEN op IN ('<', '<=', '>', '>=') THEN format('%s %s %s', x, op, v) END
 $$;
 
--- What the best trial's summary says of the metric that stands at a place of $1 or $2. The trial is looked up, not joined:
--- a sort's keys are needed of each experiment once, a condition's where the conditions before it have not decided.
+-- What the best trial's summary says of the metric that stands at a place of $1 or $2.
 CREATE OR REPLACE FUNCTION search_stat(place text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT format('(SELECT CASE WHEN has_ended(x.state) AND NOT x.has_tail '
         'THEN nullif(x.summary_metrics->summary_key(%1$s->>''group'')->(%1$s->>''name'')->(%1$s->>''stat''), ''null'') '
@@ -90,8 +89,19 @@ END $$;
 
 -- What key i of $2 sorts by where that is a document, which is made once: by its number, then by its text.
 CREATE OR REPLACE FUNCTION search_key_doc(key jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE key->>'kind' WHEN 'hp' THEN format('hp_shown(t.hparams, e.config, $2->%s->>''name'')', i)
-        WHEN 'metric' THEN search_stat('$2->' || i) END
+    SELECT CASE key->>'kind' WHEN 'hp' THEN format('hp_shown(t.hparams, e.config, $2->%s->>''name'') k%1$s', i) END
+$$;
+
+-- The same of a metric, where best_numbers does not have it.
+CREATE OR REPLACE FUNCTION search_key_stat(key jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE key->>'kind' WHEN 'metric' THEN format('%s m%s', search_stat('$2->' || i), i) END
+$$;
+
+-- What has it mostly: found by its name, not gone through beside all others.
+CREATE OR REPLACE FUNCTION search_key_join(key jsonb, i integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE key->>'kind' WHEN 'metric' THEN format('LEFT JOIN (SELECT * FROM best_numbers '
+        'WHERE digest = md5(summary_key($2->%1$s->>''group'') || ''.'' || ($2->%1$s->>''name''))::uuid AND name = $2->%1$s->>''name'' '
+        'AND grp = summary_key($2->%1$s->>''group'') OFFSET 0) b%1$s ON b%1$s.experiment_id = e.id AND u.experiment_id IS NULL ', i) END
 $$;
 
 -- What has no value comes last whichever way; each has an id, and so an index has the order.
@@ -99,26 +109,67 @@ CREATE OR REPLACE FUNCTION search_key(key jsonb, i integer) RETURNS text LANGUAG
 DECLARE
     way text := CASE WHEN (key->>'down')::boolean THEN ' DESC' ELSE ' ASC' END
         || CASE WHEN key->>'name' = 'id' AND key->>'kind' = 'number' THEN '' ELSE ' NULLS LAST' END;
+    stat text := CASE WHEN key->>'stat' IN ('last', 'min', 'max', 'mean') THEN key->>'stat' END;
 BEGIN
-    IF key->>'kind' IN ('hp', 'metric') THEN
+    IF key->>'kind' = 'hp' THEN
         RETURN format('search_number(k.k%1$s)%2$s, (k.k%1$s)#>>''{}''%2$s', i, way);
+    ELSIF key->>'kind' = 'metric' THEN
+        RETURN format('coalesce(b%1$s.%3$s, search_number(coalesce(m.m%1$s, b%1$s.odd->%3$L)))%2$s, CASE WHEN b%1$s.%3$s IS NULL '
+            'AND search_number(coalesce(m.m%1$s, b%1$s.odd->%3$L)) IS NULL THEN coalesce(m.m%1$s, b%1$s.odd->%3$L)#>>''{}'' END%2$s', i, way, stat);
     END IF;
     RETURN CASE key->>'name' WHEN 'user' THEN '(SELECT u.username FROM users u WHERE u.id = e.owner_id)'
            ELSE search_column(key->>'name') END || way;
 END $$;
 
--- Ids in the order asked for. The best trial is joined where something is asked of it: else an index may have it all.
-CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
+-- The statement behind SELECT: $1 leaves, $2 keys, $3 project, 0 for all. The best trial is joined where something is asked of
+-- it: else an index may have it all.
+CREATE OR REPLACE FUNCTION search_sql(q jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    docs text := (SELECT string_agg(search_key_doc(k, (i - 1)::integer) || ' k' || i - 1, ', ')
-                  FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
+    docs text := (SELECT string_agg(search_key_doc(k, (i - 1)::integer), ', ') FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
+    stats text := (SELECT string_agg(search_key_stat(k, (i - 1)::integer), ', ') FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
     keys text := (SELECT string_agg(search_key(k, (i - 1)::integer) || ', ' , '' ORDER BY i) FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
+    joins text := (SELECT string_agg(search_key_join(k, (i - 1)::integer), '' ORDER BY i) FROM jsonb_array_elements(q->'order') WITH ORDINALITY o(k, i));
     found text := search_where(q->'where', q->'leaves');
+    columns text := concat_ws(' ', docs, keys, found);
 BEGIN
-    RETURN QUERY EXECUTE 'SELECT e.id FROM experiments e LEFT JOIN experiment_sums s ON s.experiment_id = e.id '
-        || CASE WHEN concat_ws(' ', docs, keys, found) ~ '\mt\.' THEN 'LEFT JOIN trials t ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL ' ELSE '' END
+    RETURN 'FROM experiments e '
+        || CASE WHEN columns ~ '\ms\.' THEN 'LEFT JOIN experiment_sums s ON s.experiment_id = e.id ' ELSE '' END
+        || CASE WHEN columns ~ '\mt\.' THEN 'LEFT JOIN trials t ON t.id = e.best_trial_id AND e.best_metric IS NOT NULL ' ELSE '' END
+        || coalesce('LEFT JOIN (SELECT experiment_id FROM best_trials WHERE is_due OR NOT has_numbers) u ON u.experiment_id = e.id ' || joins
+                    || 'LEFT JOIN LATERAL (SELECT ' || stats || ' WHERE u.experiment_id IS NOT NULL OFFSET 0) m ON true ', '')
         || coalesce('CROSS JOIN LATERAL (SELECT ' || docs || ' OFFSET 0) k ', '') || 'WHERE ($3 = 0 OR e.project_id = $3) '
         || CASE WHEN (q->>'archived')::boolean THEN '' ELSE 'AND NOT e.archived AND ($3 <> 0 OR e.project_id NOT IN (SELECT p.id FROM projects p '
            || 'JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)) ' END
-        || 'AND ' || found || ' ORDER BY ' || keys || 'e.id' USING q->'leaves', q->'order', p_project;
+        || 'AND ' || found || ' ORDER BY ' || keys || 'e.id ';
+END $$;
+
+-- Ids in the order asked for.
+CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY EXECUTE 'SELECT e.id ' || search_sql(q) USING q->'leaves', q->'order', p_project;
+END $$;
+
+-- How many there are without a condition: counted already.
+CREATE OR REPLACE FUNCTION count_all_experiments(p_project bigint, p_archived boolean) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT coalesce(sum(c.n), 0)::bigint FROM experiment_counts c WHERE (p_project = 0 OR c.project_id = p_project) AND (p_archived OR NOT c.archived
+        AND (p_project <> 0 OR c.project_id NOT IN (SELECT p.id FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.archived OR w.archived)))
+$$;
+
+-- How many there are, and the ids of a page. Only with a condition all are looked for.
+CREATE OR REPLACE FUNCTION find_experiments_page(q jsonb, p_project bigint, p_offset bigint, p_limit bigint, OUT total bigint, OUT ids integer[])
+    LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    size CONSTANT bigint := page_size(p_limit, 100);
+    start bigint;
+BEGIN
+    IF search_where(q->'where', q->'leaves') = 'true' THEN
+        total := count_all_experiments(p_project, (q->>'archived')::boolean);
+        EXECUTE 'SELECT ARRAY(SELECT e.id ' || search_sql(q) || 'OFFSET $4 LIMIT $5)' INTO ids
+            USING q->'leaves', q->'order', p_project, page_start(total, p_offset), size;
+        RETURN;
+    END IF;
+    EXECUTE 'SELECT ARRAY(SELECT e.id ' || search_sql(q) || ')' INTO ids USING q->'leaves', q->'order', p_project;
+    total := cardinality(ids);
+    start := page_start(total, p_offset);
+    ids := ids[(start + 1)::integer:least(start + coalesce(size, total), total)::integer];
 END $$;

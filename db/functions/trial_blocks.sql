@@ -15,6 +15,9 @@ BEGIN
         INSERT INTO trial_blocks AS b (experiment_id, block) VALUES (NEW.experiment_id, NEW.id >> 8)
             ON CONFLICT (experiment_id, block) DO UPDATE SET kept = false WHERE b.kept;
     END IF;
+    IF TG_OP <> 'INSERT' THEN -- keep_best_trial() has the trial locked, so that this sees what it did
+        UPDATE best_trials SET is_due = true WHERE experiment_id = OLD.experiment_id AND trial_id = OLD.id AND NOT is_due;
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER trials_block_more AFTER INSERT ON trials FOR EACH ROW
@@ -83,8 +86,8 @@ BEGIN
         WHERE is_few AND t.id = ANY (ids) GROUP BY g.key, m.key;
 END $$;
 
--- Looks through blocks for so many milliseconds: how many are left, as far as anybody need know. Of one that cannot be summed
--- the trials are read, and the others lose nothing by it.
+-- Looks through blocks and best trials for so many milliseconds: how many are left, as far as anybody need know. Of a block
+-- that cannot be summed the trials are read, and the others lose nothing by it.
 CREATE OR REPLACE FUNCTION keep_trial_blocks(p_ms integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     until CONSTANT timestamptz := clock_timestamp() + p_ms * interval '1 millisecond';
@@ -102,7 +105,7 @@ BEGIN
         END;
         EXIT WHEN clock_timestamp() >= until;
     END LOOP;
-    RETURN (SELECT count(*) FROM (SELECT FROM trial_blocks WHERE NOT kept LIMIT 1000) x);
+    RETURN keep_best_trials(until) + (SELECT count(*) FROM (SELECT FROM trial_blocks WHERE NOT kept LIMIT 1000) x);
 END $$;
 
 -- One block, if any is due, is one whose trials are read. After a call that took too long each is set aside so, in a
@@ -123,11 +126,13 @@ END $$;
 -- Blocks that have no row, of 2,048 ids from p_from on: from where to go on, if there are more. A new leader asks before it
 -- keeps any. After 0062 was committed and before the triggers were, an older one may have let trials end that nobody wrote
 -- down. A change of a block that had its row then was missed too, but does no harm: only a leader that has the triggers keeps
--- blocks, so that it was not kept. From the start on, those that were set aside get another look too, some at least.
+-- blocks, so that it was not kept. So it is with best trials, since 0066. From the start on, those that were set aside get another look too, some at least.
 CREATE OR REPLACE FUNCTION find_trial_blocks(p_from bigint) RETURNS integer LANGUAGE plpgsql AS $$
 BEGIN
     IF p_from = 0 THEN
         UPDATE trial_blocks SET kept = false WHERE ctid = ANY (ARRAY(SELECT ctid FROM trial_blocks WHERE kept AND trials = 0 LIMIT 1000));
+        INSERT INTO best_trials (experiment_id) SELECT id FROM experiments e WHERE best_trial_id IS NOT NULL
+            AND NOT EXISTS (SELECT FROM best_trials b WHERE b.experiment_id = e.id) ON CONFLICT DO NOTHING;
     END IF;
     INSERT INTO trial_blocks (experiment_id, block)
         SELECT DISTINCT experiment_id, id >> 8 FROM trials WHERE id >= p_from AND id < p_from + 2048 AND trial_is_settled(state, has_tail)

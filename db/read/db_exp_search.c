@@ -6,9 +6,7 @@
 
 /* clang-format off */
 /* The ids of the page, as an array, which is expected to be short. */
-#define ON_PAGE                                                                                    \
-    "unnest(ARRAY(SELECT f.id FROM f ORDER BY f.ord OFFSET (SELECT page_start(total, $3::bigint) FROM n) " \
-    "LIMIT page_size($4::bigint, 100))) WITH ORDINALITY x(id, rn) JOIN experiments e ON e.id = x.id "
+#define ON_PAGE "unnest((SELECT ids FROM n)) WITH ORDINALITY x(id, rn) JOIN experiments e ON e.id = x.id "
 #define BEST_TRIAL                                                                                 \
     "LEFT JOIN LATERAL (SELECT t.id best_id, t.state best_state, " TRIAL_MEMBERS "FROM trials t "  \
     WITH_TRIAL_MEMBERS "WHERE t.id = e.best_trial_id AND e.best_metric IS NOT NULL) b ON true "
@@ -19,9 +17,8 @@ void db_exp_search(struct db *db, const char *asked, int64_t project_id, const s
 {
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, asked), project_id);
     db_query_list(db,
-                  "WITH f AS MATERIALIZED (SELECT x.id, x.ord "
-                  "FROM find_experiments($1::jsonb, $2::bigint) WITH ORDINALITY x(id, ord)), "
-                  "n AS (SELECT count(*) total FROM f) "
+                  "WITH n AS MATERIALIZED (SELECT total, ids FROM find_experiments_page($1::jsonb, "
+                  "$2::bigint, $3::bigint, $4::bigint)) "
                   "SELECT n.total, page_start(n.total, $3::bigint), e.id, e.state, NULL::text, "
                   "$2::bigint = 0 OR EXISTS (SELECT 1 FROM projects WHERE id = $2::bigint), "
                   "b.*, " MEMBERS_IN_LIST "FROM n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL

@@ -172,7 +172,7 @@ def summary():
     if random.random() < 0.5:
         s["avg_metrics"] = {"a.b=c,d": of([random.choice([1, 2, 3])])}
     if random.random() < 0.5:
-        s["own"] = {"text": {"type": "string", "count": 1, "last": random.choice(["good", "bad", "NaN"])}}
+        s["own"] = {"text": {"type": "string", "count": 1, "last": random.choice(["good", "bad", "NaN", "Infinity"])}}
     return s
 
 
@@ -220,6 +220,28 @@ def same(c, rows, group, keys, archived, seed):
     start = random.randint(0, len(want))
     page = ask(c, **dict(query, offset=start, limit=5))
     assert ids(page) == want[start:start + 5] and page["pagination"]["total"] == len(want), f"seed {seed}: {query}: {page['pagination']}"
+
+
+def change(c, rows):
+    """The best trial of one has another summary, is written to again, ends, or is none any more; some of it is written down."""
+    r, is_kept = random.choice(rows), random.random() < 0.5
+    if is_kept:
+        c.sql("SELECT keep_trial_blocks(60000)")
+    how = random.choice(["summary", "state", "best"])
+    if how == "best":
+        has = {"hparams": json.loads(c.sql(f"SELECT hparams FROM trials WHERE id = {r['id']}")), "summary": json.loads(c.sql(f"SELECT summary_metrics FROM trials WHERE id = {r['id']}"))}
+        r["best"], r["searcherMetricsVal"] = (None, None) if r["best"] else (has, 1)
+        r["externalTrialId"] = c.sql(f"SELECT external_id FROM trials WHERE id = {r['id']}") or None if r["best"] else None
+        c.sql(f"UPDATE experiments SET best_metric = {'1' if r['best'] else 'NULL'} WHERE id = {r['id']}")
+    elif how == "state":
+        c.sql(f"UPDATE trials SET state = {random.choice(['CANCELED', 'ACTIVE'])!r} WHERE id = {r['id']}")
+    else:
+        now = summary()
+        c.sql(f"UPDATE trials SET summary_metrics = '{json.dumps(now)}' WHERE id = {r['id']}")
+        if r["best"]:
+            r["best"]["summary"] = now
+    if is_kept:
+        c.sql("SELECT keep_trial_blocks(60000)")
 
 
 def refused(c):
@@ -276,14 +298,17 @@ def found_experiments(c, insert, seed, times):
             want = {r["id"] for r in rows if holds(r, field)}
             got = set(ids(ask(c, filter=json.dumps({"filterGroup": {"kind": "group", "conjunction": "and", "children": [field]}, "showArchived": True}))))
             assert got == want, f"seed {seed}: {field}: lacks {sorted(want - got)}, has {sorted(got - want)}"
-    sortable = [k for k in COLUMNS if k not in ("user", "tags", "name")]
-    for i in range(times):
-        keys = [(k, random.random() < 0.5) for k in random.sample(sortable, random.randint(1, 3))]
-        same(c, rows, some_group(3), keys, random.random() < 0.5, seed)
     for by in (["hp.lr"], ["tags", "searcherType"], ["user"], ["project"], ["id"]):
         for group in ({"kind": "group", "conjunction": "and", "children": []}, some_group(2)):
             grouped(c, rows, by, group, seed)
     refused_groups(c)
+    sortable = [k for k in COLUMNS if k not in ("user", "tags", "name")]
+    for i in range(times):
+        keys = [(k, random.random() < 0.5) for k in random.sample(sortable, random.randint(1, 3))]
+        same(c, rows, some_group(3), keys, random.random() < 0.5, seed)
+        if i % 2:
+            change(c, rows)
+    c.sql(f"UPDATE trials SET state = 'COMPLETED' WHERE id BETWEEN {FIRST} AND {FIRST + N}")
     was = c.sql(f"SELECT summary_metrics FROM trials WHERE id = {FIRST}").strip()
     c.sql(f"UPDATE trials SET summary_metrics = '{{\"validation_metrics\": {{\"loss\": {{\"min\": 1e300}}}}}}' WHERE id = {FIRST}")
     (all_of,) = c.api("GET", f"/experiments-groups?projectId={PROJECT}&by=project&metrics=validation.loss.min")["groups"]

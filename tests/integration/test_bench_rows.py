@@ -33,6 +33,10 @@ AS_MADE = {  # what triggers and functions keep: (kept, counted anew)
     "trial_block_metrics": ("SELECT experiment_id, block, grp, name, mean_n, mean_low FROM trial_block_metrics",
                             "SELECT experiment_id, id >> 8, g.key, m.key, count(*)::integer, min((m.value->>'mean')::float8) FROM trials, jsonb_each(summary_metrics) g, "
                             "jsonb_each(g.value) m GROUP BY 1, 2, 3, 4"),
+    "best_trials": ("SELECT experiment_id, trial_id, has_numbers FROM best_trials WHERE NOT is_due", "SELECT id, best_trial_id, true FROM experiments"),
+    "best_numbers": ("SELECT experiment_id, grp, name, last, max, odd FROM best_numbers",
+                     "SELECT e.id, g.key, m.key, (m.value->>'last')::float8, (m.value->>'max')::float8, NULL::jsonb FROM experiments e JOIN trials t ON t.id = best_trial_id, "
+                     "jsonb_each(summary_metrics) g, jsonb_each(g.value) m"),
     "reports of chunks": ("SELECT trial_id, grp, seq, report_steps, report_times, report_values FROM metric_chunks WHERE level = 1",
                           "SELECT trial_id, grp, seq, r.report_steps, r.report_times, r.report_values FROM metric_chunks, "
                           "chunk_made(trial_id, grp, after_steps, last_steps) r WHERE level = 1"),

@@ -211,6 +211,34 @@ def beside_each_other(c):
     assert c.sql(f"SELECT kept FROM trial_blocks WHERE (experiment_id, block) = ({EXPERIMENTS}, {trial} >> 8)") == "f"
 
 
+def best_beside(c):
+    """The same of what is written down of an experiment's best trial."""
+    due = f"SELECT is_due FROM best_trials WHERE experiment_id = {EXPERIMENTS}"
+    best, other = c.sql(f"SELECT id FROM trials WHERE experiment_id = {EXPERIMENTS} AND state = 'COMPLETED' AND NOT has_tail LIMIT 2").split("\n")
+    c.sql(f"UPDATE trials SET summary_metrics = '{{\"own\": {{\"a.b\": {{\"last\": 2}}}}}}' WHERE id = {best}")
+    for sql in [f"UPDATE trials SET summary_metrics = '{{}}' WHERE id = {best}", f"UPDATE trials SET state = 'ACTIVE' WHERE id = {best}",
+                f"UPDATE trials SET state = 'ERROR' WHERE id = {best}", f"UPDATE experiments SET best_trial_id = {other} WHERE id = {EXPERIMENTS}",
+                f"UPDATE experiments SET best_metric = NULL WHERE id = {EXPERIMENTS}"]:
+        c.sql(f"UPDATE experiments SET best_trial_id = {best}, best_metric = 1 WHERE id = {EXPERIMENTS}; UPDATE best_trials SET is_due = true WHERE experiment_id = {EXPERIMENTS}")
+        keeper, writer = Session(c), Session(c)
+        assert keeper.ask("BEGIN; SELECT keep_trial_blocks(60000);") == "0"
+        pid = writer.ask("SELECT pg_backend_pid();")
+        writer.tell(f"{sql};")
+        wait_until(lambda: c.sql(f"SELECT wait_event_type FROM pg_stat_activity WHERE pid = {pid}") == "Lock", 20, f"{sql} to wait for the numbers")
+        keeper.tell("COMMIT;")
+        keeper.end()
+        writer.end()
+        assert c.sql(due) == "t", sql
+    c.sql(f"UPDATE experiments SET best_trial_id = {best}, best_metric = 1 WHERE id = {EXPERIMENTS}")
+    writer = Session(c)
+    assert writer.ask(f"BEGIN; UPDATE trials SET summary_metrics = '{{}}' WHERE id = {best} RETURNING id;") == best
+    c.sql("SELECT keep_trial_blocks(60000)")  # waits for nobody
+    assert c.sql(due) == "t"
+    writer.tell("COMMIT;")
+    writer.end()
+    c.sql(f"UPDATE trials SET state = 'COMPLETED' WHERE id = {best}")
+
+
 def look(c, seed):
     """All rows, by every key and with a metric."""
     rows = rows_of(c)
@@ -279,6 +307,7 @@ def main():
         through_changes(c, SEED)
         c.stop("master")
         beside_each_other(c)
+        best_beside(c)
         after_a_gap(c, SEED)
         large_ones(c, SEED)
         bad_ones(c, SEED)

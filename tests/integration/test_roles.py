@@ -35,7 +35,7 @@ ASKS = {"create_experiment": "PROJECT", "put_external_experiment": "PROJECT", "c
 OF_TASKS = {"get_me", "patch_checkpoints"}
 LOG_IN = {"login", "legacy_login", "logout"}
 # Tables that say who asked when, what a person's page looks like, that the master lives, and sums that it keeps by the way.
-BESIDE = {"audit", "user_sessions", "login_links", "user_settings", "leader", "trial_blocks", "trial_block_metrics"}
+BESIDE = {"audit", "user_sessions", "login_links", "user_settings", "leader", "trial_blocks", "trial_block_metrics", "best_trials", "best_numbers"}
 
 
 def may(name, op, mode):

@@ -54,6 +54,7 @@ REASONS = {
     "model_versions_checkpoint_uuid_fkey": "model_register() has locked the checkpoint",
     "access_tokens_pkey": COUNTED, "access_tokens_token_sha256_key": "a digest of a random token", "access_tokens_user_id_fkey": KEPT,
     "trial_blocks_pkey": TRIGGERED, "trial_blocks_experiment_id_fkey": TRIGGERED, "trial_block_metrics_experiment_id_block_fkey": TRIGGERED,
+    "best_trials_pkey": TRIGGERED, "best_trials_experiment_id_fkey": TRIGGERED, "best_numbers_experiment_id_fkey": TRIGGERED,
     "left_behind_pkey": UPSERT, "left_behind_place_fkey": CHAIN, "store_looks_pkey": UPSERT, "metric_steps_pkey": TRIGGERED,
     "metric_steps_experiment_id_fkey": TRIGGERED, "metric_names_once": TRIGGERED, "metric_names_experiment_id_fkey": TRIGGERED,
     "authority_is_one_check": "no INSERT names the column, which is true by default",
@@ -210,7 +211,7 @@ DRIVEN = {
     Drive.many: ["trials_metric_partitions"],
     Drive.life: ["accelerators_pkey", "allocations_used", "allocations_used_at_once", "checkpoints_pkey", "experiments_counted", "experiments_keep_last_ids", "experiments_labeled",
                  "experiments_moved", "experiments_relabeled", "experiments_told", "trials_close_chunks", "trials_drop_metrics",
-                 "trials_named", "trials_renamed", "trials_summed", "trials_block_less", "trials_block_more", "trials_block_other", "checkpoints_changed", "checkpoints_summed", "checkpoints_validation"],
+                 "trials_named", "trials_renamed", "trials_summed", "trials_block_less", "trials_block_more", "trials_block_other", "experiments_best_first", "experiments_best_other", "checkpoints_changed", "checkpoints_summed", "checkpoints_validation"],
 }
 
 # Those of partitions are their parents'.
