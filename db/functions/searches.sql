@@ -143,7 +143,7 @@ BEGIN
         || 'AND ' || found || ' ORDER BY ' || keys || 'e.id ';
 END $$;
 
--- Ids in the order asked for.
+-- Ids in the order asked for, all of them.
 CREATE OR REPLACE FUNCTION find_experiments(q jsonb, p_project bigint) RETURNS SETOF integer LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY EXECUTE 'SELECT e.id ' || search_sql(q) USING q->'leaves', q->'order', p_project;
@@ -168,7 +168,7 @@ BEGIN
             USING q->'leaves', q->'order', p_project, page_start(total, p_offset), size;
         RETURN;
     END IF;
-    EXECUTE 'SELECT ARRAY(SELECT e.id ' || search_sql(q) || ')' INTO ids USING q->'leaves', q->'order', p_project;
+    ids := ARRAY(SELECT find_experiments(q, p_project));
     total := cardinality(ids);
     start := page_start(total, p_offset);
     ids := ids[(start + 1)::integer:least(start + coalesce(size, total), total)::integer];
