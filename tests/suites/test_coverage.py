@@ -9,8 +9,8 @@ TOP = os.path.join(HERE, "..", "..")
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import coverage  # noqa: E402
 
-LINES = {"base/a.c": {1: 3, 2: 0}, "base/text/b.c": {1: 1, 2: 1}, "basement/c.c": {1: 0}, "harness/backend/cuda/d.c": {n: 0 for n in range(99)}}
-BRANCHES = {"base/a.c": {(1, 0): 1, (1, 1): 0}, "harness/backend/cuda/d.c": {(1, 0): 0}}
+LINES = {"base/a.c": {1: 3, 2: 0}, "base/text/b.c": {1: 1, 2: 1}, "basement/c.c": {1: 0}}
+BRANCHES = {"base/a.c": {(1, 0): 1, (1, 1): 0}}
 
 
 class Floors(unittest.TestCase):
@@ -28,8 +28,14 @@ class Floors(unittest.TestCase):
         self.assertEqual(len(self.below({"attic": (1, 1)})), 2)
 
     def test_each_floor_has_its_folder(self):
-        for folder in [f for f in (*coverage.FLOORS, *coverage.DEVICE) if f != "all"]:
+        for folder in [f for f in coverage.FLOORS if f != "all"]:
             self.assertTrue(os.path.isdir(os.path.join(TOP, folder)), folder)
+
+    def test_what_is_the_products(self):
+        build = os.path.join(coverage.TOP, "build")
+        for name, counts in (("../harness/backend/cuda/cuda_plan.c", True), ("../tests/cuda/device.c", False), ("made.c", False),
+                             ("/usr/include/stdio.h", False)):
+            self.assertEqual(coverage.ours(build, name) is not None, counts, name)
 
 
 if __name__ == "__main__":
