@@ -126,6 +126,7 @@ static void alone_settle(struct db_group *g, struct db_tx *tx, const struct db_r
     else if (failed && tx->result.rc >= 0) {
         tx_fail(tx, failed->rc, failed->err.text);
         memcpy(tx->result.sqlstate, failed->sqlstate, sizeof tx->result.sqlstate);
+        memcpy(tx->result.in, failed->in, sizeof tx->result.in);
     }
 }
 
