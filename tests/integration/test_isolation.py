@@ -120,7 +120,8 @@ def test_namespaces():
         c.wait(denied := program(c, "open('/root/train.csv')", max_restarts=0), "STATE_ERROR", 60)
         reason = c.det("experiment", "describe", str(denied)).stdout
         closed = c.create(json.dumps({**SLEEPER, "environment": {"python": "/root/bin/python3"}}), None)
-        wait_until(lambda: "/root/bin/python3: Permission denied" in c.logs(c.trials(closed)[0]["id"]), 60, "an interpreter that its account cannot reach")
+        closed_to = "/root/bin/python3: this trial runs as the account of uid 1900000001, which may not enter /root"
+        wait_until(lambda: closed_to in c.logs(c.trials(closed)[0]["id"]), 60, "an interpreter that its account cannot reach")
         c.api("POST", f"/experiments/{closed}/kill")
         assert "PermissionError" in reason and "run as the account det1 (uid 1900000001), which must be able to read" in reason, reason
         task = next(int(p) for p in os.listdir("/proc") if p.isdigit() and command_line(p).startswith(b"det-task\0" + c.path("agent-0").encode()))
