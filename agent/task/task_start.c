@@ -230,12 +230,18 @@ static void on_rendezvous_timer(uv_timer_t *timer)
     ask_rendezvous(t);
 }
 
-/* What the chief's host chose is said in its own words; an older one says nothing. */
+/* The answer is for all hosts, that of rank 0 too: an older master has told the others nothing. */
 static int hear_ports(struct task *t, const json_t *info, struct det_err *err)
 {
-    return t->spec.task.node == 0
-               ? 0
-               : runports_read(&t->ports.other, json_str(info, "ports", NULL), err);
+    const struct runports chosen = t->ports.other;
+    if (t->spec.task.nodes == 1)
+        return 0;
+    int rc = runports_read(&t->ports.other, json_str(info, "ports", NULL), err);
+    if (rc == 0 && t->spec.task.node == 0 && memcmp(&chosen, &t->ports.other, sizeof chosen) != 0)
+        logspool_say(t->spool, LOGLINE_WARNING,
+                     "Ports stay as they were given: this master is too old to tell the other "
+                     "hosts of new ones.");
+    return rc;
 }
 
 static void on_rendezvous(void *arg, int rc, const struct client_resp *resp,

@@ -6,6 +6,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -597,6 +598,23 @@ def test_refused_rendezvous(m, a):
         assert e["reason"] == "start_failed" and "rendezvous" in e["text"] and "is over" in e["text"], e
         gone(c)
         dropped(a, alloc)
+
+
+def test_ports_of_a_gang(m, a):
+    """All hosts have the ports of the answer, so that of rank 0 has those that were given where its master tells the others of none."""
+    def started(alloc, node, **told):
+        m.met = {"addresses": ["127.0.0.1", "127.0.0.1"], "rank": node, "slots": [1, 1], **told}
+        m.start(alloc, ["sh", "-c", f"echo {alloc} meets at $C10D_PORT"], env={"C10D_PORT": str(port)}, node=node, nodes=2, slot_counts=[1, 1])
+        assert m.wait_exit(alloc)["code"] == 0
+        return m.wait_log(f"{alloc} meets at ")["log"].split()[-1]
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert started("1.older.1", 0) == str(port)
+        m.wait_log("Ports stay as they were given")
+        assert started("1.first.1", 0, ports="C10D_PORT:41003") == started("1.second.1", 1, ports="C10D_PORT:41003") == "41003"
 
 
 def test_start_waits_for_the_old_task(m, a):

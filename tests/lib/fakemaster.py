@@ -38,6 +38,7 @@ class FakeMaster:
         self.boot, self.seen, self.stream_id, self.seq = None, 0, 0, 0
         self.contexts, self.refuse = {}, False
         self.rendezvous = 0  # a status to refuse it with
+        self.met = {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}  # what it tells, as an older one: of no ports
         self.times = {}
         self.report_s = 0  # what it takes for each report of progress
         self.ahead_s = 0  # of our clock
@@ -105,7 +106,7 @@ class FakeMaster:
         if path.endswith("/rendezvous"):
             if self.rendezvous:
                 return self.answer(h, {"error": {"code": 5, "reason": "Refused", "error": "the allocation is over"}}, self.rendezvous)
-            return self.answer(h, {"rendezvousInfo": {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}})
+            return self.answer(h, {"rendezvousInfo": self.met})
         if path.endswith("/progress"):
             time.sleep(self.report_s)
         return self.answer(h, {})
