@@ -39,11 +39,12 @@ PSQL = PG_BIN[0] + "/psql" if PG_BIN else "psql"  # without Debian's wrapper, wh
 
 
 def has_memory_for_pg():
-    """tests/run only, and where there is far more than databases of tests take: theirs are in memory. Half of the time of a system call
-    for a file is that of the journal of a disk which all tests share. Elsewhere, as for benchmarks, they are on a disk as people's are."""
+    """Where a suite of tests/run has a /dev/shm that ends with it (a test that is killed leaves its database), and there is far more room
+    than databases of tests take. Half of the time of a system call for a file is that of the journal of a disk which all tests share.
+    Elsewhere, as for benchmarks, they are on a disk as people's are."""
     with contextlib.suppress(OSError):
         s = os.statvfs("/dev/shm")
-        return os.environ.get("DET_PG_FSYNC") == "off" and os.access("/dev/shm", os.W_OK) and s.f_bavail * s.f_frsize >= 8 << 30
+        return os.environ.get("DET_PG_MEMORY") == "yes" and os.access("/dev/shm", os.W_OK) and s.f_bavail * s.f_frsize >= 8 << 30
     return False
 
 

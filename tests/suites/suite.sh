@@ -62,14 +62,15 @@ show_suite() { # show_suite LABEL PASSED FAILED SKIPPED SECONDS
     printf '%-20s %4d passed %3d failed %3d skipped  %5ds %5s\n' "$1" "$2" "$3" "$4" "$5" "$busy"
 }
 
-# A suite has a /tmp of its own (where root can give it one), so that what it leaves there is seen, and a /dev/shm, which ends with it.
+# A suite has a /tmp of its own (where root can give it one), so that what it leaves there is seen, and a /dev/shm, which ends with it:
+# DET_PG_MEMORY says that databases may be there.
 with_tmp() { # with_tmp DIR TMP COMMAND...
     local dir=$1 tmp=$2 private=()
     shift 2
     case $(realpath "$dir") in
     /tmp/*) ;; # would not be seen
     *) if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
-           private=(unshare --mount --propagation private sh -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm 2>/dev/null
+           private=(unshare --mount --propagation private sh -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm 2>/dev/null && export DET_PG_MEMORY=yes
                mount --bind "$0" /tmp && exec "$@"' "$tmp")
        fi ;;
     esac

@@ -133,5 +133,23 @@ class Group(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in left.splitlines()], [str(os.getpid())])
 
 
+class OwnMemory(unittest.TestCase):
+    """Databases of tests are in memory only where it is a suite's own: what is killed leaves them."""
+
+    def told(self, folder):
+        env = {k: v for k, v in os.environ.items() if k != "DET_PG_MEMORY"}  # of the suite that this is in
+        with tempfile.TemporaryDirectory(dir=folder) as d:
+            return subprocess.run(["bash", "-c", """. "$0/suite.sh"; with_tmp "$1" "$1" sh -c 'echo "$DET_PG_MEMORY $(ls /dev/shm)"'""", HERE, d],
+                                  env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+    def test_own(self):
+        if os.getuid() or subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode:
+            self.skipTest("it has none: root, and the right to mount, are needed")
+        self.assertEqual(self.told("/var/tmp"), "yes")
+
+    def test_the_hosts(self):
+        self.assertFalse(self.told("/tmp").startswith("yes"))
+
+
 if __name__ == "__main__":
     unittest.main()
