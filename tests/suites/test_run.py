@@ -18,7 +18,9 @@ act() {
     [ "$1" = "$AT" ] || return 0
     case $DO in
     killed) kill -9 $$ ;;
-    lane) kill -9 "$lane" ;;
+    lane) # what it was at comes to nothing, whoever is first to notice
+        kill -9 "$lane"
+        exit 1 ;;
     unread) echo '{}' >"$log" ;;
     interrupt)
         trap 'kill -INT "$run"; exit 1' TERM # the second, in the midst of the clean-up
