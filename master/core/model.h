@@ -27,7 +27,7 @@ struct conf {
     int64_t slots, max_restarts, max_slots;
     int priority;
     double weight;
-    bool holds; /* a search whose first trials fail alike (alike.h) */
+    bool holds; /* a search whose first trials to fail fail alike (alike.h) */
 };
 
 struct container;
@@ -321,6 +321,7 @@ struct exp {
     VEC(struct trial *) trials;
     struct map *by_request; /* request id -> trial */
     size_t open;
+    size_t mistaken;  /* trials that have a mistake (alike.h) */
     struct alloc *gc; /* DELETING: of its checkpoints; */
     bool is_purging;  /* then of its rows */
     bool dirty, is_new, state_only;

@@ -152,7 +152,7 @@ def held(c):
     exp = c.create(json.dumps({**text, "entrypoint": ["/usr/bin/python3", "train.py"]}), code)
     c.wait(exp, state="STATE_PAUSED")
     a = why(c, f"exp:{exp}")
-    said = "its first 8 trials all failed of the same: ValueError: no layer "
+    said = "the first 8 of its trials to fail all failed of the same: ValueError: no layer "
     assert a["held"] and a["reason"] == "PAUSED" and said in a["text"] and a["text"].endswith("(train.py, line 5, in build)"), a
     assert said in c.det("why", f"exp:{exp}").stdout and said in c.det("experiment", "describe", str(exp)).stdout
     r = c.det("experiment", "wait", str(exp), check=False)

@@ -112,12 +112,13 @@ static bool has_collection(const struct core *c, const struct exp *e)
 
 static void check_exp(const struct core *c, const struct exp *e)
 {
-    size_t open = 0;
+    size_t open = 0, mistaken = 0;
     for (size_t i = 0; i < e->trials.n; i++) {
         check_trial(e->trials.v[i]);
         open += !trial_state_is_terminal(e->trials.v[i]->state);
+        mistaken += e->trials.v[i]->mistake != NULL;
     }
-    assert(open == e->open && !exp_has_ended(e) && !e->dirty);
+    assert(open == e->open && mistaken == e->mistaken && !exp_has_ended(e) && !e->dirty);
     assert(e->progress >= 0 && e->progress <= 1);
     assert(!e->held || e->state == EXP_PAUSED);
     check_progress(e);

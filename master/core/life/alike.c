@@ -32,7 +32,7 @@ static bool is_same_text(const char *a, const char *b)
 
 static bool is_same(const struct trial *a, const struct trial *b)
 {
-    return b->mistake && *a->mistake && strcmp(a->mistake_at, b->mistake_at) == 0 &&
+    return *a->mistake && strcmp(a->mistake_at, b->mistake_at) == 0 &&
            is_same_text(a->mistake, b->mistake);
 }
 
@@ -46,28 +46,26 @@ static bool is_training(const struct trial *t)
     return t->alloc && t->speed.run_id == t->run_id && t->speed.units > 0;
 }
 
-/* One that did not fail: what the first ones failed of is no mistake of all. */
+/* Of one that did not fail: what the others failed of is no mistake of all. */
 static bool got_somewhere(const struct trial *t)
 {
-    return !t->mistake &&
-           (is_training(t) || t->latest || has_completed(t) || trial_state_is_terminal(t->state));
+    return is_training(t) || t->latest || has_completed(t) || trial_state_is_terminal(t->state);
 }
 
 static bool failed_like(const struct trial *t, const struct trial *other)
 {
-    return t->mistake && !has_completed(t) && is_same(t, other);
+    return !has_completed(t) && is_same(t, other);
 }
 
-static bool failed_alike(const struct exp *e)
+/* Every trial is asked; once in a search's life, where none of it is begun anew. */
+static bool failed_alike(const struct trial *t)
 {
-    if (e->trials.n < ALIKE_TRIALS)
-        return false;
-    for (size_t i = 0; i < ALIKE_TRIALS; i++)
-        if (!failed_like(e->trials.v[i], e->trials.v[0]))
+    const struct exp *e = t->exp;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct trial *other = e->trials.v[i];
+        if (other->mistake ? !failed_like(other, t) : got_somewhere(other))
             return false;
-    for (size_t i = ALIKE_TRIALS; i < e->trials.n; i++)
-        if (got_somewhere(e->trials.v[i]))
-            return false;
+    }
     return true;
 }
 
@@ -77,34 +75,27 @@ static bool may_be_held(const struct exp *e)
            e->conf.search.kind != SEARCH_CUSTOM;
 }
 
-static bool is_one_of_the_first(const struct trial *t)
-{
-    for (size_t i = 0; i < t->exp->trials.n && i < ALIKE_TRIALS; i++)
-        if (t->exp->trials.v[i] == t)
-            return true;
-    return false;
-}
-
 bool alike_on_failure(struct trial *t, const struct failure *f)
 {
     if (t->mistake)
         return false;
     t->mistake = det_strdup(f->exception ? f->exception : "");
     t->mistake_at = det_strdup(f->at ? f->at : "");
-    return may_be_held(t->exp) && is_one_of_the_first(t) && failed_alike(t->exp);
+    t->exp->mistaken++;
+    return t->exp->mistaken == ALIKE_TRIALS && may_be_held(t->exp) && failed_alike(t);
 }
 
 void alike_forget(struct trial *t)
 {
+    t->exp->mistaken -= t->mistake != NULL;
     free(t->mistake);
     free(t->mistake_at);
     t->mistake = t->mistake_at = NULL;
 }
 
-char *alike_sentence(const struct exp *e)
+char *alike_sentence(const struct trial *t)
 {
-    const struct trial *t = e->trials.v[0];
-    return det_asprintf("its first %d trials all failed of the same: %s%s%s%s", ALIKE_TRIALS,
-                        t->mistake, *t->mistake_at ? " (" : "", t->mistake_at,
+    return det_asprintf("the first %d of its trials to fail all failed of the same: %s%s%s%s",
+                        ALIKE_TRIALS, t->mistake, *t->mistake_at ? " (" : "", t->mistake_at,
                         *t->mistake_at ? ")" : "");
 }

@@ -203,7 +203,7 @@ void exp_hold(struct core *c, struct exp *e, char *why)
     for (size_t i = 0; i < e->trials.n; i++)
         if (e->trials.v[i]->state == TRIAL_ACTIVE)
             trial_set(c, e->trials.v[i], TRIAL_PAUSED,
-                      "the search is held: its first trials failed alike");
+                      "the search is held: the first of its trials to fail failed alike");
 }
 
 /* It may go on some day, and then as if it had never been stopped. */

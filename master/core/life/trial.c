@@ -44,6 +44,7 @@ void trial_enlist(struct core *c, struct trial *t)
     vec_push(&t->exp->trials, t);
     map_put(t->exp->by_request, t->request_id, t);
     t->exp->open += !trial_state_is_terminal(t->state);
+    t->exp->mistaken += t->mistake != NULL;
 }
 
 /* The request id follows from the search's seed, the task's must not: it names logs and tokens. */
@@ -123,7 +124,8 @@ void trial_destroy(struct trial *t)
     free(t->warm_start);
     free(t->latest);
     free(t->lost);
-    alike_forget(t);
+    free(t->mistake);
+    free(t->mistake_at);
     free(t);
 }
 

@@ -104,9 +104,10 @@ static void complete_op(struct core *c, struct trial *t, int reason)
 }
 
 /* Before anything follows from the failure: what would follow waits, as in any pause. */
-static void hold_exp(struct core *c, struct exp *e, const struct alloc *a)
+static void hold_exp(struct core *c, const struct trial *t, const struct alloc *a)
 {
-    exp_hold(c, e, alike_sentence(e));
+    struct exp *e = t->exp;
+    exp_hold(c, e, alike_sentence(t));
     fx_log(c, a, FX_ERROR,
            "Experiment %lld is held (paused): %s. `det experiment activate %lld` lets it go on.",
            (long long)e->id, e->held, (long long)e->id);
@@ -118,7 +119,7 @@ static void on_error(struct core *c, struct trial *t, const struct alloc *a)
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
     if (alike_on_failure(t, &a->failure))
-        hold_exp(c, t->exp, a);
+        hold_exp(c, t, a);
     if (t->no_retry) {
         fx_log(c, a, FX_ERROR,
                "Trial %lld failed and is not restarted: its log matched \"%s\" (log policy "

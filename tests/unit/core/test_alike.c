@@ -1,10 +1,12 @@
-/* A search whose first trials all fail of the same mistake is held; others are not. */
+/* A search is held where the first of its trials to fail all failed of the same; others are not. */
 #include "world.h"
 
 #include "why.h"
 #include <stdio.h>
 
 #define AT "model_def.py, line 3, in build"
+#define SAID                                                                                       \
+    "Experiment 1 is held (paused): the first 8 of its trials to fail all failed of the same: "
 
 static struct world w;
 
@@ -74,11 +76,10 @@ static void held(void **state)
     assert_int_equal(state_of(), EXP_ACTIVE);
     fail_alike(8, 8);
     assert_int_equal(state_of(), EXP_PAUSED);
-    assert_true(world_logged(&w, "Experiment 1 is held (paused): its first 8 trials all failed of "
-                                 "the same: ValueError: lr 0.142857 at 0x12d687 (" AT ")"));
-    expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
+    assert_true(world_logged(&w, SAID "ValueError: lr 1.14286 at 0x96b438 (" AT ")"));
+    expect_why("to fail all failed of the same: ValueError: lr 1.14286", true);
     world_restart(&w);
-    expect_why("its first 8 trials all failed of the same: ValueError: lr 0.142857", true);
+    expect_why("to fail all failed of the same: ValueError: lr 1.14286", true);
     assert_int_equal(world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1}),
                      0);
     world_finish(&w);
@@ -159,13 +160,65 @@ static void another_trains(void **state)
     }
 }
 
-/* Only the first eight are asked. */
-static void others_first(void **state)
+/* Eight of sixteen, whatever their numbers: number 3 waits all the while. Those that fail after it
+ * went on do not hold it again. */
+static void whichever_fail_first(void **state)
 {
     search(16, 0);
-    fail_alike(2, 12);
+    fail_alike(1, 2);
+    fail_alike(4, 7);
+    fail_alike(16, 16);
     assert_int_equal(state_of(), EXP_ACTIVE);
-    fail_alike(1, 1);
+    fail_alike(11, 11);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    assert_true(world_logged(&w, SAID "ValueError: lr 1.57143 at 0xcf37cd (" AT ")"));
+    for (int64_t id = 3; id <= 15; id++) /* those about to start are killed */
+        if (id == 3 || (id > 7 && id != 11))
+            world_exit(&w, id, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_ACTIVATE, .exp_id = 1});
+    fail_alike(3, 3);
+    fail_alike(8, 10);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    world_finish(&w);
+}
+
+/* A master that is started anew knows who counts. */
+static void counts_after_restart(void **state)
+{
+    search(16, 0);
+    fail_alike(1, 7);
+    world_restart(&w);
+    core_check(w.core);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(9, 9);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_finish(&w);
+}
+
+/* Each counts once: the second failure of one is not the eighth trial. */
+static void counts_trials(void **state)
+{
+    search(16, 1);
+    fail_alike(2, 8);
+    fail_alike(2, 2);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(9, 9);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_finish(&w);
+}
+
+/* What goes on from its beginning is counted anew. */
+static void counts_anew(void **state)
+{
+    search(9, 0);
+    fail_alike(1, 8);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_step(&w, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = 1});
+    world_exit(&w, 9, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+    assert_int_equal(world_continue(&w, 1, NULL), 0);
+    fail_alike(1, 7);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(8, 8);
     assert_int_equal(state_of(), EXP_PAUSED);
     world_finish(&w);
 }
@@ -200,7 +253,10 @@ int main(void)
                                        cmocka_unit_test(not_held),
                                        cmocka_unit_test(one_succeeds),
                                        cmocka_unit_test(another_trains),
-                                       cmocka_unit_test(others_first),
+                                       cmocka_unit_test(whichever_fail_first),
+                                       cmocka_unit_test(counts_after_restart),
+                                       cmocka_unit_test(counts_trials),
+                                       cmocka_unit_test(counts_anew),
                                        cmocka_unit_test(not_if_told),
                                        cmocka_unit_test(losses_do_not_count)};
     return cmocka_run_group_tests_name("alike", tests, NULL, NULL);
