@@ -41,7 +41,7 @@ DET_MUST int expconf_complete(const json_t *raw, const struct expconf_defaults *
 
 /* Appends a line for each key of a complete configuration whose value is not the default and that
  * nothing acts on: "bind_mounts[0].container_path: has no effect: ..."; and one where a key acts on
- * less than a reader would think. */
+ * less than a reader would think, as a constant list does in a grid. */
 void expconf_idle(const json_t *config, struct mistakes *ret);
 
 /* A part of a configuration (a template, the master's checkpoint_storage): checked and normalised,

@@ -490,22 +490,27 @@ static void test_not_a_map(void **state)
     }
 }
 
-static char *idle_of(const char *entrypoint, const char *more)
+static char *idle_as(const char *entrypoint, const char *search, const char *more)
 {
     char text[512];
     json_t *config = NULL;
     struct det_err err;
     struct mistakes m = MISTAKES_INIT;
     snprintf(text, sizeof text,
-             "{entrypoint: %s, searcher: {name: single, metric: l, max_length: {batches: 5}}, "
+             "{entrypoint: %s, searcher: {name: %s, metric: l, max_length: {batches: 5}}, "
              "checkpoint_storage: {type: shared_fs, host_path: /c}%s}",
-             entrypoint, more);
+             entrypoint, search, more);
     struct expconf_defaults none = {0};
     if (expconf_parse(text, strlen(text), &none, &config, NULL, &err) < 0)
         fail_msg("%s", err.text);
     expconf_idle(config, &m);
     json_decref(config);
     return buf_steal(&m.text);
+}
+
+static char *idle_of(const char *entrypoint, const char *more)
+{
+    return idle_as(entrypoint, "single", more);
 }
 
 static void assert_idle(const char *more, const char *first, size_t lines)
@@ -549,6 +554,26 @@ static void test_stall_of_a_command(void **state)
     }
 }
 
+/* What others take for an axis of a grid. */
+static void test_plain_list_in_a_grid(void **state)
+{
+    static const char *const silent[] = {
+        ", hyperparameters: {lr: {type: categorical, vals: [0.1, 0.2]}}",
+        ", hyperparameters: {lr: 0.1, layers: [64], shapes: [[1, 2], [3]], e: []}"};
+    for (size_t i = 0; i < DET_ARRAY_LEN(silent); i++) {
+        det_cleanup(freep) char *text = idle_as("'m:T'", "grid", silent[i]);
+        assert_string_equal(text, "");
+    }
+    const char *lists = ", hyperparameters: {lr: [0.1, 0.25], deep: {kind: [adam, sgd]}}";
+    det_cleanup(freep) char *single = idle_as("'m:T'", "single", lists);
+    det_cleanup(freep) char *grid = idle_as("'m:T'", "grid", lists);
+    assert_string_equal(single, "");
+    assert_non_null(strstr(grid, "hyperparameters.lr: one constant, a list: "));
+    assert_non_null(strstr(grid, "write {type: categorical, vals: [0.1,0.25]}\n"));
+    assert_non_null(strstr(grid, "hyperparameters.deep.kind: one constant, a list: "));
+    assert_non_null(strstr(grid, "vals: [\"adam\",\"sgd\"]}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_not_a_map),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_stall_of_a_command),
+        cmocka_unit_test(test_plain_list_in_a_grid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
