@@ -388,9 +388,12 @@ while best.state != client.CheckpointState.DELETED:
     time.sleep(0.1)
     best.reload()
 lists = [t.list_checkpoints(), t.list_checkpoints(sort_by="error"), t.list_checkpoints(sort_by="error", order_by=client.OrderBy.DESC),
-         t.list_checkpoints(sort_by=client.CheckpointSortBy.STATE), e.list_checkpoints(sort_by="nosuch")]
+         t.list_checkpoints(sort_by=client.CheckpointSortBy.STATE)]
 assert [{c.uuid: c.state for c in found} for found in lists] == [{c.uuid: c.state for c in lists[0]}] * len(lists), lists
 assert best.uuid in [c.uuid for c in lists[0]] and len(lists[0]) > 1, lists[0]
+assert t.list_checkpoints(max_results=1)[0].uuid == lists[0][0].uuid, lists[0]
+whole = {c.uuid for c in lists[0] if c.state == client.CheckpointState.COMPLETED}
+assert {c.uuid for c in e.list_checkpoints()} == {c.uuid for c in e.list_checkpoints(sort_by="nosuch")} == whole, e.list_checkpoints()
 errors = [c.training.validation_metrics["avgMetrics"]["error"] for c in lists[1] if c.training.validation_metrics]
 assert errors == sorted(errors), errors
 assert [c.uuid for c in t.list_checkpoints(sort_by="error", max_results=1)] == [lists[1][0].uuid]

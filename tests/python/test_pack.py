@@ -138,7 +138,38 @@ class Asked:
         return {"experiments": many, "trials": many, "experiment": one, "pagination": {"total": 2}}
 
 
+class Stored:
+    """A master with an experiment's checkpoints, 450 whole ones among 50 that were deleted, and the queries that it got."""
+
+    def __init__(self):
+        self.asked = []
+        self.raw = [{"uuid": str(i), "state": "STATE_DELETED" if i % 10 == 0 else "STATE_COMPLETED"} for i in range(500)]
+
+    def get(self, path, **query):
+        if not path.endswith("/checkpoints"):
+            return {"experiment": {"id": 1, "state": "STATE_COMPLETED", "name": "n", "archived": False, "config": {"searcher": {"metric": "loss"}}}}
+        self.asked.append(query)
+        found = [c for c in self.raw if c["state"] in (query["states"] or [c["state"]])]
+        return {"checkpoints": found[query["offset"]:][:query["limit"]], "pagination": {"total": len(found)}}
+
+
 class Experiments(unittest.TestCase):
+    def test_checkpoints(self):
+        """Of an experiment those that are whole, of a trial all; the best is one question, for one."""
+        master = Stored()
+        experiment = client.Experiment(master, 1)
+        trial = client.Trial._of(master, {"id": 1, "experimentId": 1, "state": "STATE_COMPLETED"})
+        states = [[c.state.name for c in found] for found in (experiment.list_checkpoints(), experiment.list_checkpoints("loss"), trial.list_checkpoints())]
+        self.assertEqual(states, [["COMPLETED"] * 450, ["COMPLETED"] * 450, ["COMPLETED"] * 450 + ["DELETED"] * 50])
+        self.assertEqual([q["offset"] for q in master.asked], [0, 200, 400] * 3 + [0])
+        for call, given in ((experiment.list_checkpoints, {}), (experiment.list_checkpoints, {"sort_by": "loss"}), (trial.list_checkpoints, {})):
+            with self.subTest(call.__qualname__, **given):
+                master.asked.clear()
+                (best,) = call(max_results=1, **given)
+                (query,) = master.asked
+                self.assertEqual((best.uuid, query["limit"], query["sortByMetric"], query["states"]), ("1", 1, "loss", ["STATE_COMPLETED"]))
+        self.assertEqual((len(trial.list_checkpoints(max_results=460)), trial.list_checkpoints(max_results=0)), (460, []))
+
     def test_lists(self):
         """One question, however many there are."""
         determined = client.Determined.__new__(client.Determined)

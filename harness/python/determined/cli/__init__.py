@@ -121,7 +121,7 @@ def _list_trials(a: argparse.Namespace) -> int:
 
 
 def _list_checkpoints(a: argparse.Namespace) -> int:
-    found = client.get_experiment(a.id).list_checkpoints(sort_by=client.CheckpointSortBy.END_TIME, order_by=client.OrderBy.ASC)
+    found = client.get_experiment(a.id)._in_any_state()
     _table(("UUID", "STATE", "BATCHES"), [(c.uuid, c.state.name, c.metadata.get("steps_completed")) for c in found])
     return 0
 

@@ -190,9 +190,12 @@ class Trial(ById):
     ) -> List[Checkpoint]:
         """All of them; without an order the best by the searcher's metric first, and those that were deleted last."""
         path = f"{self._path}/checkpoints"
-        if sort_by is None and order_by is None:
-            return Experiment(self._master, self.experiment_id)._best_first(path)[:max_results]
-        return _list_checkpoints(self._master, path, sort_by, order_by, max_results)
+        if sort_by is not None or order_by is not None:
+            return _list_checkpoints(self._master, path, sort_by, order_by, max_results)
+        experiment = Experiment(self._master, self.experiment_id)
+        whole = experiment._best_first(path, _WHOLE, max_results)
+        rest = None if max_results is None else max_results - len(whole)
+        return whole + experiment._best_first(path, _OTHERS, rest)
 
     get_checkpoints = list_checkpoints
 
@@ -243,17 +246,29 @@ def _one(found: List[Checkpoint], text: str) -> Checkpoint:
     return found[0]
 
 
+_WHOLE = [CheckpointState.COMPLETED]
+_OTHERS = [s for s in CheckpointState if s not in (CheckpointState.UNSPECIFIED, CheckpointState.COMPLETED)]
+_PAGE = 200
+
+
 def _list_checkpoints(
-    master: Master, path: str, sort_by: Any, order_by: Optional[OrderBy], max_results: Optional[int]
+    master: Master,
+    path: str,
+    sort_by: Any,
+    order_by: Optional[OrderBy],
+    max_results: Optional[int],
+    states: Optional[List[CheckpointState]] = None,
 ) -> List[Checkpoint]:
-    """Whatever the order, all of them: deleted ones too, as their state says. Without the metric: last."""
+    """In any state (deleted ones too), or in these; no more pages than are needed. Without the metric: last."""
     metric = isinstance(sort_by, str)
     query = {
         "sortByAttr": None if metric else value_of("list_checkpoints(sort_by=...)", sort_by, CheckpointSortBy),
         "sortByMetric": sort_by if metric else None,
         "orderBy": value_of("list_checkpoints(order_by=...)", order_by, OrderBy),
+        "states": [s.value for s in states] if states else None,
+        "limit": _PAGE if max_results is None else min(max_results, _PAGE),
     }
-    raw = pages(lambda offset: master.get(path, offset=offset, limit=200, **query), "checkpoints")
+    raw = pages(lambda offset: master.get(path, offset=offset, **query), "checkpoints")
     return [Checkpoint._of(master, c) for c in itertools.islice(raw, max_results)]
 
 
@@ -404,16 +419,20 @@ class Experiment(ById):
         order_by: Optional[OrderBy] = None,
         max_results: Optional[int] = None,
     ) -> List[Checkpoint]:
-        """All of them; without an order the best by the searcher's metric first, and those that were deleted last."""
+        """Those that are whole; without an order the best by the searcher's metric first. Trials list all of theirs."""
+        path = f"{self._path}/checkpoints"
         if sort_by is None and order_by is None:
-            return self._best_first(f"{self._path}/checkpoints")[:max_results]
-        return _list_checkpoints(self._master, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+            return self._best_first(path, _WHOLE, max_results)
+        return _list_checkpoints(self._master, path, sort_by, order_by, max_results, _WHOLE)
 
-    def _best_first(self, path: str) -> List[Checkpoint]:
+    def _in_any_state(self) -> List[Checkpoint]:
+        """The oldest first."""
+        return _list_checkpoints(self._master, f"{self._path}/checkpoints", CheckpointSortBy.END_TIME, OrderBy.ASC, None)
+
+    def _best_first(self, path: str, states: List[CheckpointState], max_results: Optional[int]) -> List[Checkpoint]:
         metric, smaller = self._measure(None, None)
         order = OrderBy.ASCENDING if smaller else OrderBy.DESCENDING
-        found = _list_checkpoints(self._master, path, metric, order if metric else None, None)
-        return sorted(found, key=lambda c: c.state != CheckpointState.COMPLETED)
+        return _list_checkpoints(self._master, path, metric, order if metric else None, max_results, states)
 
     def _measure(self, sort_by: Optional[str], smaller_is_better: Optional[bool]) -> Tuple[Optional[str], bool]:
         """A metric and whether less of it is better; none given: the searcher's."""
