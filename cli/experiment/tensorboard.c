@@ -3,6 +3,7 @@
 #include "experiment.h"
 #include "show.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,42 @@ static const struct opt start_opts[] = {
     {0},
 };
 
-/* One more "name:directory" of TensorBoard's list. */
 struct shown {
-    struct buf spec;
-    char *only; /* the directory, as long as there is one */
+    struct buf spec; /* TensorBoard's list, each "name:directory" */
+    char *only;      /* the directory, as long as there is one */
     size_t n;
+    size_t unwritten; /* of these: nothing has been written */
 };
+
+enum place { HERE, CLOSED, UNWRITTEN, ELSEWHERE };
+
+/* A store that is here has a marker: what is not in it then is nowhere. */
+static enum place look_at(const char *dir, const char *store)
+{
+    det_cleanup(freep) char *marker = det_asprintf("%s/.det-store", store);
+    if (access(dir, R_OK) == 0)
+        return HERE;
+    if (errno == EACCES)
+        return CLOSED;
+    return access(marker, F_OK) == 0 ? UNWRITTEN : ELSEWHERE;
+}
+
+/* Takes dir. */
+static void add_place(struct shown *s, const char *kind, int64_t id, char *dir, const char *store)
+{
+    static const char *const notes[] = {[HERE] = "",
+                                        [CLOSED] = "  (this account may not read it)",
+                                        [UNWRITTEN] =
+                                            "  (not there: nothing was written for TensorBoard)",
+                                        [ELSEWHERE] = "  (not on this host)"};
+    enum place place = look_at(dir, store);
+    buf_addf(&s->spec, "%s%s%" PRId64 ":%s", s->n ? "," : "", kind, id, dir);
+    printf("%s %" PRId64 "  %s%s\n", kind, id, dir, notes[place]);
+    free(s->only);
+    s->only = dir;
+    s->n++;
+    s->unwritten += place == UNWRITTEN;
+}
 
 static int add_experiment(struct cli *c, struct shown *s, int64_t exp_id, int64_t trial,
                           struct det_err *err)
@@ -46,13 +77,7 @@ static int add_experiment(struct cli *c, struct shown *s, int64_t exp_id, int64_
         dir = det_asprintf("%s/trial/%" PRId64, whole, trial);
         free(whole);
     }
-    buf_addf(&s->spec, "%s%s%" PRId64 ":%s", s->n ? "," : "", trial ? "trial" : "experiment",
-             trial ? trial : exp_id, dir);
-    printf("%s %" PRId64 "  %s%s\n", trial ? "trial" : "experiment", trial ? trial : exp_id, dir,
-           access(dir, R_OK) == 0 ? "" : "  (not on this host)");
-    free(s->only);
-    s->only = dir;
-    s->n++;
+    add_place(s, trial ? "trial" : "experiment", trial ? trial : exp_id, dir, store);
     return 0;
 }
 
@@ -92,7 +117,11 @@ static int start_tensorboard(struct cli *c, struct det_err *err)
         return CLI_USAGE;
     }
     int rc = add_all(c, &s, err);
-    if (rc == 0)
+    if (rc == 0 && s.unwritten == s.n)
+        puts(
+            "\nThere is nothing to show (yet). A trial class writes what it reports, from its first "
+            "report on; a script writes to context.train.get_tensorboard_path().");
+    else if (rc == 0)
         printf("\nThe cluster runs no TensorBoard. On a host that has these files:\n"
                "  tensorboard %s %s\n",
                s.n == 1 ? "--logdir" : "--logdir_spec", s.n == 1 ? s.only : buf_str(&s.spec));

@@ -205,6 +205,8 @@ def test_commands():
         assert "it trained as far as it was asked to" in c.det("t", "timeline", "1").stdout.splitlines()[-1]
         profiled(c)
         says(c.det("e", "create", CONST, DIGITS, "--paused"), 0, "Created experiment 2")
+        says(c.det("tensorboard", "start", "2"), 0, "(not there: nothing was written for TensorBoard)", "There is nothing to show (yet)")
+        says(c.det("tensorboard", "start", "1", "2"), 0, "nothing was written", "tensorboard --logdir_spec experiment1:")
         says(c.det("e", "wait", "2", check=False), 1, "paused")
         says(c.det("e", "wait", "1", "--polling-interval", "3600"), 0)  # seconds, of which none is waited for what has ended
         for interval in ("0", "0.5", "soon"):
