@@ -105,11 +105,15 @@ static int fail_folder(const char *wanted, const char *place, struct det_err *er
 
 static int fail_missing(const char *wanted, struct det_err *err)
 {
-    const char *more = "";
+    const char *more = "; make it on this host, or name one that is there";
     if (!strchr(wanted, '/'))
-        more = ", neither on PATH nor in the model definition";
+        more = ", neither on PATH nor in the model definition; correct the name, or install it on "
+               "this host";
+    else if (*wanted != '/')
+        more = " in the model definition; correct the path, or make it in startup-hook.sh";
     else if (strncmp(wanted, "/tmp/", strlen("/tmp/")) == 0)
-        more = ": a trial's /tmp is its own, and what the host's holds is not in it";
+        more = ": a trial's /tmp is its own, and what the host's holds is not in it; make it "
+               "elsewhere, or in startup-hook.sh";
     return det_fail(err, DET_ENOENT, "there is no %s%s", wanted, more);
 }
 
@@ -129,7 +133,10 @@ int pychoice_find(const char *wanted, const char *path, const char *work, struct
     if (!is_file(exe))
         return fail_missing(wanted, err);
     if (faccessat(AT_FDCWD, exe, X_OK, AT_EACCESS) < 0)
-        return det_fail_errno(err, DET_EPERM, errno, "%s cannot be run", wanted);
+        return det_fail_errno(err, DET_EPERM, errno,
+                              "%s cannot be run by uid %d, as whom this trial runs; chmod a+x it, "
+                              "or name another",
+                              wanted, (int)geteuid());
     ret->folder = environment_of(exe);
     ret->exe = det_take(exe);
     return 0;

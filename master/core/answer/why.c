@@ -279,8 +279,8 @@ static void explain_waiting(const struct answer *w, const struct alloc *a)
         }
         json_set(w->j, "reason", json_string("HOLD"));
         if (a->trial && a->trial->start_rounds > 0)
-            set_text(w->j, "text", "no agent could start it: the next try is in %" PRId64 " s",
-                     s < 0 ? 0 : s);
+            set_text(w->j, "text", "no agent could start it: try %d of %d is in %" PRId64 " s",
+                     a->trial->start_rounds + 1, AVOID_ROUNDS, s < 0 ? 0 : s);
         else
             set_text(w->j, "text",
                      "its last %d runs ended by no fault of its own (%s): the next is "

@@ -98,9 +98,11 @@ static void test_absent(void **state)
     } rows[] = {
         {"python4", "there is no python4, neither on PATH nor in the model definition", DET_ENOENT},
         {at("none/bin/python3"), "/none/bin/python3", DET_ENOENT},
+        {"/none/bin/python3", "/none/bin/python3; make it on this host, or name one", DET_ENOENT},
+        {"./none", "there is no ./none in the model definition; correct the path", DET_ENOENT},
         {at("opt/bin/python3/x"), "/opt/bin/python3/x", DET_ENOENT},
         {at("empty"), "a folder without bin/python3", DET_ENOENT},
-        {at("closed"), "cannot be run", DET_EPERM},
+        {at("closed"), "cannot be run by uid ", DET_EPERM},
         {at("moved"), "its bin/python3 links to /nonexistent/python3.9", DET_ENOENT},
         {at("none/bin/python3"), "a trial's /tmp is its own", DET_ENOENT},
     };

@@ -144,12 +144,16 @@ static void test_pauses_grow_and_are_told(void **state)
     world_create(&w, "{}");
     fail_start(); /* the first time: at once */
     assert_string_equal(place(), "a");
-    for (int64_t s = 1; s <= 4; s *= 2) {
+    int number = 3;
+    for (int64_t s = 1; s <= 4; s *= 2, number++) {
+        char text[80];
+        snprintf(text, sizeof text, "no agent could start it: try %d of 8 is in %lld s", number,
+                 (long long)s);
         fail_start();
         assert_string_equal(place(), "");
         JSON_OWN j = why();
         assert_string_equal(json_str(j, "reason", ""), "HOLD");
-        assert_non_null(strstr(json_str(j, "text", ""), "no agent could start it"));
+        assert_non_null(strstr(json_str(j, "text", ""), text));
         world_wait(&w, s * 1000 - 1);
         assert_string_equal(place(), "");
         world_wait(&w, 1);
