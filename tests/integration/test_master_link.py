@@ -99,6 +99,20 @@ def handshake(c):
     return a
 
 
+def late(c):
+    """What a process sent that another has followed takes nothing from that one, whenever it comes."""
+    starts = [FakeAgent(c, "again", slots=0) for _ in range(3)]
+    for a in starts:
+        a.hello()
+    for gone in starts[:2]:
+        for tell in ({"type": "hello", "version": "", "pool": "", "addr": "", "slots": [], "tasks": []}, {"type": "state", "alloc": "x", "container": "y", "state": "running"}):
+            status, text = gone.post([gone.event(**tell)])
+            assert status == 409 and "another start of agent again has followed this one" in text, (status, text)
+        assert gone.post([])[0] == 409
+    starts[2].listen()
+    starts[2].order("heartbeat")
+
+
 def clock(c, a):
     """An agent's clock that is not ours is said once, shown while it lasts, and known to be over."""
     def beat(least_s, most_s):
@@ -404,6 +418,8 @@ def main():
         print("ok lost", flush=True)
         slow_line(c)
         print("ok slow_line", flush=True)
+        late(c)
+        print("ok late", flush=True)
 
 
 main()

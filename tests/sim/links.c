@@ -189,6 +189,8 @@ void links_end(const struct sim *m, struct master *s)
 static void begin_boot(struct sim_link *l, const char *boot)
 {
     forget_orders(l);
+    memmove(l->past[1], l->past[0], sizeof l->past - sizeof l->past[0]);
+    memcpy(l->past[0], l->boot, sizeof l->boot);
     snprintf(l->boot, sizeof l->boot, "%s", boot);
     l->stream = 0;
     l->seen = -1;
@@ -239,6 +241,14 @@ static int take_event(struct sim *m, struct master *s, const struct sim_host *h,
     return 0;
 }
 
+static bool is_past(const struct sim_link *l, const char *boot)
+{
+    for (size_t i = 0; i < DET_ARRAY_LEN(l->past); i++)
+        if (strcmp(l->past[i], boot) == 0)
+            return true;
+    return false;
+}
+
 static int take_events(struct sim *m, struct master *s, const struct sim_host *h,
                        const struct link_events *in)
 {
@@ -247,7 +257,7 @@ static int take_events(struct sim *m, struct master *s, const struct sim_host *h
     int rc = 0;
     if (store_noticed(m))
         return DET_EUNAVAIL;
-    if (other && l->stream)
+    if (other && (l->stream || is_past(l, in->boot)))
         return DET_ESTALE;
     if (other)
         begin_boot(l, in->boot);

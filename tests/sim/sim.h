@@ -305,6 +305,7 @@ const char *hosts_boot(struct sim *m, char out[UUID_STR_MAX]); /* a new one */
 /* ---- links.c: between agents and masters ---- */
 struct sim_link { /* a master's end */
     char boot[UUID_STR_MAX];
+    char past[4][UUID_STR_MAX]; /* that others have followed, the last one first */
     int64_t seen;       /* highest event taken; -1: none of this boot */
     int64_t next_seq;   /* of orders */
     VEC(char *) orders; /* that wait for the stream */

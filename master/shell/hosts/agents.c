@@ -44,10 +44,13 @@ struct order {
     struct order *shares; /* the next that waits for the same row */
 };
 
+enum { BOOTS_PAST = 4 };
+
 struct link { /* one agent, also while it is away */
     struct agents *agents;
     char *id;
     char boot[UUID_STR_MAX];
+    char past[BOOTS_PAST][UUID_STR_MAX]; /* that others have followed, the last one first */
     int64_t seen;     /* highest event taken; -1: none of this boot */
     int64_t next_seq; /* of orders */
     struct order *head, **tail;
@@ -443,6 +446,8 @@ static void link_new_boot(struct link *l, const char *boot)
 {
     stream_drop(l);
     orders_forget(l);
+    memmove(l->past[1], l->past[0], sizeof l->past - sizeof l->past[0]);
+    memcpy(l->past[0], l->boot, sizeof l->boot);
     snprintf(l->boot, sizeof l->boot, "%s", boot);
     l->seen = -1;
     l->next_seq = 1;
@@ -554,6 +559,15 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
     return 0;
 }
 
+/* What a process that is gone had sent may come late: the link is of the one that followed it. */
+static bool is_past(const struct link *l, const char *boot)
+{
+    for (size_t i = 0; i < BOOTS_PAST; i++)
+        if (strcmp(l->past[i], boot) == 0)
+            return true;
+    return false;
+}
+
 static int events_take(struct agents *a, const char *id, const struct link_events *in,
                        struct link **ret, struct det_err *err)
 {
@@ -561,6 +575,8 @@ static int events_take(struct agents *a, const char *id, const struct link_event
     bool other = strcmp(in->boot, l->boot) != 0;
     if (other && l->stream && !http_stream_is_gone(l->stream))
         return det_fail(err, DET_ESTALE, "another live agent has the id %s", id);
+    if (other && is_past(l, in->boot))
+        return det_fail(err, DET_ESTALE, "another start of agent %s has followed this one", id);
     if (other)
         link_new_boot(l, in->boot);
     l->heard_ms = clk_mono_ms();
