@@ -32,7 +32,7 @@ bool show_seconds(const char *from, const char *to, double *ret)
     int64_t a, b = clk_wall_us();
     if (!from || clk_parse(from, &a, NULL) < 0 || (to && clk_parse(to, &b, NULL) < 0))
         return false;
-    *ret = (double)(b - a) / 1e6;
+    *ret = b > a ? (double)(b - a) / 1e6 : 0; /* what runs began by the master's clock */
     return true;
 }
 

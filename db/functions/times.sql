@@ -6,6 +6,6 @@ CREATE OR REPLACE FUNCTION api_time(t timestamptz) RETURNS text LANGUAGE sql STA
     SELECT to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- How long something took.
+-- How long something took; NULL where either is. Masters, and the database, have clocks of their own.
 CREATE OR REPLACE FUNCTION seconds_between(a timestamptz, b timestamptz) RETURNS double precision
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT extract(epoch FROM b - a)::float8 $$;
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN b < a THEN 0 ELSE extract(epoch FROM b - a)::float8 END $$;

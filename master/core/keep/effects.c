@@ -124,6 +124,11 @@ void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const 
                                                                          .detail = detail};
 }
 
+int64_t fx_end_us(const struct core *c, int64_t begin_us)
+{
+    return c->now_us > begin_us ? c->now_us : begin_us;
+}
+
 void fx_mark(struct core *c, const struct alloc *a, int node, const struct core_mark *m)
 {
     if (!a->trial || a->parked)

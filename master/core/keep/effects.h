@@ -20,6 +20,9 @@ void fx_timeline(struct core *c, const struct alloc *a, const char *kind, const 
     __attribute__((format(printf, 4, 5)));
 /* What a host saw. node: the container's number. */
 void fx_mark(struct core *c, const struct alloc *a, int node, const struct core_mark *m);
+/* The wall clock at the end of what began then: masters that follow one another have their own
+ * clocks, and no end is before its begin. */
+int64_t fx_end_us(const struct core *c, int64_t begin_us);
 enum { FX_INFO = 3, FX_WARNING = 4, FX_ERROR = 5 };
 
 #endif

@@ -226,7 +226,7 @@ void alloc_place(struct core *c, struct alloc *a, const struct placement_node *n
         buf_addf(&where, "%s%s", i ? ", " : "", k->agent_id);
     }
     alloc_goto(c, a, ALLOC_ASSIGNED);
-    a->placed_us = c->now_us;
+    a->placed_us = fx_end_us(c, a->start_us);
     queue_update(c, a);
     for (size_t i = 0; i < a->containers.n; i++)
         send_start(c, a->containers.v[i]);

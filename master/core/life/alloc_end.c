@@ -63,7 +63,7 @@ static void finish_alloc(struct core *c, struct alloc *a)
     a->port = -1;
     alloc_goto(c, a, ALLOC_TERMINATED);
     queue_update(c, a);
-    a->end_us = c->now_us;
+    a->end_us = fx_end_us(c, a->placed_us ? a->placed_us : a->start_us);
     fx_timeline(c, a, "end", "%s", alloc_end_text(a));
     map_del(c->alloc_by_id, a->id);
     const char *id = fx_str(c->out, a->id);

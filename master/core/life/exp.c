@@ -249,7 +249,7 @@ void exp_maybe_finish(struct core *c, struct exp *e)
     if (e->open > 0 || !(BIT(e->state) & STOPS))
         return;
     exp_goto(c, e, end_of(e->state));
-    e->end_us = c->now_us;
+    e->end_us = fx_end_us(c, e->start_us);
     e->progress = e->state == EXP_COMPLETED ? 1 : e->progress;
     fx_add(c->out, CORE_GC_WANTED)->exp_id = e->id;
 }

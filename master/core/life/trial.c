@@ -176,7 +176,7 @@ static void finish_trial(struct core *c, struct trial *t, enum trial_state to, i
         log_invalid(c, t);
     forget_said(t);
     trial_goto(c, t, to);
-    t->end_us = c->now_us;
+    t->end_us = fx_end_us(c, t->start_us);
     if (to == TRIAL_ERROR)
         exit_reason = SEARCH_ERRORED;
     else if (to == TRIAL_CANCELED)

@@ -65,6 +65,35 @@ static void test_straight_through(void **state)
     assert_false(core_exp_get(w.core, id, &v));
 }
 
+static const struct core_effect *last_saved(enum core_effect_kind kind)
+{
+    const struct core_effect *e = NULL;
+    for (size_t i = 0; world_effect(&w, kind, i); i++)
+        e = world_effect(&w, kind, i);
+    assert_non_null(e);
+    return e;
+}
+
+/* A master whose clock is two days behind that of the one before it. */
+static void test_nothing_ends_before_it_began(void **state)
+{
+    static const int64_t days2_us = INT64_C(2) * 86400 * 1000000;
+    world_create(&w, "{\"resources\":{\"slots_per_trial\":2}}");
+    int64_t first = world_create(&w, "{\"resources\":{\"slots_per_trial\":2}}");
+    assert_int_equal(first, 2);
+    world_run(&w, 1);
+    w.behind_us = days2_us;
+    world_complete(&w, 1, 0.5);
+    const struct row_experiment *e = &last_saved(CORE_SAVE_EXPERIMENT)->experiment;
+    assert_int_equal(e->end_us, e->start_us);
+    const struct row_trial *t = &world_effect(&w, CORE_SAVE_TRIAL, 0)->trial;
+    assert_int_equal(t->end_us, t->start_us);
+    const struct row_allocation *a = &world_effect(&w, CORE_SAVE_ALLOCATION, 0)->allocation;
+    assert_true(a->start_us > 0 && a->placed_us >= a->start_us && a->end_us == a->placed_us);
+    a = &last_saved(CORE_SAVE_ALLOCATION)->allocation; /* of the one that waited for it */
+    assert_int_equal(a->placed_us, a->start_us);
+}
+
 static void test_restarts_are_counted(void **state)
 {
     world_create(&w, "{}");
@@ -605,6 +634,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_straight_through),
+        TEST(test_nothing_ends_before_it_began),
         TEST(test_users_variables),
         TEST(test_list_of_requirements),
         TEST(test_restarts_are_counted),

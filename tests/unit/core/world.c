@@ -31,7 +31,7 @@ int world_step(struct world *w, struct core_event ev)
 {
     begin_step(w);
     ev.now_ms = w->now_ms;
-    ev.now_us = 1700000000000000 + w->now_ms * 1000;
+    ev.now_us = 1700000000000000 + w->now_ms * 1000 - w->behind_us;
     ev.request = ++w->request;
     core_step(w->core, &ev, &w->fx);
     core_check(w->core);

@@ -19,6 +19,7 @@ struct world {
     struct core_options o;
     struct core_effects fx; /* of the last step */
     int64_t now_ms;
+    int64_t behind_us; /* the wall clock, from where it was */
     uint64_t request;
     bool keeps; /* set after world_init: the effects of all steps are kept, for world_restart */
     VEC(struct core_effects) kept;
