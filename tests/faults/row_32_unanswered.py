@@ -8,6 +8,8 @@ failed start of that host's: another host takes the trial, which loses no restar
 """
 import json
 import os
+import re
+import subprocess
 import sys
 import time
 
@@ -58,10 +60,19 @@ def told(row, c, net):
     return exp, trial
 
 
+def doctor(row, c, net, word):
+    """It looks as a task does: as an account of its own."""
+    r = subprocess.run([*net.argv(), BIN + "/det-agent", "doctor", "--master", net.url(c.port), "--token-file", c.path("agent.token"), "--slots", "1",
+                        "--work-dir", c.path("agent-0"), "--task-uids", UIDS], capture_output=True, text=True, timeout=120)
+    row.check(re.search(r"ok +master +http", r.stdout) and re.search(word, r.stdout), r.stdout)
+
+
 def mended(row, c, net):
     exp, trial = told(row, c, net)
     before = c.processes(exp)
+    doctor(row, c, net, r"FAIL +master for tasks +each as a uid of its own gets no answer from it: .*Permission denied\n +-> let that account")
     allow(net)
+    doctor(row, c, net, r"ok +master for tasks +each as a uid of its own gets its answer")
     wait_until(lambda: why(c, exp) == PLAIN + "agent-0", 60, "nothing to be told")
     row.check(set(before) & set(c.processes(exp)), "the task was started again")
     row.check(c.api("GET", f"/trials/{trial}")["trial"]["restarts"] == 0, "a restart was used up")

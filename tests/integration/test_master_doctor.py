@@ -168,6 +168,7 @@ def agent(c, db):
         found = doctor("det-agent", *each, status=0)
         says(found, "task uids", "ok", "1900000000-1999999999")
         says(found, "task user", "ok", "uid of its own")
+        says(found, "master for tasks", "ok", "gets its answer")
         found = doctor("det-agent", *each, "--work-dir", closed, status=1)
         says(found, "task user", "FAIL", "may not pass through " + closed, "chmod o+x")
         found = doctor("det-agent", *each, "--task-uids", "60000-70000", status=1)

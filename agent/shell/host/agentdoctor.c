@@ -19,7 +19,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -135,7 +137,8 @@ static void master_certificate(struct findings *f, struct client *c)
                  good ? "the master knows it" : err.text);
 }
 
-static void check_master(struct findings *f, const struct agentopts *o, const struct identity *id)
+/* Whether it answers. */
+static bool check_master(struct findings *f, const struct agentopts *o, const struct identity *id)
 {
     det_cleanup(freep) char *secret = id->cert ? NULL : read_token(f, o);
     if (id->cert)
@@ -159,7 +162,7 @@ static void check_master(struct findings *f, const struct agentopts *o, const st
                      "start det-master, open its port in the firewall, or correct --master; "
                      "det-master listens on 127.0.0.1 until host is set",
                      "%s: %s", o->master, err.text);
-        return;
+        return false;
     }
     findings_add(f, FINDING_OK, "master", NULL, "%s: version %s", o->master,
                  json_str(info, "version", "?"));
@@ -169,6 +172,7 @@ static void check_master(struct findings *f, const struct agentopts *o, const st
         master_certificate(f, c);
     if (secret || id->cert)
         stores_and_clock(f, c);
+    return true;
 }
 
 /* ---- programs ---- */
@@ -250,36 +254,92 @@ static bool ended_well(pid_t pid)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Of a child. */
+static bool become_account(const struct account *who)
+{
+    const struct passwd *pw = getpwuid((uid_t)who->uid);
+    int rc = pw ? initgroups(pw->pw_name, pw->pw_gid) : setgroups(0, NULL);
+    return rc == 0 && setgid((gid_t)who->gid) == 0 && setuid((uid_t)who->uid) == 0;
+}
+
 /* Whether that account may use the path, past all folders above it: the kernel knows, asked as it.
  */
 static bool may_access(const struct account *who, const char *path, int mode)
 {
     pid_t pid = fork();
-    if (pid == 0) {
-        const struct passwd *pw = getpwuid((uid_t)who->uid);
-        int rc = pw ? initgroups(pw->pw_name, pw->pw_gid) : setgroups(0, NULL);
-        _exit(rc < 0 || setgid((gid_t)who->gid) < 0 || setuid((uid_t)who->uid) < 0 ||
-              access(path, mode) < 0);
-    }
+    if (pid == 0)
+        _exit(!become_account(who) || access(path, mode) < 0);
     return pid < 0 || ended_well(pid);
 }
 
+/* A child's: det-task's own look, told where the master is as a task is. */
+static void exec_look(const struct agentopts *o, const struct account *who, int out)
+{
+    det_cleanup(freep) char *exe = find_beside("det-task", X_OK);
+    if (!exe || dup2(out, STDOUT_FILENO) < 0 || !become_account(who))
+        _exit(1);
+    unsetenv("DET_MASTERS");
+    setenv("DET_MASTER", o->master, 1);
+    if (o->ca_file)
+        setenv("DET_MASTER_CERT_FILE", o->ca_file, 1);
+    if (o->cert_name)
+        setenv("DET_MASTER_CERT_NAME", o->cert_name, 1);
+    execl(exe, exe, "--reach", (char *)NULL);
+    _exit(1);
+}
+
+/* False: ret_why says whom it asked, and why that failed. The look itself never gives up. */
+static bool gets_answer(const struct agentopts *o, const struct account *who, char *ret_why,
+                        size_t why_size)
+{
+    int out[2];
+    *ret_why = '\0';
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return true; /* what is not known is not told */
+    pid_t pid = fork();
+    if (pid == 0)
+        exec_look(o, who, out[1]);
+    close(out[1]);
+    ssize_t n = pid < 0 ? 0 : read(out[0], ret_why, why_size - 1);
+    close(out[0]);
+    if (n > 0)
+        kill(pid, SIGKILL);
+    ret_why[n > 0 ? n : 0] = '\0';
+    ret_why[strcspn(ret_why, "\n")] = '\0';
+    return pid < 0 || ended_well(pid);
+}
+
+/* A packet filter and a proxy may know accounts, and what this one may read matters too. */
+static void task_answer(struct findings *f, const struct agentopts *o, const struct account *who,
+                        const char *name)
+{
+    char why[1024];
+    bool good = gets_answer(o, who, why, sizeof why);
+    findings_add(f, good ? FINDING_OK : FINDING_FAIL, "master for tasks",
+                 good ? NULL
+                      : "let that account through to the master (packet filter, routes, proxy), "
+                        "as the agent is",
+                 "%s %s%s%s", name, good ? "gets its answer" : "gets no answer from it",
+                 *why ? ": " : "", why);
+}
+
 /* Tasks speak to the master themselves. */
-static void task_certificate(struct findings *f, const struct agentopts *o,
+static bool task_certificate(struct findings *f, const struct agentopts *o,
                              const struct account *who, const char *name)
 {
     if (!o->ca_file || strcmp(o->ca_file, "noverify") == 0)
-        return;
+        return true;
     bool good = may_access(who, o->ca_file, R_OK);
     findings_add(f, good ? FINDING_OK : FINDING_FAIL, "certificate",
                  good ? NULL : "chmod o+r it and o+x the folders above it, or keep it elsewhere",
                  "%s %s read %s%s", name, good ? "can" : "cannot", o->ca_file,
                  good ? "" : ", and so its tasks cannot speak to the master");
+    return good;
 }
 
-/* Whether whoever is to run tasks gets to them. */
+/* Whether whoever is to run tasks gets to them. answers: the master does, to this process. */
 static void task_paths(struct findings *f, const struct agentopts *o, const struct account *who,
-                       const char *name)
+                       const char *name, bool answers)
 {
     bool passes = access(o->work_dir, X_OK) != 0 || may_access(who, o->work_dir, X_OK);
     findings_add(f, passes ? FINDING_OK : FINDING_FAIL, "task user",
@@ -288,15 +348,16 @@ static void task_paths(struct findings *f, const struct agentopts *o, const stru
                           "--work-dir",
                  "%s%s%s%s", name, passes ? "" : " may not pass through ",
                  passes ? "" : o->work_dir, passes ? "" : ", and so run no task");
-    task_certificate(f, o, who, name);
+    if (task_certificate(f, o, who, name) && answers)
+        task_answer(f, o, who, name);
 }
 
-static void one_task_user(struct findings *f, const struct agentopts *o)
+static void one_task_user(struct findings *f, const struct agentopts *o, bool answers)
 {
     const char *name = o->accounts.task_user;
     const struct passwd *pw = *name ? getpwnam(name) : NULL;
     if (pw)
-        task_paths(f, o, &(struct account){.uid = pw->pw_uid, .gid = pw->pw_gid}, name);
+        task_paths(f, o, &(struct account){.uid = pw->pw_uid, .gid = pw->pw_gid}, name, answers);
     else if (*name)
         findings_add(f, FINDING_FAIL, "task user",
                      "useradd --system it, or start without --task-user: each user has a uid then",
@@ -319,7 +380,7 @@ static void kept_apart(struct findings *f, const struct agentopts *o)
                  "%s", whole ? "by uids and namespaces" : gap);
 }
 
-static void own_uids(struct findings *f, const struct agentopts *o)
+static void own_uids(struct findings *f, const struct agentopts *o, bool answers)
 {
     struct det_err err = {0};
     struct account first = {.uid = o->accounts.first + 1, .gid = o->accounts.first};
@@ -329,17 +390,17 @@ static void own_uids(struct findings *f, const struct agentopts *o)
         return;
     }
     findings_add(f, FINDING_OK, "task uids", NULL, "%s: one for each user", o->task_uids);
-    task_paths(f, o, &first, "each as a uid of its own");
+    task_paths(f, o, &first, "each as a uid of its own", answers);
 }
 
-static void task_user(struct findings *f, const struct agentopts *o)
+static void task_user(struct findings *f, const struct agentopts *o, bool answers)
 {
     if (geteuid() != 0)
         findings_add(f, FINDING_OK, "task user", NULL, "tasks run as this user: not root");
     else if (o->accounts.task_user)
-        one_task_user(f, o);
+        one_task_user(f, o, answers);
     else
-        own_uids(f, o);
+        own_uids(f, o, answers);
 }
 
 static void check_limits(struct findings *f, const struct agentopts *o)
@@ -383,11 +444,11 @@ int agentdoctor_run(const struct agentopts *given)
     struct agentopts own = *given, *o = &own;
     det_cleanup(identity_finish) struct identity id = {0};
     own_identity(&f, o, &id);
-    check_master(&f, o, &id);
+    bool answers = check_master(&f, o, &id);
     findings_dir(&f, "work directory", o->work_dir);
     own_programs(&f);
     check_slots(&f, o);
-    task_user(&f, o);
+    task_user(&f, o, answers);
     kept_apart(&f, o);
     check_limits(&f, o);
     check_compiler(&f);
