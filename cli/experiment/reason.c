@@ -14,6 +14,7 @@ struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
     const json_t *lines;
     size_t at, since;         /* this line; the first after the end of the run before */
+    const char *nowhere;      /* no host can start it: the master's last word; NULL: it ran */
     const char *ended_by;     /* the last line on stderr of who ended the run; NULL: none */
     const char *last;         /* the line before */
     const char *because, *of; /* what det-task said, and of which line; NULL: nothing */
@@ -113,7 +114,7 @@ static void read_end(struct found *f, const char *said)
     int who = -1;
     bool is_rank = sscanf(said, "rank %d ", &who) == 1;
     f->ended = said;
-    f->ended_by = NULL;
+    f->ended_by = f->nowhere = NULL;
     for (size_t i = f->at; i > f->since && !f->ended_by; i--) {
         const json_t *line = json_array_get(f->lines, i - 1);
         bool is_whose = !is_rank || json_int(line, "rankId", who) == who;
@@ -121,6 +122,14 @@ static void read_end(struct found *f, const char *said)
             f->ended_by = text_of(line);
     }
     f->since = f->at + 1;
+}
+
+/* Which hosts, and why. Lines of a trial's own have a container's id. */
+static const char *hosts_that_failed(const json_t *line, const char *text)
+{
+    static const char of_all[] = " cannot be started on any agent that could have it: ";
+    const char *found = strncmp(text, "Trial ", 6) == 0 ? strstr(text, of_all) : NULL;
+    return found && !*json_str(line, "containerId", "") ? found + sizeof of_all - 1 : NULL;
 }
 
 static void read_line(struct found *f, const json_t *line, const char *text)
@@ -143,6 +152,8 @@ static void read_line(struct found *f, const json_t *line, const char *text)
         f->stalled = true;
     } else if (strncmp(text, "Run ", 4) == 0 && strstr(text, " ended: ")) {
         read_end(f, strstr(text, " ended: ") + strlen(" ended: "));
+    } else if (hosts_that_failed(line, text)) {
+        f->nowhere = hosts_that_failed(line, text);
     } else if (strstr(text, ": error: ") || (is_error && rank >= 0)) {
         f->error = text;
     }
@@ -171,12 +182,21 @@ static void add_own_word(const struct found *f, const char *said, struct buf *ou
     buf_addf(out, "; its last line of error: %.*s", (int)strcspn(own, "\n"), own);
 }
 
+/* A line without its full stop. Caller frees. */
+static char *cut_stop(const char *line)
+{
+    size_t n = strcspn(line, "\n");
+    return det_strndup(line, n > 0 && line[n - 1] == '.' ? n - 1 : n);
+}
+
 char *reason_of(const json_t *lines)
 {
     struct found f = {.rank = -1, .lines = lines};
     for (; f.at < json_array_size(lines); f.at++)
         on_line(&f, json_array_get(lines, f.at));
     const char *said = f.exception ? f.exception : f.error ? f.error : f.ended;
+    if (f.nowhere)
+        return cut_stop(f.nowhere);
     if (!said)
         return NULL;
     int n = (int)strcspn(said, "\n");

@@ -18,7 +18,9 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
              "SELECT t.state, t.experiment_id, (SELECT a.exit_reason FROM allocations a "
              "WHERE a.trial_id = t.id ORDER BY a.run_id DESC LIMIT 1), "
              "coalesce(t.core->>'exit_reason' IN ('2', '3'), false), " /* enum search_exit */
-             "t.core->>'invalid_for' "
+             "t.core->>'invalid_for', "
+             "(SELECT l.detail FROM trial_timeline l WHERE l.trial_id = t.id AND "
+             "l.kind = 'placed' ORDER BY l.run_id DESC LIMIT 1) "
              "FROM trials t WHERE t.id = $1::bigint",
              db_i64_arg(DB_ARGS, id), cb, arg);
 }

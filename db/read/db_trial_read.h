@@ -16,7 +16,14 @@ void db_trial_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 
 /* What of a trial that is over still tells why. Columns: state, experiment, the end of its last run
  * (null: it had none), whether it said that its hyperparameters are invalid. */
-enum { TRIAL_END_STATE, TRIAL_END_EXP, TRIAL_END_TEXT, TRIAL_END_INVALID, TRIAL_END_INVALID_FOR };
+enum {
+    TRIAL_END_STATE,
+    TRIAL_END_EXP,
+    TRIAL_END_TEXT,
+    TRIAL_END_INVALID,
+    TRIAL_END_INVALID_FOR,
+    TRIAL_END_PLACE
+};
 void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg);
 
 /* enum db_list_col, and one more: whether the experiment is there; then trial.v1.Trial

@@ -300,6 +300,22 @@ def test_no_compiler():
         assert c.trials(exp)[0]["restarts"] == 0, c.logs(trial)
 
 
+def test_no_host():
+    """The only host cannot start it, and no restart is left to use up: it ends of that, and what is said of it names the host."""
+    with Cluster(agents=0, slots=1) as c:
+        c.env["DET_CC"], c.n_agents = c.path("nowhere", "cc"), 1
+        c.start_agent(0)
+        c.wait_agents(1)
+        exp = c.create(config(max_restarts=0), "examples/digits")
+        c.wait(exp, "STATE_ERROR", 120)
+        trial = c.trials(exp)[0]
+        why = f"agent agent-0: the task could not be started: start {c.env['DET_CC']}: No such file or directory ("
+        assert trial["restarts"] == 0 and f"cannot be started on any agent that could have it: {why}" in c.logs(trial["id"]), c.logs(trial["id"])
+        assert f"its last run, on agent-0: the task could not be started: start {c.env['DET_CC']}" in c.det("why", str(trial["id"])).stdout
+        assert why in c.det("why", f"exp:{exp}").stdout and why in c.det("experiment", "describe", str(exp)).stdout
+        assert why in c.det("experiment", "wait", str(exp), check=False).stderr
+
+
 def test_mnist():
     if not os.path.isdir(MNIST):
         print("no MNIST files: skipped")

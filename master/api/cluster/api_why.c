@@ -17,10 +17,11 @@ static struct core_now read_clocks(void)
     return (struct core_now){clk_mono_ms(), clk_wall_us()};
 }
 
-static void add_last_run(json_t *j, const char *how)
+/* where: "": nobody knows any more. */
+static void add_last_run(json_t *j, const char *how, const char *where)
 {
-    det_cleanup(freep) char *text =
-        det_asprintf("%s; its last run: %s", json_str(j, "text", ""), how);
+    det_cleanup(freep) char *text = det_asprintf(
+        "%s; its last run%s%s: %s", json_str(j, "text", ""), *where ? ", on " : "", where, how);
     json_set(j, "text", json_string(text));
 }
 
@@ -41,7 +42,7 @@ static void reply_trial(const struct api_call *c, const struct db_result *r)
     int64_t exp_id = db_i64(r, 0, TRIAL_END_EXP);
     json_t *j = core_why_ended(state);
     if (trial_state_is(state, TRIAL_ERROR) && !db_is_null(r, 0, TRIAL_END_TEXT))
-        add_last_run(j, db_text(r, 0, TRIAL_END_TEXT));
+        add_last_run(j, db_text(r, 0, TRIAL_END_TEXT), db_text(r, 0, TRIAL_END_PLACE));
     json_set(j, "trialId", json_integer(c->id));
     json_set(j, "experimentId", json_integer(exp_id));
     bool invalid = trial_state_is(state, TRIAL_COMPLETED) && db_bool(r, 0, TRIAL_END_INVALID);

@@ -173,6 +173,23 @@ static void another_program_has_its_error(void **state)
     assert_reason("[]", NULL);
 }
 
+/* The hosts' fault is told with the hosts, until a later run says something else. */
+static void a_trial_that_no_host_can_start_names_them(void **state)
+{
+#define NOWHERE(id)                                                                                \
+    "{\"level\": \"LOG_LEVEL_ERROR\"" id                                                           \
+    ", \"log\": \"Trial 7 cannot be started on any agent that "                                    \
+    "could have it: agent a: the task could not be started: no cc (8 times).\\n\"}"
+#define START                                                                                      \
+    "{\"level\": \"LOG_LEVEL_ERROR\", "                                                            \
+    "\"log\": \"Run 8 ended: the task could not be started: no cc\"}"
+    assert_reason("[" L("0", "ERROR", "det: start cc: no cc") "," START "," NOWHERE("") "]",
+                  "agent a: the task could not be started: no cc (8 times)");
+    assert_reason("[" NOWHERE("") "," MASTER "]", "rank 0 exited with code 1");
+    assert_reason("[" NOWHERE(", \"containerId\": \"k\"") "," START "]",
+                  "the task could not be started: no cc");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_exception_has_the_users_line),
@@ -184,6 +201,7 @@ int main(void)
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
                                        cmocka_unit_test(why_a_task_cannot_have_a_file),
                                        cmocka_unit_test(an_explanation_stays_with_its_line),
-                                       cmocka_unit_test(another_program_has_its_error)};
+                                       cmocka_unit_test(another_program_has_its_error),
+                                       cmocka_unit_test(a_trial_that_no_host_can_start_names_them)};
     return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
 }
