@@ -656,6 +656,16 @@ def test_reports_left(m, a):
     assert r[2] == {"x": 1} and r[3]["Det-Seq"] == "1.1", r
 
 
+def test_reports_refused(m, a):
+    """What the master refuses is told as lost, with its words; only what it took is called sent."""
+    m.report_refusals = 2
+    m.start("1.no.1", ["python3", "-c", spooling(3, "os._exit(9)")])
+    assert m.wait_exit("1.no.1")["code"] == 9
+    m.wait_log("2 reports that ranks had left are lost, the master refused them: ")
+    assert "x is no progress" in m.text() and len(reports(m)) == 3
+    m.wait_log("1 reports that ranks had left were sent")
+
+
 def test_reports_left_by_a_lost_task(m, a):
     """Whoever ends what a killed det-task left does not send for as long as there is something: here 100 s."""
     m.report_s = 0.05

@@ -41,6 +41,7 @@ class FakeMaster:
         self.met = {"addresses": ["127.0.0.1"], "rank": 0, "slots": [1]}  # what it tells, as an older one: of no ports
         self.times = {}
         self.report_s = 0  # what it takes for each report of progress
+        self.report_refusals = 0  # how many of them are refused
         self.ahead_s = 0  # of our clock
         self.clock = None  # what the agent said last of its own
         self.serve(0)
@@ -109,6 +110,9 @@ class FakeMaster:
             return self.answer(h, {"rendezvousInfo": self.met})
         if path.endswith("/progress"):
             time.sleep(self.report_s)
+            if self.report_refusals:
+                self.report_refusals -= 1
+                return self.answer(h, {"error": {"code": 3, "reason": "Refused", "error": "x is no progress"}}, 400)
         return self.answer(h, {})
 
     @staticmethod
