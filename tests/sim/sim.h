@@ -306,12 +306,12 @@ const char *hosts_boot(struct sim *m, char out[UUID_STR_MAX]); /* a new one */
 struct sim_link { /* a master's end */
     char boot[UUID_STR_MAX];
     char past[4][UUID_STR_MAX]; /* that others have followed, the last one first */
-    int64_t seen;       /* highest event taken; -1: none of this boot */
-    int64_t next_seq;   /* of orders */
-    VEC(char *) orders; /* that wait for the stream */
-    uint64_t stream;    /* the connection that has it; 0: none */
-    int64_t dial_by_ms; /* no stream yet: lost after this; 0: not waiting */
-    bool here;          /* the core was told hello and not yet lost */
+    int64_t seen;               /* highest event taken; -1: none of this boot */
+    int64_t next_seq;           /* of orders */
+    VEC(char *) orders;         /* that wait for the stream */
+    uint64_t stream;            /* the connection that has it; 0: none */
+    int64_t dial_by_ms;         /* no stream yet: lost after this; 0: not waiting */
+    bool here;                  /* the core was told hello and not yet lost */
 };
 void links_dial(struct sim *m, struct sim_host *h, int64_t in_ms);
 /* The agent is gone, its master hears of it. */

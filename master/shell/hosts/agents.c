@@ -51,8 +51,8 @@ struct link { /* one agent, also while it is away */
     char *id;
     char boot[UUID_STR_MAX];
     char past[BOOTS_PAST][UUID_STR_MAX]; /* that others have followed, the last one first */
-    int64_t seen;     /* highest event taken; -1: none of this boot */
-    int64_t next_seq; /* of orders */
+    int64_t seen;                        /* highest event taken; -1: none of this boot */
+    int64_t next_seq;                    /* of orders */
     struct order *head, **tail;
     size_t orders; /* that wait */
     struct http_stream *stream;
