@@ -13,7 +13,7 @@ enum {
     EXP_SEARCH_TRIAL,
     EXP_SEARCH_TRIAL_STATE,
     EXP_SEARCH_TRIAL_MEMBERS,
-    EXP_SEARCH_MEMBERS = EXP_SEARCH_TRIAL_MEMBERS + 20
+    EXP_SEARCH_MEMBERS = EXP_SEARCH_TRIAL_MEMBERS + 21
 };
 /* asked: expsearch_read()'s, as text. project_id 0: any. It may end with db_timed_out(). */
 void db_exp_search(struct db *db, const char *asked, int64_t project_id, const struct db_page *p,

@@ -15,7 +15,8 @@
     "k.bytes::text \"totalCheckpointSize\", k.n \"checkpointCount\", "                             \
     "CASE WHEN h.tail > 0 THEN trial_summary(t.id, t.summary_metrics) "                            \
     "ELSE t.summary_metrics END \"summaryMetrics\", json_build_array(t.task_id) \"taskIds\", "     \
-    "t.searcher_metric_value \"searcherMetricValue\", t.progress \"unitsCompleted\" "
+    "t.searcher_metric_value \"searcherMetricValue\", t.progress \"unitsCompleted\", "             \
+    "t.epoch_batches \"epochLength\" "
 /* The checkpoint at the best validation; only where there is none must all be looked at. */
 #define TRIAL_BEST_CHECKPOINT                                                                      \
     "CASE WHEN k.n > 0 THEN coalesce((SELECT checkpoint_workload(c) FROM checkpoints c "           \

@@ -348,10 +348,10 @@ void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, d
 }
 
 void db_report_runner_state(struct db *db, int64_t trial_id, int64_t run_id, const char *state,
-                            db_done_cb *cb, void *arg)
+                            int64_t epoch_batches, db_done_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
-    db_str_arg(db_i64_arg(db_i64_arg(a, trial_id), run_id), state);
+    db_i64_arg(db_str_arg(db_i64_arg(db_i64_arg(a, trial_id), run_id), state), epoch_batches);
     db_call_write(db, sql_report_runner_state, a, db_judge_fence, cb, arg);
 }
 

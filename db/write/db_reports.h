@@ -58,8 +58,9 @@ struct db_checkpoint_report {
 void db_report_checkpoint(struct db *db, const struct db_checkpoint_report *r, db_done_cb *cb,
                           void *arg);
 
+/* epoch_batches 0: leaves what is known. */
 void db_report_runner_state(struct db *db, int64_t trial_id, int64_t run_id, const char *state,
-                            db_done_cb *cb, void *arg);
+                            int64_t epoch_batches, db_done_cb *cb, void *arg);
 /* trial_progress 0..1, or the searcher's units; experiment_progress 0..1 or < 0 to leave it. */
 void db_report_progress(struct db *db, int64_t trial_id, int64_t run_id, double trial_progress,
                         double experiment_progress, db_done_cb *cb, void *arg);

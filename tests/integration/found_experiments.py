@@ -315,9 +315,11 @@ def found_experiments(c, insert, seed, times):
     assert all_of["trials"] == N and float(all_of["metrics"][0]["max"]) == 1e300 and all_of["metrics"][0]["mean"] is None, all_of  # its square has no room
     c.sql(f"UPDATE trials SET summary_metrics = '{was}' WHERE id = {FIRST}")
     best = next(r for r in rows if r["best"])
+    c.sql(f"UPDATE trials SET epoch_batches = 45 WHERE id = (SELECT best_trial_id FROM experiments WHERE id = {best['id']})")
     shown = next(e for e in ask(c)["experiments"] if e["experiment"]["id"] == best["id"])
     assert shown["bestTrial"]["id"] == best["id"] and shown["bestTrial"]["summaryMetrics"] == best["best"]["summary"] and shown["bestTrial"]["state"] == "STATE_COMPLETED", shown
-    assert "unitsCompleted" not in shown["experiment"] and "id" in shown["experiment"], shown
+    assert shown["bestTrial"]["epochLength"] == 45, shown  # the last of a trial's columns
+    assert "unitsCompleted" not in shown["experiment"] and "epochLength" not in shown["experiment"] and "id" in shown["experiment"], shown
     assert shown["experiment"]["state"] == "STATE_" + best["state"] and shown["experiment"]["name"] == best["name"], shown
     assert "bestTrial" not in next(e for e in ask(c)["experiments"] if e["experiment"]["id"] == next(r["id"] for r in rows if not r["best"]))
     refused(c)

@@ -193,14 +193,18 @@ def stale(old, trial):
     """What the old run still says is refused."""
     old.refused(409, "", "post_metrics", metrics(trial, 1, 200, "training", {"loss": 9.0}), trialId=trial)
     old.refused(409, "", "get_searcher_operation", trialId=trial)
-    old.refused(409, "", "post_runner_metadata", {"state": "training"}, trialId=trial)
+    old.refused(409, "", "post_runner_metadata", {"state": "training", "epochLength": 7}, trialId=trial)
 
 
 def finish(user, agent, a, order, exp, trial, task):
     alloc, container = order["alloc"], order["container"]
     a.call("rendezvous", allocationId=alloc, resourcesId=container)
     train(a, trial, 2, 200, 200, 0.4)
+    a.call("post_runner_metadata", {"state": "validating", "epochLength": "100"}, trialId=trial)
+    for bad in (-1, 1e300, 0.5, 1 << 63, True, [100]):
+        a.refused(400, "epochLength", "post_runner_metadata", {"state": "validating", "epochLength": bad}, trialId=trial)
     a.call("post_runner_metadata", {"state": "validating"}, trialId=trial)
+    assert user.call("get_trial", trialId=trial)["trial"]["epochLength"] == 100
     report = metrics(trial, 2, 200, "validation", {"loss": 0.25, "acc": 0.9})
     for _ in range(2):
         a.call("post_metrics", report, trialId=trial)

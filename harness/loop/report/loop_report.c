@@ -21,7 +21,10 @@ static int post_trial(struct loop *l, const char *what, json_t *body, struct det
 
 int loop_report_status(struct loop *l, const char *state, struct det_err *err)
 {
-    return post_trial(l, "runner/metadata", json_make("{s:s}", "state", state), err);
+    json_t *body = json_make("{s:s}", "state", state);
+    if (l->epoch_len > 0 && l->epoch_len < INT64_MAX) /* an end is known */
+        json_set(body, "epochLength", json_integer((json_int_t)l->epoch_len));
+    return post_trial(l, "runner/metadata", body, err);
 }
 
 static void write_rows(struct buf *out, const struct loop_metrics *rows, size_t n)

@@ -173,17 +173,24 @@ void api_post_early_exit(struct shell *sh, struct http_req *req)
 
 void api_post_runner_metadata(struct shell *sh, struct http_req *req)
 {
-    struct {
+    struct told {
         const char *state;
-    } b = {""};
-    static const struct wire_field fields[] = {{"state", WIRE_STR, 0, 0, NULL}};
+        int64_t epoch_length;
+    } b = {.state = ""};
+    static const struct wire_field fields[] = {
+        {"state", WIRE_STR, offsetof(struct told, state), 0, NULL},
+        {"epochLength", WIRE_I64, offsetof(struct told, epoch_length), 0, NULL}};
     int64_t id;
     json_t *body;
-    if (!trial_of(req, &id) || !api_decode(req, fields, 1, &b, &body))
+    if (!trial_of(req, &id) || !api_decode(req, fields, 2, &b, &body))
         return;
     if (strlen(b.state) > 200)
         http_fail(req, DET_EINVAL, "state: at most 200 bytes");
+    else if (b.epoch_length < 0)
+        http_fail(req, DET_EINVAL, "epochLength: expected a number of batches, got %" PRId64,
+                  b.epoch_length);
     else
-        db_report_runner_state(sh->db, id, run_of(sh, req, id), b.state, api_reply_done, req);
+        db_report_runner_state(sh->db, id, run_of(sh, req, id), b.state, b.epoch_length,
+                               api_reply_done, req);
     json_decref(body);
 }

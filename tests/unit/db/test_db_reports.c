@@ -179,15 +179,20 @@ static void test_hashes(void **state)
 
 static void test_small_reports(void **state)
 {
-    struct did d[3] = {0};
-    db_report_runner_state(db, 1, 2, "training", on_did, &d[0]);
+    struct did d[5] = {0};
+    db_report_runner_state(db, 1, 2, "starting", 45, on_did, &d[3]);
+    db_report_runner_state(db, 1, 2, "training", 0, on_did, &d[0]);
     db_report_progress(db, 1, 2, 0.5, 0.25, on_did, &d[1]);
     db_report_progress(db, 1, 1, 0.9, 0.9, on_did, &d[2]);
-    for (int i = 0; i < 3; i++)
+    db_report_runner_state(db, 1, 1, "validating", 7, on_did, &d[4]);
+    for (int i = 0; i < 5; i++)
         assert_true(loop_until(&loop, &d[i].done, 60000));
     assert_int_equal(d[0].rc, 0);
     assert_int_equal(d[1].rc, 0);
     assert_int_equal(d[2].rc, DET_ESTALE);
+    assert_int_equal(d[3].rc, 0);
+    assert_int_equal(d[4].rc, DET_ESTALE);
+    assert_string_equal(ask("SELECT epoch_batches FROM trials"), "45"); /* it stays known */
     assert_string_equal(
         ask("SELECT runner_state || t.progress || e.progress FROM trials t, experiments e"),
         "training0.50.25");

@@ -188,9 +188,10 @@ static int on_post(struct fake_master *m, const struct loop_http_request *q,
         on_metrics(m, body);
         return answer(ret, 200, "{}");
     }
-    if (strstr(q->path, "runner/metadata"))
+    if (strstr(q->path, "runner/metadata")) {
         snprintf(text, sizeof text, "%s", json_str(body, "state", "?"));
-    else if (strstr(q->path, "/progress"))
+        m->epoch_length = json_int(body, "epochLength", -1);
+    } else if (strstr(q->path, "/progress"))
         snprintf(text, sizeof text, "progress %g", json_number_value(body));
     else if (strstr(q->path, "completed_operation"))
         snprintf(text, sizeof text, "completed %lld=%g",

@@ -22,6 +22,7 @@ struct fake_master {
     struct buf last_validation; /* body of the last validation report */
     int64_t lengths[4];         /* operations, in order; 0 ends them */
     int op;                     /* the current one */
+    int64_t epoch_length;       /* of the last runner/metadata; -1: it said none */
     int64_t known_validation;   /* of GET trials/{id}; -1: null */
     double best;                /* NAN: 404 */
     const char *checkpoints;    /* answer of GET trials/{id}/checkpoints; NULL: none */

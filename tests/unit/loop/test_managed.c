@@ -110,6 +110,18 @@ static void example_on_the_wire(void **state)
                         "{\"group\":\"validation\",\"metrics\":{\"metrics\":{\"avgMetrics\":"
                         "{\"val_loss\":0.5},\"batchMetrics\":null},\"stepsCompleted\":6,"
                         "\"trialId\":7,\"trialRunId\":1}}");
+    assert_int_equal(d->m.epoch_length, 3);
+}
+
+/* Of data without an end nothing is said: a chart would have all of it in epoch 0. */
+static void no_epochs(void **state)
+{
+    struct dir *d = *state;
+    d->m.lengths[0] = 2;
+    d->f.train_batches = INT64_MAX;
+    assert_int_equal(run(d), 0);
+    assert_non_null(strstr(buf_str(&d->m.calls), "completed 2"));
+    assert_int_equal(d->m.epoch_length, -1);
 }
 
 static double first_diverges(int64_t trained, int64_t k)
@@ -409,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(example_on_the_wire),
+        T(no_epochs),
         T(best_after_nan),
         T(best_again_after_a_crash),
         T(operations_follow_each_other),

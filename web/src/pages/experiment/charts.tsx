@@ -88,7 +88,7 @@ function single(seen: Seen, series: Series[]): TrialsCurve[] {
 
 /* What it takes to count records and epochs. */
 export function UnknownAxis() {
-    return <span>Records are counted by the hyperparameter global_batch_size, epochs by records_per_epoch too, or by a metric of the trial that is called epoch or epochs.</span>;
+    return <span>Records are counted by the hyperparameter global_batch_size. Epochs are known where a trial's loop says how long one is (C trials, PyTorchTrial), by a metric that is called epoch or epochs, and by records_per_epoch.</span>;
 }
 
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {

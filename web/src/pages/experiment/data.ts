@@ -101,7 +101,9 @@ export function lostText(trials: Pick<Trial, "summaryMetrics">[], metric: string
 /* What one batch is on an axis that counts them; NaN: the trial does not say how many records it has, or an epoch. */
 function ofBatch(trial: Trial, x: XAxis, config: Experiment["config"]): number {
     const records = Number((trial.hparams as Record<string, unknown> | null)?.["global_batch_size"]), perEpoch = Number(config?.["records_per_epoch"]);
-    return x === "records" ? records : x === "epochs" ? (perEpoch > 0 ? records / perEpoch : NaN) : 1;
+    if (x !== "epochs") return x === "records" ? records : 1;
+    const length = Number(trial.epochLength); // what its own loop counts by goes before what the configuration says
+    return length > 0 ? 1 / length : perEpoch > 0 ? records / perEpoch : NaN;
 }
 
 /* Where a report stands on the axis that was chosen: seconds since the trial's start, or milliseconds of the clock; records and epochs where they are known. */

@@ -37,6 +37,8 @@ test("points by batches, by the trial's time and by the clock; names with dots; 
     assert.deepEqual(points(s, "training.top.5", "batches"), { x: [], y: [] });
     const big = { ...s, trial: trial(1, 0, "", { global_batch_size: 32 }) };
     assert.deepEqual([points(big, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 640 }).x], [[320, 640], [0.5, 1]]);
+    const told = { ...s, trial: { ...trial(1, 0, "", { global_batch_size: 32 }), epochLength: 5 } }; // by its own loop: before the configuration
+    assert.deepEqual(points(told, "validation.top.5", "epochs", { records_per_epoch: 640 }).x, [2, 4]);
     assert.deepEqual([points(s, "validation.top.5", "records").x, points(big, "validation.top.5", "epochs", { records_per_epoch: 0 }).x], [[], []]);
 });
 
