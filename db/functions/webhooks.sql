@@ -26,6 +26,9 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 CREATE TRIGGER experiments_told AFTER UPDATE OF state ON experiments FOR EACH ROW
     WHEN (NEW.state IS DISTINCT FROM OLD.state) EXECUTE FUNCTION tell_webhooks();
+-- A new one counts as paused before it is written, so one that starts at once is told of as one that is activated later.
+CREATE TRIGGER experiments_told_new AFTER INSERT ON experiments FOR EACH ROW
+    WHEN (NEW.state <> 'PAUSED') EXECUTE FUNCTION tell_webhooks();
 
 -- A line of a task's log that a trigger is for; once for a task.
 CREATE OR REPLACE FUNCTION tell_log_hit(p_trigger integer, p_task text, p_agent text, p_line text) RETURNS void LANGUAGE sql AS $$

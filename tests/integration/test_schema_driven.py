@@ -210,7 +210,7 @@ DRIVEN = {
     Drive.reports: ["metrics_pkey", "metrics_validation"],
     Drive.many: ["trials_metric_partitions"],
     Drive.life: ["accelerators_pkey", "allocations_used", "allocations_used_at_once", "checkpoints_pkey", "experiments_counted", "experiments_keep_last_ids", "experiments_labeled",
-                 "experiments_moved", "experiments_relabeled", "experiments_told", "trials_close_chunks", "trials_drop_metrics",
+                 "experiments_moved", "experiments_relabeled", "experiments_told", "experiments_told_new", "trials_close_chunks", "trials_drop_metrics",
                  "trials_named", "trials_renamed", "trials_summed", "trials_block_less", "trials_block_more", "trials_block_other", "experiments_best_first", "experiments_best_other", "checkpoints_changed", "checkpoints_summed", "checkpoints_validation"],
 }
 

@@ -172,6 +172,21 @@ def logs(c, user):
     slack.close()
 
 
+def begun(c, user):
+    """An experiment that starts as soon as it is made is told of once, as one that is activated later."""
+    good = Receiver(200)
+    hook = make(user, good.url, state("ACTIVE", "PAUSED"))
+    made = [user.call("create_experiment", {"config": json.dumps(CONFIG), "modelDefinition": [], "activate": now})["experiment"]["id"] for now in (True, False)]
+    user.call("activate_experiment", id=made[1])
+    for exp in made:
+        c.wait(exp, "STATE_ERROR")
+    wait_until(lambda: of(user, hook)["waiting"] == 0, 60, "all to be taken")
+    told = [(e["event_data"]["experiment"]["id"], e["condition"]["state"], e["event_data"]["experiment"]["name"]) for e in good.events(200)]
+    assert sorted(told) == [(exp, "ACTIVE", CONFIG["name"]) for exp in made], told
+    user.call("delete_webhook", id=hook["id"])
+    good.close()
+
+
 def words(slack):
     return slack.events(200)[0]["text"].split()[-2]
 
@@ -336,6 +351,7 @@ def main():
         user = Api(c.port, c.token)
         lasting(c, user)
         logs(c, user)
+        begun(c, user)
         never_in_the_way(c, user)
         bounded(c, user)
         ended(c, user)

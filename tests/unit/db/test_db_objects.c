@@ -98,8 +98,8 @@ static void test_changed(void **state)
 #define LEFT                                                                                       \
     "SELECT sum(oid::bigint) FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT IN "            \
     "('task_logs_marked', 'allocations_used', 'allocations_used_at_once', 'trials_block_less', "   \
-    "'trials_block_more', 'trials_block_other', 'experiments_told', 'experiments_best_first', "    \
-    "'experiments_best_other')"
+    "'trials_block_more', 'trials_block_other', 'experiments_told', 'experiments_told_new', "      \
+    "'experiments_best_first', 'experiments_best_other')"
 static void test_left(void **state)
 {
     char was[256];
