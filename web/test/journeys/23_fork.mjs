@@ -1,4 +1,4 @@
-// A fork keeps the comments of what it is of and has its files; what has ended is continued, longer; a name and labels are edited.
+// A fork keeps the comments of what it is of, has its files and goes to its project; what has ended is continued, longer; a name and labels are edited.
 import { api, check, create, isAnswer, pictures, until, url } from "./harness.mjs";
 
 const CONFIG = `# why it is as it is
@@ -11,7 +11,7 @@ searcher: {name: single, metric: x, max_length: {batches: 1}}
 
 async function forks(page, id) {
     await page.goto(`${url}/det/experiments/${id}`);
-    await page.getByRole("link", { name: "Fork" }).click();
+    await page.getByRole("link", { name: "Fork", exact: true }).click();
     await page.locator(".cm-content").getByText("# why it is as it is").waitFor();
     await page.getByText("The master would take it.").waitFor();
     await page.getByLabel("begin paused").check();
@@ -21,7 +21,7 @@ async function forks(page, id) {
     await page.waitForURL(/experiments\/\d+$/);
     const fork = Number(/experiments\/(\d+)$/.exec(page.url())[1]), { experiment } = await api("GET", `/experiments/${fork}`);
     check(experiment.forkedFrom === id, `forked from ${experiment.forkedFrom}`);
-    await page.getByRole("link", { name: "Uncategorized / Uncategorized" }).waitFor();
+    await page.getByRole("link", { name: "fork lab / fork place" }).waitFor();
     check(await page.getByRole("link", { name: `experiment ${id}`, exact: true }).getAttribute("href") === `/det/experiments/${id}`, "no link to what it is forked from");
     check(experiment.originalConfig === CONFIG.replace("first of its line", "\"Fork of first of its line\""), experiment.originalConfig);
     return fork;
@@ -81,6 +81,7 @@ async function putsAway(page, id) {
     await press("Archive");
     await page.locator(".head .chip", { hasText: "archived" }).waitFor();
     check(await archived(), "not archived");
+    for (const name of ["Move…", "Fork"]) check(await page.locator(".head").getByText(name, { exact: true }).count() === 0, `${name} is offered, and would be refused`);
     await pictures(page, "experiment-archived");
     await press("Unarchive");
     await page.locator(".head .chip", { hasText: "archived" }).waitFor({ state: "detached" });
@@ -97,7 +98,10 @@ async function putsAway(page, id) {
 }
 
 export default async function ({ page }) {
-    const fork = await forks(page, await create(CONFIG, null, false));
+    const { workspace } = await api("POST", "/workspaces", { name: "fork lab" }), { project } = await api("POST", `/workspaces/${workspace.id}/projects`, { name: "fork place", workspaceId: workspace.id });
+    const first = await create(CONFIG, null, false);
+    await api("POST", "/experiments/move", { experimentIds: [first], destinationProjectId: project.id });
+    const fork = await forks(page, first);
     await edits(page, fork);
     await continues(page, fork);
     await putsAway(page, await create(CONFIG, null, false));

@@ -32,7 +32,7 @@ function useVerdict(w: Wanted): Verdict | null {
             clearTimeout(timer);
             stop.abort();
         };
-    }, [w.text, w.template, w.parent]);
+    }, [w.text, w.template, w.parent, w.project]);
     return verdict;
 }
 
@@ -81,7 +81,7 @@ function Form({ begin, parent, warm = null }: { begin: string; parent: Experimen
     const key = parent ? `fork.${parent.id}${warm ? ` with ${sourceOf(warm)}` : ""}` : "new";
     const [text, setText] = useState(() => draftOf(key) ?? begin), [template, setTemplate] = useState("");
     const [files, setFiles] = useState<Chosen[]>([]), [isPaused, setPaused] = useState(false), [busy, setBusy] = useState(false);
-    const [round, setRound] = useState(0), wanted = { text, template, parent: parent?.id ?? 0 }, verdict = useVerdict(wanted);
+    const [round, setRound] = useState(0), wanted = { text, template, parent: parent?.id ?? 0, project: parent?.projectId ?? 0 }, verdict = useVerdict(wanted);
     const type = (t: string) => {
         setText(t);
         keepDraft(key, t === begin ? null : t);

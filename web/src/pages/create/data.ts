@@ -26,6 +26,8 @@ export interface Wanted {
     template: string;
     /* The experiment whose files and lineage it has; 0: none. */
     parent: number;
+    /* Where it goes if its text does not say: where its parent is; 0: where all go. */
+    project: number;
 }
 
 export interface Verdict {
@@ -34,8 +36,11 @@ export interface Verdict {
     advice: string[];
 }
 
-function bodyOf(w: Wanted) {
-    return { config: w.text, ...(w.template ? { template: w.template } : {}), ...(w.parent ? { parentId: w.parent } : {}) };
+/* A template may name a place, too. */
+export function bodyOf(w: Wanted) {
+    const hasPlace = w.template || /^(workspace|project):/m.test(w.text);
+    return { config: w.text, ...(w.template ? { template: w.template } : {}), ...(w.parent ? { parentId: w.parent } : {}),
+        ...(w.project && !hasPlace ? { projectId: w.project } : {}) };
 }
 
 const SLOTS = "It asks for more slots than the cluster has now: it would wait.";

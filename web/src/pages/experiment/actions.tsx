@@ -25,13 +25,13 @@ const ASKS: Partial<Record<Own, string>> = {
     delete: "Delete this experiment? Its metrics, logs and checkpoints are deleted and cannot be had back.",
 };
 
-export function verbs(e: Pick<Experiment, "state" | "archived">): Own[] {
+export function verbs(e: Pick<Experiment, "state" | "archived" | "unmanaged">): Own[] {
     return VERBS.filter((v): v is Own => v !== "move" && allows(v, e));
 }
 
 /* What has ended and still has its trials. */
 function canContinue(e: Experiment): boolean {
-    return ["COMPLETED", "CANCELED", "ERROR"].includes(bare(e.state)) && !e.archived;
+    return ["COMPLETED", "CANCELED", "ERROR"].includes(bare(e.state)) && !e.archived && !e.unmanaged;
 }
 
 export function ExperimentActions({ exp, again }: { exp: Experiment; again: () => void }) {
@@ -53,9 +53,9 @@ export function ExperimentActions({ exp, again }: { exp: Experiment; again: () =
     return <span class="row push">{verbs(exp).filter((v) => may(RIGHT_OF[v], of)).map((v) =>
         <button key={v} type="button" title={`det experiment ${v} ${exp.id}`} onClick={() => void act(v)}>{v[0]!.toUpperCase() + v.slice(1)}</button>)}
         {canContinue(exp) && may("operate", of) && <button type="button" title={`det experiment continue ${exp.id}`} onClick={() => setOpen("continue")}>Continue</button>}
-        {maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>}
+        {!exp.archived && maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${exp.id}`}>Fork</a>}
         {may("edit", of) && <button type="button" onClick={() => setOpen("edit")}>Edit</button>}
-        {may("delete", of) && <button type="button" onClick={() => setOpen("move")}>Move…</button>}
+        {allows("move", exp) && may("delete", of) && <button type="button" onClick={() => setOpen("move")}>Move…</button>}
         {open === "edit" && <EditDialog exp={exp} close={close} again={again} />}
         {open === "move" && <MoveDialog id={exp.id} projectId={exp.projectId} close={close} again={again} />}
         {open === "continue" && <ContinueDialog exp={exp} close={close} again={again} />}

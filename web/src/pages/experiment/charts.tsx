@@ -72,8 +72,8 @@ function grouped(seen: Seen, series: Series[]): TrialsCurve[] {
     const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
     const groups = groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter), dashes = dashesOf(groups.map((g) => g.ids[0]!));
     return groups.flatMap((g): TrialsCurve[] => {
-        const id = g.ids[0]!, { points, band } = collapsed(g.ids.flatMap((i) => of.get(i) ?? []));
-        return points.x.length ? [{ id, of: g.ids, label: groupName(view.group, g), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
+        const id = g.ids[0]!, here = g.ids.flatMap((i) => of.get(i) ?? []).filter((p) => p.x.length), { points, band } = collapsed(here);
+        return points.x.length ? [{ id, of: g.ids, label: groupName(view.group, g, here.length), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
             colour: colourOf(id, isDark.value), dash: dashes.get(id)! }] : [];
     });
 }

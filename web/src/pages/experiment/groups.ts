@@ -56,6 +56,7 @@ export function collapsed(curves: Points[]): { points: Points; band: Band } {
     return { points, band };
 }
 
-export function groupName(by: readonly string[], g: TrialGroup): string {
-    return `${by.map((n, i) => `${n} ${text(g.values[i])}`).join(", ")} (n = ${g.ids.length})`;
+/* drawn: of how many of its trials a curve is the mean. */
+export function groupName(by: readonly string[], g: TrialGroup, drawn: number = g.ids.length): string {
+    return `${by.map((n, i) => `${n} ${text(g.values[i])}`).join(", ")} (n = ${drawn < g.ids.length ? `${drawn} of ` : ""}${g.ids.length})`;
 }

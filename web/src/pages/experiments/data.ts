@@ -134,10 +134,10 @@ export async function askSome(ids: number[], told: Told, signal: AbortSignal): P
     return all.sort((a, b) => a.id - b.id);
 }
 
-/* Whether the action is for an experiment as it is. */
-export function allows(verb: Verb, e: Pick<Experiment, "state" | "archived">): boolean {
+/* Whether the action is for an experiment as it is. What does not run on this cluster is stopped where it runs. */
+export function allows(verb: Verb, e: Pick<Experiment, "state" | "archived" | "unmanaged">): boolean {
     const s = bare(e.state), hasEnded = ["COMPLETED", "CANCELED", "ERROR"].includes(s);
-    const isActive = ["ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"].includes(s);
+    const isActive = !e.unmanaged && ["ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING"].includes(s);
     switch (verb) {
     case "pause": return isActive;
     case "activate": return s === "PAUSED";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { bodyOf } from "../../../src/pages/create/data";
 import { isWarm, sourceLine, warmText } from "../../../src/pages/create/warm";
 
 const UUID = "0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -29,4 +30,10 @@ test("JSON is YAML too; what cannot be read stays as it is", () => {
     assert.deepEqual(parse(warmText('{"name":"a","searcher":{"name":"single","source_checkpoint_uuid":"x"}}', { trial: 7, checkpoint: "" })),
         { name: "a", searcher: { name: "single", source_trial_id: 7 } });
     for (const broken of ["", "searcher: [", "searcher: 3\n", "a: 1\na: 2\nsearcher: {name: x}\n", "[1]"]) assert.equal(warmText(broken, { trial: 7, checkpoint: "" }), broken);
+});
+
+test("a fork goes where its parent is, unless its text or its template says where", () => {
+    const fork = { text: "name: a\n", template: "", parent: 3, project: 5 };
+    assert.deepEqual(bodyOf(fork), { config: fork.text, parentId: 3, projectId: 5 });
+    for (const other of [{ text: "name: a\nproject: b\nworkspace: c\n" }, { template: "t" }, { project: 0 }]) assert.ok(!("projectId" in bodyOf({ ...fork, ...other })));
 });

@@ -90,7 +90,7 @@ test("ticks: some, all, all but some", () => {
 });
 
 test("what can be done in which state", () => {
-    const can = (state: string, archived = false) => VERBS.filter((v) => allows(v, { state: state as never, archived })).join(" ");
+    const can = (state: string, archived = false, unmanaged = false) => VERBS.filter((v) => allows(v, { state: state as never, archived, unmanaged })).join(" ");
     assert.equal(can("STATE_RUNNING"), "pause cancel kill move");
     assert.equal(can("STATE_QUEUED"), "pause cancel kill move");
     assert.equal(can("STATE_PAUSED"), "activate cancel kill move");
@@ -99,6 +99,8 @@ test("what can be done in which state", () => {
     assert.equal(can("STATE_ERROR", true), "unarchive delete");
     assert.equal(can("STATE_DELETE_FAILED"), "move delete");
     assert.equal(can("STATE_DELETING"), "");
+    assert.equal(can("STATE_RUNNING", false, true), "move");
+    assert.equal(can("STATE_COMPLETED", false, true), "archive move delete");
 });
 
 test("hyperparameters as columns: constants, ranges, categories, nested ones", () => {

@@ -12,6 +12,7 @@ test("seeds collapse to mean and deviation, the best group first; what has no va
     assert.deepEqual([groups[1]!.spread.deviation, groups[1]!.spread.lo, groups[1]!.spread.hi], [Math.SQRT2, 1, 3]);
     assert.deepEqual(groupsOf(ROWS, ["lr"], "loss", false).map((g) => g.ids[0]), [5, 1, 3, 4]);
     assert.equal(groupName(["lr"], groups[1]!), "lr 0.1 (n = 2)");
+    assert.equal(groupName(["lr"], groups[1]!, 1), "lr 0.1 (n = 1 of 2)");
     assert.deepEqual(groupsOf(ROWS, [], "loss", true).map((g) => g.ids.length), [5]);
     assert.equal(Number.isNaN(spreadOf([1]).deviation), true);
     const many = Array.from({ length: 200_000 }, (_, id) => row(id, { loss: id % 1000 })), [one] = groupsOf(many, [], "loss", true); // more than a call takes arguments

@@ -56,7 +56,7 @@ test("more is offered only where there is more than the sentence", () => {
 });
 
 test("what can be done in each state", () => {
-    const of = (state: string, archived = false) => verbs({ state: `STATE_${state}` as "STATE_ACTIVE", archived });
+    const of = (state: string, archived = false) => verbs({ state: `STATE_${state}` as "STATE_ACTIVE", archived, unmanaged: false });
     for (const s of ["ACTIVE", "RUNNING", "QUEUED"]) assert.deepEqual(of(s), ["pause", "cancel", "kill"], s);
     assert.deepEqual([of("PAUSED"), of("STOPPING_CANCELED"), of("DELETE_FAILED")], [["activate", "cancel", "kill"], ["kill"], ["delete"]]);
     for (const s of ["COMPLETED", "ERROR", "CANCELED"]) assert.deepEqual([of(s), of(s, true)], [["archive", "delete"], ["unarchive", "delete"]], s);
