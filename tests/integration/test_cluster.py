@@ -177,7 +177,7 @@ def test_asked_again():
     with Cluster(agents=0, slots=1) as c:
         c.login()
         proxy, port = Proxy(("127.0.0.1", c.port)), c.port
-        proxy.noted = b"/rendezvous "
+        proxy.noted = b"/rendezvous"  # a space or, where a port is taken here, its ports come after
         c.n_agents = 2
         c.start_agent(1)
         c.port = proxy.port
@@ -186,6 +186,7 @@ def test_asked_again():
         c.wait_agents(2)
         both = config(resources={"slots_per_trial": 2})
         run(c, both)  # both know the store
+        wait_until(c.slots_free, 30, "free slots")  # or the second never starts: a stopped agent tells of no end
         before = proxy.notes
         os.kill(c.pid("agent-1"), signal.SIGSTOP)  # its task is long in coming
         exp = c.create(both, "examples/digits")
