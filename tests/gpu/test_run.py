@@ -10,6 +10,8 @@ import tarfile
 import tempfile
 import unittest
 
+import losses
+
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
 LIMIT_S = "5"
 
@@ -147,6 +149,27 @@ class Run(unittest.TestCase):
         kill_session(run.pid)
         run.communicate()
         self.assertEqual(p.logs()["torch-ops.log"], b"all of them\n")
+
+
+class Tf32(unittest.TestCase):
+    def test_what_is_wrong_is_said(self):
+        exact, rounded, cpu = [2.3, 2.2, 2.1], [2.301, 2.201, 2.15], [2.3, 2.2, 2.1]
+        self.assertIsNone(losses.problem_of_tf32(exact, rounded, rounded, cpu))
+        self.assertIn("two runs", losses.problem_of_tf32(exact, rounded, exact, cpu))
+        self.assertIn("changes nothing", losses.problem_of_tf32(exact, exact, exact, cpu))
+        for far in (2.4, float("nan")):
+            wrong = [2.301, far, 2.15]
+            self.assertIn("losses [1]", losses.problem_of_tf32(exact, wrong, wrong, cpu))
+
+    def test_it_is_asked_for_by_the_environment(self):
+        with tempfile.TemporaryDirectory() as d:
+            program = os.path.join(d, "bench-train")
+            script(program, 'case $BENCH_DEVICE-$DET_ALLOW_TF32 in cuda-1) l=2.0005 ;; *) l=2.0 ;; esac\n'
+                   'echo "{\\"losses\\":[$l,1,1,1,1,1,1,1,1,1]}"')
+            with self.assertRaises(SystemExit) as nothing:  # a CPU knows no TF32
+                losses.compare_tf32(program, "cpu", ["net"])
+            self.assertIn("changes nothing", str(nothing.exception))
+            losses.compare_tf32(program, "cuda", ["net"])
 
 
 if __name__ == "__main__":
