@@ -1,6 +1,13 @@
 // Curves grow while a trial trains; a pause shows; activated again, the line goes on.
 import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
 
+/* Of what it has been told the page asks again for the last point alone. */
+async function asksForNewOnes(page) {
+    const asked = [];
+    page.on("request", (r) => { const u = new URL(r.url()); if (u.pathname === "/api/v1/trials/time-series") asked.push(Number(u.searchParams.get("startBatches"))); });
+    await until(() => asked.filter((from, i) => from > 0 && from > (asked[i - 1] ?? 0)).length > 2, "curves that are asked for from where they end");
+}
+
 export default async function ({ page }) {
     const config = exampleConfig("digits/const.yaml").replace("epochs: 12", "epochs: 40000").replace("epochs: 2\n", "epochs: 3\n").replace("scheduling_unit: 45", "scheduling_unit: 15");
     const id = await create(config, "digits");
@@ -8,6 +15,7 @@ export default async function ({ page }) {
     await page.goto(`${url}/det/experiments/${id}`);
     const first = await until(async () => (await points()) >= 2 && points(), "points of the curve");
     await until(async () => (await points()) > first, "more points without loading again");
+    await asksForNewOnes(page);
     await pictures(page, "experiment-live");
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Activate" }).waitFor();

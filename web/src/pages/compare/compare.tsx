@@ -1,5 +1,5 @@
 /* Trials of any experiments side by side: their curves in one picture, and in which hyperparameters and settings they differ. */
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { flat } from "../../charts/axes";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
@@ -19,7 +19,8 @@ import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/words/time";
 import { askSides, compareQuery, compareView, differences, settingsOf, SIDES_MOST, type CompareView, type Difference, type Side } from "./data";
 import { epochMetric } from "../experiment/epochs";
-import { askMetrics, askSeries, lostText, metricId, points, searchOf } from "../experiment/data";
+import { askMetrics, lostText, metricId, points, searchOf } from "../experiment/data";
+import { KeptSeries } from "../experiment/kept_series";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 
@@ -50,7 +51,8 @@ function Pictures({ sides, view, setChart }: Part) {
     const names = useLive(`compare metrics ${exps}`, String(ended), (s) => askMetrics(exps, s), () => (ended ? null : NAMES_MS));
     const all = (names.data ?? []).map(metricId), own = `validation.${searchOf(sides[0]!.exp).metric}`;
     const metric = chart.metric || (all.length && !all.includes(own) ? all[0]! : own), zoom = chart.x === "batches" ? chart.zoom : null, epochs = chart.x === "epochs" ? epochMetric(names.data ?? [], metric) : null;
-    const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${epochs} ${ended}`, (s) => askSeries(ids, metric, zoom, s, epochs), () => (ended ? null : LIVE_MS));
+    const kept = useRef(new KeptSeries()).current, asked = [...new Set([metric, epochs ?? metric])];
+    const live = useLive(`compare ${ids} ${metric}`, `${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : LIVE_MS));
     const dashes = dashesOf(ids);
     const curves = useMemo(() => (live.data ?? []).flatMap((s): Curve[] => {
         const side = sides.find((o) => o.trial.id === s.trial.id), p = points(s, metric, chart.x, side?.exp.config, epochs), id = s.trial.id;

@@ -1,5 +1,5 @@
 /* The two pictures of a search: the curves of its trials, and its hyperparameters side by side; each follows the other. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Axis } from "../../charts/axes";
 import { varying } from "../../charts/axes";
 import { unbrushed, within } from "../../charts/brush";
@@ -20,8 +20,9 @@ import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
-import { askSeries, axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
+import { axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
 import { epochMetric } from "./epochs";
+import { KeptSeries } from "./kept_series";
 import { Problem } from "../problem";
 import { MarkDialog } from "./mark";
 import { WholeCsv } from "./whole";
@@ -95,8 +96,8 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
     const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochs = view.x === "epochs" ? epochMetric(seen.metrics, metric) : null;
-    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${isTerminal(exp.state)}`,
-        (s) => (ids.length ? askSeries(ids, metric, zoom, s, epochs) : Promise.resolve([])), () => (isTerminal(exp.state) ? null : CURVES_MS));
+    const ended = isTerminal(exp.state), kept = useRef(new KeptSeries()).current, asked = [...new Set([metric, epochs ?? metric])];
+    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : CURVES_MS));
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs) })), [live.data, metric, view.x, epochs]);
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));

@@ -10,12 +10,14 @@ export type Experiment = Messages["experiment.v1.Experiment"];
 export type Trial = Messages["trial.v1.Trial"];
 export type Metric = Messages["MetricIdentifier"];
 export type Checkpoint = Messages["checkpoint.v1.Checkpoint"];
-type Series = Messages["ComparableTrial"];
+export type Series = Messages["ComparableTrial"];
+/* A range that is zoomed into. */
+export type Batches = [number, number] | null;
 
 export const CURVES_MOST = 500; // the best, the running and the chosen; the page says when there are more
 export const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
+export const POINTS = 1500; // of one curve: two a pixel of most screens
 const TRIALS_PAGE = 1000, SELDOM_MS = 60_000;
-const POINTS = 1500; // of one curve: two a pixel of most screens
 
 export function metricId(m: Metric): string {
     return `${m.group}.${m.name}`;
@@ -61,14 +63,11 @@ export async function askMetrics(ids: number[], signal: AbortSignal): Promise<Me
     return [...found.values()].sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 
-/* The curves of one metric, and of what says the epoch; with a range of batches only what lies in it, and so more finely. */
-export async function askSeries(trialIds: number[], metric: string, batches: [number, number] | null, signal: AbortSignal, epochs: string | null = null): Promise<Series[]> {
-    const parts: number[][] = [];
-    for (let i = 0; i < trialIds.length; i += AT_ONCE) parts.push(trialIds.slice(i, i + AT_ONCE));
-    const range = batches ? { startBatches: Math.max(0, Math.floor(batches[0])), endBatches: Math.max(1, Math.ceil(batches[1])) } : {};
-    const answers = await Promise.all(parts.map((ids) => call("GET /api/v1/trials/time-series",
-        { query: { trialIds: ids, metricIds: [...new Set([metric, epochs ?? metric])], maxDatapoints: POINTS, ...range }, signal })));
-    return answers.flatMap((a) => a.trials);
+/* Of some trials the points of metrics, of batches that are zoomed into more finely; `from`: of these and later batches alone. */
+export async function askPart(trialIds: number[], metrics: string[], batches: Batches, from: number, signal: AbortSignal): Promise<Series[]> {
+    const lo = batches ? Math.max(0, Math.floor(batches[0])) : 0, start = Math.max(lo, from);
+    const range = { ...(start > 0 && { startBatches: start }), ...(batches && { endBatches: Math.max(1, Math.ceil(batches[1])) }) };
+    return (await call("GET /api/v1/trials/time-series", { query: { trialIds, metricIds: metrics, maxDatapoints: POINTS, ...range }, signal })).trials;
 }
 
 /* Of more trials than can be drawn: the chosen, the running and the best. */

@@ -1,5 +1,5 @@
 /* One trial: its curves, what it was made of, its checkpoints and what happened to it. */
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ApiError, call } from "../../api/client";
 import { declared, flat } from "../../charts/axes";
 import { Curves } from "../../charts/curves";
@@ -23,7 +23,8 @@ import { toast } from "../../ui/talk/toasts";
 import { CheckpointTable, COLLECTED_MS } from "./checkpoints";
 import { UnknownAxis } from "../experiment/charts";
 import { epochMetric } from "../experiment/epochs";
-import { askMetrics, askSeries, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { askMetrics, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { KeptSeries } from "../experiment/kept_series";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 import { TrialProfile } from "./profile";
@@ -57,13 +58,13 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
     const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
     const metrics = names.data ?? [], chosen = chosenOf(view, metrics);
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochsOf = (m: string) => (view.x === "epochs" ? epochMetric(metrics, m) : null);
-    const live = useLive(`curves of ${trial.id}`, `${chosen.join("|")} ${zoom} ${chosen.map(epochsOf)} ${ended}`,
-        async (s) => Promise.all(chosen.map(async (m) => ({ metric: m, series: (await askSeries([trial.id], m, zoom, s, epochsOf(m)))[0] }))), () => (ended ? null : LIVE_MS));
+    const kept = useRef(new KeptSeries()).current, asked = [...new Set([...chosen, ...chosen.flatMap((m) => epochsOf(m) ?? [])])];
+    const live = useLive(`curves of ${trial.id}`, `${asked.join("|")} ${zoom} ${ended}`,
+        async (s) => ({ chosen, series: asked.length ? (await kept.ask([trial.id], asked, zoom, ended, s))[0] : undefined }), () => (ended ? null : LIVE_MS));
     const dark = isDark.value;
-    const curves = useMemo(() => (live.data ?? []).flatMap((g, i, all) => {
-        if (!g.series) return [];
-        const p = points(g.series, g.metric, view.x, config, epochsOf(g.metric));
-        return p.x.length ? [{ id: i, label: g.metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
+    const curves = useMemo(() => (live.data?.series ? live.data.chosen : []).flatMap((metric, i, all) => {
+        const p = points(live.data!.series!, metric, view.x, config, epochsOf(metric));
+        return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
     }), [live.data, view.x, view.smooth, dark, config, names.data]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";

@@ -1,0 +1,73 @@
+/*
+ * Curves that are asked for again and again: what has been answered is kept, and of trials that go on only what came since
+ * is asked for. All of it is asked for again once a minute, since a report may be of older batches than one before it.
+ */
+import { isTerminal } from "../../ui/state";
+import { askPart, AT_ONCE, POINTS, type Batches, type Series } from "./data";
+
+const WHOLE_MS = 60_000;
+const WIDER = 2; // trials share a request where the furthest has come no further than so many times the batches of the first
+
+interface Kept { series: Series; /* It had ended when it was asked before, so nothing more comes. */ isWhole: boolean }
+
+/* Where what is known of a trial ends: its group that has come least far. 0: all is to be asked. */
+function endOf(kept: Kept | undefined, names: number): number {
+    const ends = (kept?.series.metrics ?? []).flatMap((g) => g.data.at(-1)?.batches ?? []);
+    const isLong = kept?.series.metrics.some((g) => g.data.length > 2 * POINTS * names); // the master has lowest and highest of longer stretches
+    return ends.length && !isLong ? Math.min(...ends) : 0;
+}
+
+/*
+ * What was known before `from` with what came since; null: the last point that was known is no more, since the trial went
+ * back to a checkpoint.
+ */
+export function joined(old: Series, since: Series, from: number): Series | null {
+    const of = new Map(since.metrics.map((g) => [g.group, g.data]));
+    for (const g of old.metrics) {
+        const last = g.data.at(-1), first = of.get(g.group)?.[0];
+        if (last?.batches === from && (first?.batches !== from || first.time !== last.time)) return null;
+    }
+    const before = new Map(old.metrics.map((g) => [g.group, g.data]));
+    return { trial: since.trial, metrics: since.metrics.map((g) => ({ ...g, data: [...(before.get(g.group) ?? []).filter((p) => p.batches < from), ...g.data] })) };
+}
+
+/* Those that are asked for together, each list in order of where it begins. */
+export function partsBy(ids: number[], from: (id: number) => number): { ids: number[]; from: number }[] {
+    const parts: { ids: number[]; from: number }[] = [];
+    for (const id of [...ids].sort((a, b) => from(a) - from(b))) {
+        const last = parts.at(-1), at = from(id);
+        if (last && last.ids.length < AT_ONCE && at <= WIDER * last.from) last.ids.push(id);
+        else parts.push({ ids: [id], from: at });
+    }
+    return parts;
+}
+
+export class KeptSeries {
+    private known = new Map<number, Kept>();
+    private of = "";
+    private wholeAt = 0;
+
+    constructor(private readonly askOf: typeof askPart = askPart, private readonly now: () => number = Date.now) {}
+
+    private forgetOld(of: string, isLast: boolean): void {
+        if (of === this.of && !isLast && this.now() - this.wholeAt < WHOLE_MS) return;
+        this.known.clear();
+        [this.of, this.wholeAt] = [of, this.now()];
+    }
+
+    private keep(s: Series, from: number): void {
+        const old = this.known.get(s.trial.id), series = old && from > 0 ? joined(old.series, s, from) : s;
+        if (series) this.known.set(s.trial.id, { series, isWhole: !!old && isTerminal(old.series.trial.state) });
+        else this.known.delete(s.trial.id);
+    }
+
+    /* isLast: nobody asks again soon, so all is asked for. */
+    async ask(ids: number[], metrics: string[], batches: Batches, isLast: boolean, signal: AbortSignal): Promise<Series[]> {
+        this.forgetOld(JSON.stringify([metrics, batches]), isLast);
+        const had = new Map([...this.known].map(([id, k]) => [id, k.series]));
+        const parts = partsBy(ids.filter((id) => !this.known.get(id)?.isWhole), (id) => endOf(this.known.get(id), metrics.length));
+        const answers = await Promise.all(parts.map(async (p) => ({ from: p.from, trials: await this.askOf(p.ids, metrics, batches, p.from, signal) })));
+        for (const { from, trials } of answers) for (const s of trials) this.keep(s, from);
+        return ids.flatMap((id) => this.known.get(id)?.series ?? had.get(id) ?? []);
+    }
+}
