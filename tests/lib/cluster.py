@@ -35,6 +35,8 @@ END = signal.SIGTERM if os.environ.get("DET_COVERAGE") else signal.SIGKILL
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 TERMINAL = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
 PG_BIN = sorted(glob.glob(os.environ.get("DET_PG_BIN") or "/usr/lib/postgresql/*/bin"))[-1:]
+# A build's own: it lays the schema once, as its det-master would at each start. Without a build, which a prefix alone does not name, that does.
+LAY_SCHEMA = os.environ.get("DET_BUILD") and shutil.which(os.path.join(os.environ["DET_BUILD"], "tests", "integration", "lay-schema"))
 PSQL = PG_BIN[0] + "/psql" if PG_BIN else "psql"  # without Debian's wrapper, which takes five times as long
 
 
@@ -237,7 +239,8 @@ class Cluster:
                 os.chown(d, user.pw_uid, user.pw_gid)
         as_pg = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if root else {}
         if not os.path.exists(os.path.join(data, "PG_VERSION")):
-            made = subprocess.run(["bash", os.path.join(TOP, "tests", "lib", "pg.sh"), "template"], check=True, stdout=subprocess.PIPE, text=True, cwd="/").stdout.strip()
+            what = ["laid", LAY_SCHEMA] if LAY_SCHEMA else ["template"]
+            made = subprocess.run(["bash", os.path.join(TOP, "tests", "lib", "pg.sh"), *what], check=True, stdout=subprocess.PIPE, text=True, cwd="/").stdout.strip()
             subprocess.run(["cp", "-a", "--sparse=always", made + "/.", data], check=True, cwd="/")
         self.spawn("pg", [PG_BIN[0] + "/postgres", "-D", data, "-c", "listen_addresses=", "-c", f"unix_socket_directories={sock}",
                           "-c", "log_min_messages=warning", "-c", "fsync=" + os.environ.get("DET_PG_FSYNC", "on"), *[x for s in self.pg_args for x in ("-c", s)]], **as_pg)

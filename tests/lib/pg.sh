@@ -1,4 +1,4 @@
-# A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR | template`.
+# A private PostgreSQL for tests: sourced, or run as `pg.sh start DIR | stop DIR | down DIR | uri DIR | template | laid PROGRAM`.
 # Unix socket only, no TCP. As root the server runs as user postgres, or nobody where there is none, since PostgreSQL refuses root.
 # initdb runs once into a template that later clusters are copied from (0.2 s instead of 1.5). A server that is not installed:
 # DET_PG_BIN names the folder of its programs, DET_PG_NEW what initdb has made elsewhere. DET_PG_FSYNC=off (tests/run): nothing
@@ -43,6 +43,28 @@ pg_template() { # prints the template's path, making it first when absent
         fi
     ) 9>"$dir.lock" || return 1
     echo "$dir/data"
+}
+
+# prints the path of a template with a database det, whose schema PROGRAM has laid; a newer PROGRAM lays another. Most of what a
+# cluster of tests takes at its start is the schema, of which hundreds are alike.
+pg_laid() { # PROGRAM
+    local from dir made
+    from=$(pg_template) || return 1
+    made=$(stat -L -c %Y.%s "$1") && dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u).$(printf %s "$1" | cksum | cut -d ' ' -f 1) || return 1
+    (
+        flock 9
+        [ "$(cat "$dir/ready" 2>/dev/null)" = "$made" ] || { rm -rf "$dir" && mkdir -p "$dir" && pg_lay "$1" "$from" "$dir" && echo "$made" >"$dir/ready"; }
+    ) 9>"$dir.lock" || return 1
+    echo "$dir/data"
+}
+
+pg_lay() { # PROGRAM TEMPLATE DIR
+    local status
+    cp -a --sparse=always "$2" "$3/data" && : >"$3/log" && pg_own "$3" && pg_launch "$3" || return 1
+    "$(pg_bin)/createdb" -h "$3" -U det det && "$1" "host=$3 user=det dbname=det" >&2
+    status=$?
+    pg_stop "$3"
+    return $status
 }
 
 pg_uri() { echo "host=$1 user=det dbname=postgres"; }
@@ -91,7 +113,7 @@ pg_down() { # DIR: stops and removes
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     case ${1:-} in
-    start | stop | down | uri | template) "pg_$@" ;;
-    *) echo "usage: pg.sh start|stop|down|uri DIR | template" >&2; exit 2 ;;
+    start | stop | down | uri | template | laid) "pg_$@" ;;
+    *) echo "usage: pg.sh start|stop|down|uri DIR | template | laid PROGRAM" >&2; exit 2 ;;
     esac
 fi
