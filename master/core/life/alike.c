@@ -3,28 +3,62 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Past a number: 12, -0.5, 1e-05, 0x7f3a. NULL: s begins with none. */
+static const char *past_digits(const char *p)
+{
+    while (isdigit((unsigned char)*p))
+        p++;
+    return p;
+}
+
+static const char *past_exponent(const char *p)
+{
+    const char *q = p + (*p == 'e' || *p == 'E');
+    q += q > p && (*q == '-' || *q == '+');
+    return q > p && isdigit((unsigned char)*q) ? past_digits(q) : p;
+}
+
+/* Past a number: 12, -0.5, 1e-05, 0x7f3a, the 64 of 64x32 and the 10 of 10MiB. NULL: s begins with
+ * none. */
 static const char *past_number(const char *s)
 {
     const char *p = s + (*s == '-');
     if (!isdigit((unsigned char)*p))
         return NULL;
-    while (isalnum((unsigned char)*p) || *p == '.' ||
-           ((*p == '-' || *p == '+') && (p[-1] == 'e' || p[-1] == 'E')))
-        p++;
-    return p;
+    if (p[0] == '0' && p[1] == 'x' && isxdigit((unsigned char)p[2])) {
+        for (p += 2; isxdigit((unsigned char)*p);)
+            p++;
+        return p;
+    }
+    p = past_digits(p);
+    if (p[0] == '.' && isdigit((unsigned char)p[1]))
+        p = past_digits(p + 1);
+    return past_exponent(p);
+}
+
+/* Whether the text goes on in a word after c, which stands behind a number or not: digits of a word
+ * are no number (conv1). One letter behind a number begins none (64x32). */
+static bool is_word_after(char c, bool was_word, bool was_number)
+{
+    bool is_letter = isalpha((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+    return is_letter ? was_word || !was_number : was_word && isdigit((unsigned char)c);
 }
 
 /* But for the numbers in them. */
 static bool is_same_text(const char *a, const char *b)
 {
+    bool is_word = false, is_number = false; /* what stands before a and b */
     while (*a && *b) {
-        const char *after_a = past_number(a), *after_b = past_number(b);
+        const char *after_a = is_word ? NULL : past_number(a);
+        const char *after_b = is_word ? NULL : past_number(b);
         if (after_a && after_b) {
             a = after_a;
             b = after_b;
-        } else if (*a++ != *b++) {
+            is_number = true;
+        } else if (*a != *b++) {
             return false;
+        } else {
+            is_word = is_word_after(*a++, is_word, is_number);
+            is_number = false;
         }
     }
     return *a == *b;

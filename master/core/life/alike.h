@@ -6,7 +6,8 @@
  * eighth trial of the search counts, whatever their numbers, the search is held (paused) if all
  * eight ended with the same exception, none has completed a length since, and no other trial of it
  * trains, has a checkpoint or has ended without a mistake. The same: one type and message, whatever
- * the numbers and addresses in it, from the same innermost line of the user's own code. The ninth
+ * the numbers and addresses in it (digits within a word are of the word: conv1), from the same
+ * innermost line of the user's own code. The ninth
  * changes nothing, so whoever goes on is not held again. A search of one trial, a custom one, whose
  * client decides, and one whose configuration says `hold_failing_search: false` are never held.
  *

@@ -145,6 +145,49 @@ static void one_succeeds(void **state)
     world_finish(&w);
 }
 
+/* Eight that say what they say by turns. */
+static enum exp_state after_saying(const char *one, const char *another)
+{
+    search(16, 0);
+    for (int64_t id = 1; id <= 8; id++)
+        fail_of(id, id % 2 ? one : another, AT);
+    enum exp_state state = state_of();
+    world_finish(&w);
+    return state;
+}
+
+static void numbers_are_no_part_of_words(void **state)
+{
+    static const struct {
+        const char *one, *another;
+        bool is_same;
+    } rows[] = {
+        {"KeyError: 'conv1'", "KeyError: 'conv2'", false},
+        {"KeyError: 'lr_1'", "KeyError: 'lr_2'", false},
+        {"KeyError: '\xc3\xa9t\xc3\xa9"
+         "1'",
+         "KeyError: '\xc3\xa9t\xc3\xa9"
+         "2'",
+         false},
+        {"E: 3rd of 8", "E: 4th of 8", false},
+        {"E: row 3.", "E: row 17.", true},
+        {"E: row 3", "E: row x", false},
+        {"E: layers.0.weight", "E: layers.12.weight", true},
+        {"E: shapes (64x784 and 128x10)", "E: shapes (32x784 and 256x10)", true},
+        {"E: shapes (3, 4)", "E: shapes (3, 4, 5)", false},
+        {"E: 10.00MiB", "E: 9.5MiB", true},
+        {"E: 10MiB", "E: 10GiB", false},
+        {"E: -0.5 < 1e-05", "E: 2 < 1E+20", true},
+        {"E: <a at 0x7f3a>", "E: <a at 0x99b>", true},
+        {"E: 1e", "E: 2e", true},
+    };
+    for (size_t i = 0; i < DET_ARRAY_LEN(rows); i++) {
+        bool is_held = after_saying(rows[i].one, rows[i].another) == EXP_PAUSED;
+        if (is_held != rows[i].is_same)
+            fail_msg("%s and %s", rows[i].one, rows[i].another);
+    }
+}
+
 /* They are the first to fail, but others train. */
 static void another_trains(void **state)
 {
@@ -252,6 +295,7 @@ int main(void)
                                        cmocka_unit_test(killed),
                                        cmocka_unit_test(not_held),
                                        cmocka_unit_test(one_succeeds),
+                                       cmocka_unit_test(numbers_are_no_part_of_words),
                                        cmocka_unit_test(another_trains),
                                        cmocka_unit_test(whichever_fail_first),
                                        cmocka_unit_test(counts_after_restart),
