@@ -3,6 +3,7 @@
 #define CLI_EXPERIMENT_H
 
 #include "cli.h"
+#include <time.h>
 
 /* *ret_experiment: new reference to the experiment object. */
 DET_MUST int experiment_get(struct cli *c, int64_t id, json_t **ret_experiment,
@@ -33,6 +34,11 @@ extern const struct opt experiment_set_opts[];
 DET_MUST int experiment_set(struct cli *c, struct det_err *err);
 DET_MUST int experiment_label(struct cli *c, struct det_err *err);
 
+/* Between two questions of `wait`, whose --polling-interval is in seconds; 0: it was not given. */
+static inline struct timespec wait_pause(int64_t interval_s)
+{
+    return (struct timespec){.tv_sec = interval_s, .tv_nsec = interval_s > 0 ? 0 : 200 * 1000000};
+}
 bool has_ended(const json_t *it); /* an experiment or a trial, as the master tells of it */
 /* The length asked of a trial in batches, 0 where that cannot be known from here; how much of it
  * is done, 0 to 1. */

@@ -114,8 +114,7 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
     bool bars = isatty(STDERR_FILENO) && !c->json;
     int lines = 0;
     char last[128] = "";
-    const struct timespec pause = {.tv_sec = o.interval_s,
-                                   .tv_nsec = o.interval_s ? 0 : 200 * 1000000};
+    const struct timespec pause = wait_pause(o.interval_s);
     for (;;) {
         JSON_OWN e = NULL;
         JSON_OWN trials = NULL;

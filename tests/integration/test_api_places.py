@@ -74,9 +74,12 @@ def places(user):
     user.refused(409, "already", "post_workspace", {"name": "VISION"})
     for bad in ("", "   ", "x" * 81):
         user.refused(400, "name", "post_workspace", {"name": bad})
-    for lost in ({"checkpointStorageConfig": {"type": "shared_fs", "host_path": "/x"}}, {"agent_user_group": {"agentUid": 7}},
-                 {"defaultComputePool": "gpu"}, {"defaultAuxPool": "cpu"}):
-        user.refused(501, "not kept", "post_workspace", {"name": "lossy", **lost})
+    for field, lost in (("checkpointStorageConfig", {"checkpointStorageConfig": {"type": "shared_fs", "host_path": "/x"}}),
+                        ("agentUserGroup", {"agent_user_group": {"agentUid": 7}}), ("defaultComputePool", {"defaultComputePool": "gpu"}),
+                        ("defaultAuxPool", {"defaultAuxPool": "cpu"})):
+        told = user.refused(501, "not kept", "post_workspace", {"name": "lossy", **lost})
+        assert field + ":" in told and "leave it out" in told, told  # its name, and what to do
+    assert user.call("get_workspaces", name="lossy")["workspaces"] == []
     project = user.call("post_project", {"name": "digits", "description": "d"}, workspaceId=vision["id"])["project"]
     assert project["workspaceName"] == "Vision" and project["numExperiments"] == 0 and project["notes"] == []
     user.refused(409, "already", "post_project", {"name": "Digits"}, workspaceId=vision["id"])
