@@ -24,15 +24,21 @@ static struct link_task link_task_of(const struct host_task *t)
                               .unreached = t->unreached};
 }
 
+/* Into what tells of it. */
+static void write_marks(const struct host_task *t, json_t *to)
+{
+    json_t *marks = json_array();
+    for (size_t i = t->marks_acked; i < t->marks.n; i++)
+        json_array_append(marks, t->marks.v[i]);
+    json_set(to, "marks", marks);
+}
+
 /* What is not known yet goes with the event that makes its number. */
 static void add_marks(struct host_task *t, json_t *event, int64_t seq)
 {
     if (t->marks_acked == t->marks.n)
         return;
-    json_t *marks = json_array();
-    for (size_t i = t->marks_acked; i < t->marks.n; i++)
-        json_array_append(marks, t->marks.v[i]);
-    json_set(event, "marks", marks);
+    write_marks(t, event);
     t->marks_told = t->marks.n;
     t->marks_seq = seq;
 }
@@ -153,6 +159,21 @@ static void drop_unsent(struct host *h)
     outbox_cut(h, n);
 }
 
+/* By a hello the master takes an ended task for done, and has no ear for the exit that follows. */
+static void add_hello_marks(const struct host *h, const json_t *hello)
+{
+    const json_t *tasks = json_arr(hello, "tasks");
+    size_t said = 0;
+    for (size_t i = 0; i < h->tasks.n; i++) {
+        const struct host_task *t = h->tasks.v[i];
+        if (t->state == HOST_KNOWN)
+            continue;
+        json_t *to = json_array_get(tasks, said++);
+        if (host_has_ended(t) && t->marks_acked < t->marks.n)
+            write_marks(t, to);
+    }
+}
+
 static void post_hello(struct host *h)
 {
     struct link_event e = {.kind = LINK_EV_HELLO,
@@ -177,7 +198,9 @@ static void post_hello(struct host *h)
     }
     e.hello.tasks = tasks.v;
     e.hello.tasks_n = tasks.n;
-    h->hello_seq = post_event(h, link_event_json(&e), true);
+    json_t *event = link_event_json(&e);
+    add_hello_marks(h, event);
+    h->hello_seq = post_event(h, event, true);
     vec_free(&tasks);
     vec_free(&unfit);
 }

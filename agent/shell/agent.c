@@ -102,8 +102,10 @@ static void read_exit(struct agent *a, const char *alloc)
 {
     struct link_exit e;
     JSON_OWN j = NULL;
-    if (taskdir_exit(&a->dirs, alloc, &j, &e, NULL) == 0)
-        host_on_ended(a->host, alloc, &e);
+    if (taskdir_exit(&a->dirs, alloc, &j, &e, NULL) < 0)
+        return;
+    host_on_marks(a->host, alloc, json_object_get(j, "marks"));
+    host_on_ended(a->host, alloc, &e);
 }
 
 static void on_gone(void *arg, const char *alloc)

@@ -121,6 +121,7 @@ static void recover_task(struct task *t)
                      ? NULL
                      : json_parse(buf_str(&b), b.len, NULL);
     e.is_said = link_exit_decode(json_object_get(j, "exit"), &e.exit, NULL) == 0;
+    marks_restore(&t->marks, json_object_get(j, "marks"));
     if (!e.is_said)
         e.exit = (struct link_exit){
             .reason = LINK_LOST, .rank = -1, .text = "det-task was killed; its ranks were ended"};

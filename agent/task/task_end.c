@@ -60,10 +60,13 @@ static void strike_processes(struct task *t)
 
 /* ---- the end ---- */
 
+/* With the marks: an agent that was away, and comes when this process is gone, has them only here.
+ */
 static void save_exit(struct task *t, const struct link_exit *e)
 {
     JSON_OWN j = json_object();
     json_set(j, "exit", link_exit_json(e));
+    json_set(j, "marks", json_incref((json_t *)marks_all(&t->marks)));
     det_cleanup(freep) char *text = json_text(j);
     det_cleanup(det_closep) int fd = openat(
         t->spec.dirfd, "state.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -172,7 +172,17 @@ static int task_decode(const json_t *j, struct link_task *ret, struct det_err *e
         rc = link_silent_decode(json_object_get(j, "silent"), &ret->silent, err);
     if (rc == 0 && ret->state == LINK_RUNNING && json_object_get(j, "unreached"))
         rc = link_unreached_decode(json_object_get(j, "unreached"), &ret->unreached, err);
+    if (rc == 0)
+        rc = link_marks_decode(json_object_get(j, "marks"), &ret->marks, &ret->marks_n, err);
     return rc;
+}
+
+static json_t *marks_json(const struct link_task *t)
+{
+    json_t *marks = json_array();
+    for (size_t i = 0; i < t->marks_n; i++)
+        json_array_append_new(marks, link_mark_json(&t->marks[i]));
+    return marks;
 }
 
 static json_t *task_json(const struct link_task *t)
@@ -187,15 +197,9 @@ static json_t *task_json(const struct link_task *t)
         json_set(j, "silent", link_silent_json(&t->silent));
     if (t->state == LINK_RUNNING && t->unreached.text)
         json_set(j, "unreached", link_unreached_json(&t->unreached));
+    if (t->marks_n > 0)
+        json_set(j, "marks", marks_json(t));
     return j;
-}
-
-static void marks_encode(json_t *j, const struct link_task *t)
-{
-    json_t *marks = json_array();
-    for (size_t i = 0; i < t->marks_n; i++)
-        json_array_append_new(marks, link_mark_json(&t->marks[i]));
-    json_set(j, "marks", marks);
 }
 
 static const struct link_field slot_fields[] = {
@@ -400,8 +404,6 @@ static int event_decode(const json_t *j, struct link_event *e, struct det_err *e
     if (e->kind == LINK_EV_SLOT)
         return sight_decode(j, &e->sight, err);
     rc = task_decode(j, &e->task, err);
-    if (rc == 0)
-        rc = link_marks_decode(json_object_get(j, "marks"), &e->task.marks, &e->task.marks_n, err);
     if (rc < 0 || e->kind == LINK_EV_STATE)
         return rc;
     e->task.state = LINK_ENDED;
@@ -429,8 +431,6 @@ json_t *link_event_json(const struct link_event *e)
     if (e->kind == LINK_EV_EXIT)
         json_object_del(t, "state");
     json_object_update(j, t);
-    if (e->task.marks_n > 0)
-        marks_encode(j, &e->task);
     return j;
 }
 
@@ -643,6 +643,8 @@ void link_events_finish(struct link_events *e)
     for (size_t i = 0; i < e->n && e->v; i++) {
         free(e->v[i].hello.slots);
         free(e->v[i].hello.unfit);
+        for (size_t k = 0; k < e->v[i].hello.tasks_n && e->v[i].hello.tasks; k++)
+            free(e->v[i].hello.tasks[k].marks);
         free(e->v[i].hello.tasks);
         free(e->v[i].task.marks);
     }

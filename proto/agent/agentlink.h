@@ -102,7 +102,7 @@ struct link_task {
     const char *alloc, *container;
     enum link_state state;
     struct link_exit exit;   /* when ended */
-    struct link_mark *marks; /* of state and exit events; allocated when decoded */
+    struct link_mark *marks; /* that the master may not know yet; allocated when decoded */
     size_t marks_n;
     struct link_silent silent;       /* of one that runs */
     struct link_unreached unreached; /* likewise; not in a hello */

@@ -231,7 +231,9 @@ def test_agent_killed_and_back(m, a):
 
 
 def test_ends_while_the_agent_is_away(m, a):
-    m.start("1.away.1", ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye; exit 6"])
+    begins = ("import os, struct, time\nnow = time.monotonic_ns() // 10**6\n"  # as a harness tells of its first batch
+              "open(os.environ['DET_PROGRESS_FILE'], 'r+b').write(struct.pack('<QQqIIqq', 0x31474f5250544544, 1, now, 1, 7, now, now))\n")
+    m.start("1.away.1", ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.02; done; python3 begins.py; echo bye; exit 6"], {"begins.py": begins})
     m.wait_log("up")
     a.kill(signal.SIGTERM)
     open(a.path("work", "tasks", "1.away.1", "work", "go"), "w").close()
@@ -241,6 +243,7 @@ def test_ends_while_the_agent_is_away(m, a):
     m.wait_connected(2)
     tasks = [e for e in m.events if e["type"] == "hello"][-1]["tasks"]
     assert [(t["alloc"], t["state"], t["exit"]["code"]) for t in tasks] == [("1.away.1", "ended", 6)], tasks
+    assert [k["kind"] for k in tasks[0]["marks"]] == ["prepared", "compiled", "first_batch"], tasks
     assert m.wait_exit("1.away.1")["code"] == 6
 
 

@@ -30,7 +30,8 @@ DET_MUST int taskdir_socket_path(const struct taskdirs *d, const char *alloc, in
                                  char out[64], struct det_err *err);
 /* The spec.json of a task; new reference, NULL with *err. */
 json_t *taskdir_spec(const struct taskdirs *d, const char *alloc, struct det_err *err);
-/* The exit in its state.json. *ret_json keeps it alive (new reference). DET_ENOENT: none yet. */
+/* The exit in its state.json, which is *ret_json and keeps it alive (new reference); "marks" is
+ * beside it. DET_ENOENT: none yet. */
 DET_MUST int taskdir_exit(const struct taskdirs *d, const char *alloc, json_t **ret_json,
                           struct link_exit *ret, struct det_err *err);
 /* Takes it out of sight at once; the bytes go with taskdir_sweep(). */

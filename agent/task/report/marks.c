@@ -90,6 +90,17 @@ void marks_add(struct marks *m, const char *kind, int64_t duration_ms, const cha
         uv_timer_start(&m->timer, on_tick, TICK_MS, TICK_MS);
 }
 
+void marks_restore(struct marks *m, const json_t *kept)
+{
+    struct link_mark *v;
+    size_t n;
+    if (link_marks_decode(kept, &v, &n, NULL) < 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        add_at(m, &v[i]);
+    free(v);
+}
+
 void marks_ranks(struct marks *m, const struct taskspec *s)
 {
     m->ranks_ms = clk_mono_ms();

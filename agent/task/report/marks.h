@@ -28,6 +28,8 @@ void marks_finish(struct marks *m);
 /* It happened now; duration_ms: of what ended. More than LINK_MARKS_MAX are dropped. */
 void marks_add(struct marks *m, const char *kind, int64_t duration_ms, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Those that the det-task before told and kept, an array or NULL; what is none is left out. */
+void marks_restore(struct marks *m, const json_t *kept);
 /* The ranks run: looks after their first signs. */
 void marks_ranks(struct marks *m, const struct taskspec *s);
 /* Looks once more, for the last time. The array lives as long as m. */

@@ -1,10 +1,10 @@
 /*
  * What det-task is told: DIR/spec.json, written by the agent (0600). The directory of a task:
  *
- *     spec.json   this                      state.json  {"exit": ...} once the task has ended
- *     sock        det-task's UNIX socket    log.spool   lines not yet sent
- *     task.log    det-task's own words      work/       the model definition; the ranks' directory
- *     info/       DET_INFO_DIR              run/        progress.N, reports.N of rank N
+ *     spec.json   this                      state.json  {"exit": ..., "marks": [...]} once it has
+ * ended sock        det-task's UNIX socket    log.spool   lines not yet sent task.log    det-task's
+ * own words      work/       the model definition; the ranks' directory info/       DET_INFO_DIR
+ * run/        progress.N, reports.N of rank N
  *
  * work, info and run belong to the task's user and to nobody else.
  */

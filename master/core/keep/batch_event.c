@@ -26,17 +26,24 @@ static void own_task(struct batch_event *e, struct core_task_in *t)
     t->unreached.text = own_string(e, t->unreached.text);
 }
 
-/* Of one event, not of a hello's tasks: those have none. */
-static void own_marks(struct batch_event *e, struct core_task_in *t)
+/* Of n tasks, all in one array of the event's. */
+static void own_marks(struct batch_event *e, struct core_task_in *tasks, size_t n)
 {
-    if (t->marks_n == 0)
+    size_t all = 0, k = 0;
+    for (size_t i = 0; i < n; i++)
+        all += tasks[i].marks_n;
+    if (all == 0)
         return;
-    struct core_mark *marks = det_memdup(t->marks, t->marks_n * sizeof *marks);
-    for (size_t i = 0; i < t->marks_n; i++) {
-        marks[i].kind = own_string(e, marks[i].kind);
-        marks[i].detail = own_string(e, marks[i].detail);
+    struct core_mark *marks = e->arrays[3] = det_alloc(all * sizeof *marks);
+    for (size_t i = 0; i < n; i++) {
+        const struct core_mark *from = tasks[i].marks;
+        tasks[i].marks = marks + k;
+        for (size_t m = 0; m < tasks[i].marks_n; m++, k++) {
+            marks[k] = from[m];
+            marks[k].kind = own_string(e, from[m].kind);
+            marks[k].detail = own_string(e, from[m].detail);
+        }
     }
-    t->marks = e->arrays[0] = marks;
 }
 
 static void own_hello(struct batch_event *e, struct core_hello *h)
@@ -52,6 +59,7 @@ static void own_hello(struct batch_event *e, struct core_hello *h)
         tasks[i] = h->tasks[i];
         own_task(e, &tasks[i]);
     }
+    own_marks(e, tasks, h->tasks_n);
     struct core_slot_sight *unfit = det_alloc((h->unfit_n + 1) * sizeof *unfit);
     for (size_t i = 0; i < h->unfit_n; i++) {
         unfit[i] = h->unfit[i];
@@ -108,7 +116,7 @@ static void own_members(struct batch_event *e, const struct core_event *ev)
     case CORE_EV_AGENT_STATE:
     case CORE_EV_AGENT_EXIT:
         own_task(e, &e->ev.task);
-        own_marks(e, &e->ev.task);
+        own_marks(e, &e->ev.task, 1);
         break;
     case CORE_EV_OP_COMPLETED: e->ev.op.metric = e->json[0] = json_deep_copy(ev->op.metric); break;
     case CORE_EV_SEARCH_OPS: e->json[0] = json_incref((json_t *)ev->search.operations); break;
@@ -159,6 +167,7 @@ void batch_event_destroy(struct batch_event *e)
     free(e->arrays[0]);
     free(e->arrays[1]);
     free(e->arrays[2]);
+    free(e->arrays[3]);
     json_decref(e->json[0]);
     json_decref(e->json[1]);
     json_decref(e->json[2]);

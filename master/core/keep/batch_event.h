@@ -11,7 +11,7 @@ struct batch_event {
     bool is_refused; /* it is not to be stepped */
     char **strings;  /* owned copies */
     size_t strings_n, strings_cap;
-    void *arrays[3];
+    void *arrays[4];
     json_t *json[3];
 };
 /* What create.submission and cont point to stays the caller's; configurations are counted. */

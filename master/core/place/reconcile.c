@@ -47,6 +47,7 @@ static void on_task(struct core *c, struct agent *a, const struct core_task_in *
         if (task->state != CORE_TASK_ENDED)
             order_kill(c, a, task);
     } else if (task->state == CORE_TASK_ENDED) {
+        on_marks(c, k, task);
         alloc_on_exit(c, k, &task->exit);
     } else {
         on_state(c, k, task);

@@ -49,7 +49,7 @@ static void marks_in(struct core_task_in *t, const struct link_task *from, int64
     t->marks_n = from->marks_n;
 }
 
-static struct core_hello hello_in(const struct link_hello *h)
+static struct core_hello hello_in(const struct link_hello *h, int64_t ahead_us)
 {
     struct core_slot_in *slots = det_zalloc((h->slots_n + 1) * sizeof *slots);
     struct core_task_in *tasks = det_zalloc((h->tasks_n + 1) * sizeof *tasks);
@@ -57,8 +57,10 @@ static struct core_hello hello_in(const struct link_hello *h)
         const struct link_slot *s = &h->slots[i];
         slots[i] = (struct core_slot_in){s->id, (enum core_device)s->type, s->brand, s->uuid};
     }
-    for (size_t i = 0; i < h->tasks_n; i++)
+    for (size_t i = 0; i < h->tasks_n; i++) {
         tasks[i] = task_in(&h->tasks[i]);
+        marks_in(&tasks[i], &h->tasks[i], ahead_us);
+    }
     struct core_slot_sight *unfit = det_zalloc((h->unfit_n + 1) * sizeof *unfit);
     for (size_t i = 0; i < h->unfit_n; i++)
         unfit[i] = sight_in(&h->unfit[i]);
@@ -81,7 +83,7 @@ void agents_event_init(struct core_event *ev, const char *agent_id, const struct
     *ev = (struct core_event){.agent_id = agent_id};
     if (e->kind == LINK_EV_HELLO) {
         ev->kind = CORE_EV_AGENT_HELLO;
-        ev->hello = hello_in(&e->hello);
+        ev->hello = hello_in(&e->hello, ahead_us);
         return;
     }
     if (e->kind == LINK_EV_STORE) {
@@ -110,6 +112,8 @@ void agents_event_finish(struct core_event *ev)
         free((void *)ev->task.marks);
         return;
     }
+    for (size_t i = 0; i < ev->hello.tasks_n; i++)
+        free((void *)ev->hello.tasks[i].marks);
     free((void *)ev->hello.slots);
     free((void *)ev->hello.tasks);
     free((void *)ev->hello.unfit);

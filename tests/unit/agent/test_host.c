@@ -185,6 +185,27 @@ static void test_marks(void **state)
     host_destroy(h);
 }
 
+/* A hello by which a task ends has all that the master does not know: it hears of it no more. */
+static void test_marks_of_an_ended_task(void **state)
+{
+    struct host *h = connected();
+    order_start(h, "a.1", "0", 1);
+    say_marks(h, "p");
+    expect_marks(h, "p", true);
+    say_marks(h, "pc");
+    host_on_ended(h, "a.1", &code3);
+    order_start(h, "a.2", "1", 1);
+    host_hello(h, NULL);
+    struct link_events e = batch(h);
+    assert_int_equal(e.v[0].kind, LINK_EV_HELLO);
+    assert_int_equal(e.v[0].hello.tasks_n, 2);
+    assert_int_equal(e.v[0].hello.tasks[0].marks_n, 1);
+    assert_string_equal(e.v[0].hello.tasks[0].marks[0].kind, "c");
+    assert_int_equal(e.v[0].hello.tasks[1].marks_n, 0);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
 /* What det-task says of a silent rank; ms 0: that none is. */
 static void say_silent(struct host *h, int64_t ms)
 {
@@ -637,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_start_waits_for_slots),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_of_an_ended_task),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_unreached),
         cmocka_unit_test(test_adopted),

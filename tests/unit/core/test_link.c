@@ -141,6 +141,21 @@ static void test_timeline(void **state)
     assert_string_equal(world_effect(&w, CORE_SAVE_TIMELINE, 2)->timeline.kind, "queued");
 }
 
+/* What happened while nobody heard its agent: the hello that tells of the end is the only word. */
+static void test_marks_told_by_hello(void **state)
+{
+    const struct core_mark marks[] = {{"first_batch", "", 21, 4}};
+    world_create(&w, "{}");
+    world_run(&w, 1);
+    struct core_task_in task = task_of(1, CORE_TASK_ENDED);
+    task.exit = EXIT_CODE(4);
+    task.marks = marks;
+    task.marks_n = 1;
+    world_hello(&w, "a", 2, &task, 1);
+    timeline_is(0, "first_batch", 0, "");
+    timeline_is(1, "end", -1, "rank 0 exited with code 4");
+}
+
 /* What a task says of its end is said once; without a word of its own there is a sentence too. */
 static void test_end_is_said_once(void **state)
 {
@@ -282,6 +297,7 @@ int main(void)
         TEST(test_start_that_never_arrived),
         TEST(test_task_that_vanished),
         TEST(test_end_told_by_hello),
+        TEST(test_marks_told_by_hello),
         TEST(test_timeline),
         TEST(test_end_is_said_once),
         TEST(test_disable_agent),

@@ -148,6 +148,15 @@ static void test_marks(void **state)
     assert_int_equal(e.v[0].task.marks[1].at_us, 18);
     assert_string_equal(e.v[0].task.marks[1].detail, "rank 1");
     link_events_finish(&e);
+    struct link_task ended = ev.task;
+    ended.state = LINK_ENDED;
+    ended.exit = (struct link_exit){.rank = -1, .text = ""};
+    ev = (struct link_event){
+        .seq = 1, .hello = {.version = "1", .addr = "10.0.0.1", .tasks = &ended, .tasks_n = 1}};
+    round_trip_event(&ev, &e);
+    assert_int_equal(e.v[0].hello.tasks[0].marks_n, 2);
+    assert_string_equal(e.v[0].hello.tasks[0].marks[1].detail, "rank 1");
+    link_events_finish(&e);
 }
 
 static void test_silent(void **state)
