@@ -20,7 +20,7 @@ import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
-import { axesOf, bestOf, drawn, lostText, metricId, points, rowsOf, searchOf } from "./data";
+import { axesOf, bestOf, lostText, metricId, points, rowsOf, searchOf, trialsEvery, wanted } from "./data";
 import { epochMetric } from "./epochs";
 import { KeptSeries } from "./kept_series";
 import { Problem } from "../problem";
@@ -94,10 +94,10 @@ export function UnknownAxis() {
 
 function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const { exp, trials, view, set, metric } = seen, { smallerIsBetter } = searchOf(exp);
-    const ids = drawn(trials, view.trials, smallerIsBetter).map((t) => t.id);
+    const ids = wanted(trials, view.trials, view.group.length > 0, smallerIsBetter).map((t) => t.id);
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochs = view.x === "epochs" ? epochMetric(seen.metrics, metric) : null;
     const ended = isTerminal(exp.state), kept = useRef(new KeptSeries()).current, asked = [...new Set([metric, epochs ?? metric])];
-    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : CURVES_MS));
+    const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : trialsEvery(ids.length, CURVES_MS)));
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs) })), [live.data, metric, view.x, epochs]);
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
@@ -110,7 +110,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
         <Curves {...chart} summary={summary} onHover={seen.setHover}
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
-            <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: the chosen, the running and the best)` : ""}</span>
+            <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: ${view.group.length ? "the first" : "the chosen, the running and the best"})` : ""}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
             <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochsOf: () => epochs, configOf: () => exp.config }} />

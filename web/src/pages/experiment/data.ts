@@ -16,7 +16,8 @@ export type Batches = [number, number] | null;
 
 export const CURVES_MOST = 500; // the best, the running and the chosen; the page says when there are more
 export const AT_ONCE = 50; // trials that one time-series call takes: the head of a request has room for some 80 parameters
-export const POINTS = 1500; // of one curve: two a pixel of most screens
+export const GROUPED_MOST = 10_000; // trials that groups' curves are the means of
+const POINTS_ALL = 750_000, POINTS = 1500; // two a pixel of most screens; of very many curves, which are taken together, fewer
 const TRIALS_PAGE = 1000, SELDOM_MS = 60_000;
 
 export function metricId(m: Metric): string {
@@ -63,11 +64,19 @@ export async function askMetrics(ids: number[], signal: AbortSignal): Promise<Me
     return [...found.values()].sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
 }
 
+/* How many points of a curve there is use for. */
+export function pointsOf(curves: number): number {
+    return Math.min(POINTS, Math.floor(POINTS_ALL / curves));
+}
+
+/* What is asked of each trial. */
+export interface Wanted { metrics: string[]; batches: Batches; points: number }
+
 /* Of some trials the points of metrics, of batches that are zoomed into more finely; `from`: of these and later batches alone. */
-export async function askPart(trialIds: number[], metrics: string[], batches: Batches, from: number, signal: AbortSignal): Promise<Series[]> {
+export async function askPart(trialIds: number[], { metrics, batches, points }: Wanted, from: number, signal: AbortSignal): Promise<Series[]> {
     const lo = batches ? Math.max(0, Math.floor(batches[0])) : 0, start = Math.max(lo, from);
     const range = { ...(start > 0 && { startBatches: start }), ...(batches && { endBatches: Math.max(1, Math.ceil(batches[1])) }) };
-    return (await call("GET /api/v1/trials/time-series", { query: { trialIds, metricIds: metrics, maxDatapoints: POINTS, ...range }, signal })).trials;
+    return (await call("GET /api/v1/trials/time-series", { query: { trialIds, metricIds: metrics, maxDatapoints: points, ...range }, signal })).trials;
 }
 
 /* Of more trials than can be drawn: the chosen, the running and the best. */
@@ -77,6 +86,11 @@ export function drawn(trials: Trial[], chosen: number[], smallerIsBetter: boolea
     const order = (t: Trial): number => (pick.has(t.id) ? 0 : t.state === "STATE_RUNNING" ? 1 : 2);
     const by = (t: Trial): number => (typeof t.searcherMetricValue === "number" ? sign * t.searcherMetricValue : Infinity);
     return [...trials].sort((a, b) => order(a) - order(b) || by(a) - by(b) || a.id - b.id).slice(0, CURVES_MOST).sort((a, b) => a.id - b.id);
+}
+
+/* Whose curves are asked for. A group's is the mean of all of its trials, drawn or not. */
+export function wanted(trials: Trial[], chosen: number[], isGrouped: boolean, smallerIsBetter: boolean): Trial[] {
+    return isGrouped ? trials.slice(0, GROUPED_MOST) : drawn(trials, chosen, smallerIsBetter);
 }
 
 /* "validation" of "validation.top.5". */

@@ -1,9 +1,10 @@
 /*
  * Curves that are asked for again and again: what has been answered is kept, and of trials that go on only what came since
- * is asked for. All of it is asked for again once a minute, since a report may be of older batches than one before it.
+ * is asked for. All of it is asked for again once a minute (of very many trials less often), since a report may be of older
+ * batches than one before it.
  */
 import { isTerminal } from "../../ui/state";
-import { askPart, AT_ONCE, POINTS, type Batches, type Series } from "./data";
+import { askPart, AT_ONCE, CURVES_MOST, pointsOf, type Batches, type Series, type Wanted } from "./data";
 
 const WHOLE_MS = 60_000;
 const WIDER = 2; // trials share a request where the furthest has come no further than so many times the batches of the first
@@ -11,9 +12,9 @@ const WIDER = 2; // trials share a request where the furthest has come no furthe
 interface Kept { series: Series; /* It had ended when it was asked before, so nothing more comes. */ isWhole: boolean }
 
 /* Where what is known of a trial ends: its group that has come least far. 0: all is to be asked. */
-function endOf(kept: Kept | undefined, names: number): number {
+function endOf(kept: Kept | undefined, { points, metrics }: Wanted): number {
     const ends = (kept?.series.metrics ?? []).flatMap((g) => g.data.at(-1)?.batches ?? []);
-    const isLong = kept?.series.metrics.some((g) => g.data.length > 2 * POINTS * names); // the master has lowest and highest of longer stretches
+    const isLong = kept?.series.metrics.some((g) => g.data.length > 2 * points * metrics.length); // the master has lowest and highest of longer stretches
     return ends.length && !isLong ? Math.min(...ends) : 0;
 }
 
@@ -49,8 +50,8 @@ export class KeptSeries {
 
     constructor(private readonly askOf: typeof askPart = askPart, private readonly now: () => number = Date.now) {}
 
-    private forgetOld(of: string, isLast: boolean): void {
-        if (of === this.of && !isLast && this.now() - this.wholeAt < WHOLE_MS) return;
+    private forgetOld(of: string, everyMs: number): void {
+        if (of === this.of && this.now() - this.wholeAt < everyMs) return;
         this.known.clear();
         [this.of, this.wholeAt] = [of, this.now()];
     }
@@ -63,10 +64,11 @@ export class KeptSeries {
 
     /* isLast: nobody asks again soon, so all is asked for. */
     async ask(ids: number[], metrics: string[], batches: Batches, isLast: boolean, signal: AbortSignal): Promise<Series[]> {
-        this.forgetOld(JSON.stringify([metrics, batches]), isLast);
+        const what: Wanted = { metrics, batches, points: pointsOf(ids.length) };
+        this.forgetOld(JSON.stringify([metrics, batches]), isLast ? 0 : WHOLE_MS * Math.max(1, ids.length / CURVES_MOST));
         const had = new Map([...this.known].map(([id, k]) => [id, k.series]));
-        const parts = partsBy(ids.filter((id) => !this.known.get(id)?.isWhole), (id) => endOf(this.known.get(id), metrics.length));
-        const answers = await Promise.all(parts.map(async (p) => ({ from: p.from, trials: await this.askOf(p.ids, metrics, batches, p.from, signal) })));
+        const parts = partsBy(ids.filter((id) => !this.known.get(id)?.isWhole), (id) => endOf(this.known.get(id), what));
+        const answers = await Promise.all(parts.map(async (p) => ({ from: p.from, trials: await this.askOf(p.ids, what, p.from, signal) })));
         for (const { from, trials } of answers) for (const s of trials) this.keep(s, from);
         return ids.flatMap((id) => this.known.get(id)?.series ?? had.get(id) ?? []);
     }

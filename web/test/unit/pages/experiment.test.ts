@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layer } from "../../../src/pages/experiment/charts";
-import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, points, rowsOf, trialsEvery, type Experiment, type Trial } from "../../../src/pages/experiment/data";
+import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, points, pointsOf, rowsOf, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
 import { epochAt, epochMetric } from "../../../src/pages/experiment/epochs";
@@ -24,6 +24,12 @@ test("of too many trials the chosen, the running and the best are drawn", () => 
     assert.equal(ids.length, CURVES_MOST);
     assert.deepEqual([ids[0], ids.at(-2), ids.at(-1)], [1, 1501, 1999]);
     assert.equal(drawn(all.slice(0, 3), [], true).length, 3);
+});
+
+test("a group's curve is of all of its trials, and of very many each has fewer points", () => {
+    const all = Array.from({ length: 2000 }, (_, i) => trial(i + 1, i));
+    assert.deepEqual([wanted(all, [], false, true).length, wanted(all, [], true, true).length], [CURVES_MOST, 2000]);
+    assert.deepEqual([1, 500, 2000, 10_000].map(pointsOf), [1500, 1500, 375, 75]);
 });
 
 test("points by batches, by the trial's time and by the clock; names with dots; what is no number is left out", () => {

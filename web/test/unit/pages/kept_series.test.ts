@@ -11,7 +11,7 @@ const batchesOf = (s: Series | null | undefined, group = "training") => s?.metri
 /* A master whose trials have these points; what it was asked. */
 function master() {
     const trials = new Map<number, { state: string; data: ReturnType<typeof at>[] }>(), asked: [string, number][] = [];
-    const ask = async (ids: number[], _: string[], __: unknown, from: number): Promise<Series[]> => {
+    const ask = async (ids: number[], _: unknown, from: number): Promise<Series[]> => {
         asked.push([ids.join(), from]);
         return ids.map((id) => series(id, trials.get(id)!.state, ["training", trials.get(id)!.data.filter((p) => p.batches >= from)]));
     };
