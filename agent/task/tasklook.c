@@ -1,5 +1,6 @@
 #include "tasklook.h"
 
+#include "counted.h"
 #include "fsx.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ look_in_box(const struct taskspec *s, const struct taskbox *b, struct looker *l)
         buf_clear(&out);
         buf_addf(&out, "-%s", err.text);
     }
+    counted_write();
     _exit(fsx_write_all(l->fd, out.p, out.len, NULL) < 0);
 }
 

@@ -5,6 +5,7 @@
 #include "agentlink.h"
 #include "client.h"
 #include "clk.h"
+#include "counted.h"
 #include "find.h"
 #include "findings.h"
 #include "fsx.h"
@@ -267,8 +268,11 @@ static bool become_account(const struct account *who)
 static bool may_access(const struct account *who, const char *path, int mode)
 {
     pid_t pid = fork();
-    if (pid == 0)
-        _exit(!become_account(who) || access(path, mode) < 0);
+    if (pid == 0) {
+        bool may = become_account(who) && access(path, mode) == 0;
+        counted_write();
+        _exit(!may);
+    }
     return pid < 0 || ended_well(pid);
 }
 

@@ -1,5 +1,6 @@
 #include "taskbox.h"
 
+#include "counted.h"
 #include "fsx.h"
 #include "mem.h"
 
@@ -94,6 +95,7 @@ init_run(const struct taskspec *s, const struct taskbox *b, int status_fd)
     if (rc == 0)
         rc = s ? taskbox_mounts(s, &err) : try_mounts(&err);
     const char *said = rc < 0 ? err.text : READY;
+    counted_write();
     if (write(status_fd, said, strlen(said)) < 0 || rc < 0)
         _exit(1);
     wait_for_ever();

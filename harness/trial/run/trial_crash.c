@@ -1,6 +1,7 @@
 #include "trial_crash.h"
 #include "trial_context.h"
 
+#include "counted.h"
 #include "hash.h"
 
 #include <pthread.h>
@@ -112,6 +113,7 @@ static volatile sig_atomic_t early_status;
 static void on_flush_stuck(int sig)
 {
     (void)sig;
+    counted_write();
     _exit(early_status);
 }
 
@@ -147,6 +149,7 @@ static void on_early_exit(int status, void *arg)
              "det_trial_set_stop_requested() with a checkpoint\n");
     status = (status & 0xff) == 0 ? 1 : status; /* a parent sees the last byte only */
     flush_bounded(status);
+    counted_write();
     _exit(status);
 }
 
@@ -171,6 +174,7 @@ static void on_crash(int sig, siginfo_t *info, void *context)
     put_place();
     put_failure();
     put_text("\n");
+    counted_write();
     raise(sig); /* SA_RESETHAND: this time the default action */
 }
 
