@@ -422,6 +422,78 @@ static void silent(void **state)
     world_finish(&w);
 }
 
+/* Half of each agent is free: as many slots as it asks for, and no two of them together. */
+static void scattered(void **state)
+{
+    struct core_options o = core_options_default;
+    struct world w;
+    o.scheduler = CORE_PRIORITY;
+    world_init(&w, &o);
+    world_hello(&w, "a", 2, NULL, 0);
+    world_hello(&w, "b", 2, NULL, 0);
+    job(&w, 1, 2, "");
+    job(&w, 2, 1, "");
+    run_placed(&w);
+    world_complete(&w, 1, 0.5);
+    job(&w, 1, 1, "");
+    run_placed(&w);
+    world_complete(&w, 2, 0.5);
+    job(&w, 1, 2, "");
+    expect(&w, 5, "ROOM", "2 slots of pool default are free, but not so that 2 go together");
+    world_finish(&w);
+}
+
+static json_t *why_exp(const struct world *w, int64_t exp)
+{
+    return core_why_exp(w->core, exp, (struct core_now){w->now_ms, w->now_ms * 1000});
+}
+
+/* Its rung is not over: whose metrics it waits for is told, and who speaks for the experiment. */
+static void waits_for_others(void **state)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_hello(&w, "a", 3, NULL, 0);
+    int64_t exp = world_create(&w, "{\"searcher\":{\"name\":\"async_halving\",\"num_rungs\":2,"
+                                   "\"divisor\":4,\"max_trials\":3,"
+                                   "\"max_concurrent_trials\":3}}");
+    run_placed(&w);
+    world_complete(&w, 1, 0.5);
+    expect(&w, 1, "SEARCHER", "; it waits for trial 2, 3");
+    JSON_OWN one = why(&w, 1);
+    assert_int_equal(json_int(json_obj(one, "search"), "rung", 0), 1);
+    assert_int_equal(json_array_size(json_path(one, "search.awaited")), 2);
+    JSON_OWN all = why_exp(&w, exp); /* the first that runs */
+    assert_int_equal(json_int(all, "trialId", 0), 2);
+    assert_int_equal(json_int(all, "trialsRunning", 0), 2);
+    world_complete(&w, 2, 0.4);
+    expect(&w, 1, "SEARCHER", "; it waits for trial 3");
+    world_finish(&w);
+}
+
+/* Nothing but its client, or who activates it, gives it work. */
+static void no_trial_yet(void **state)
+{
+    static const struct {
+        const char *name, *reason, *text;
+        bool is_paused;
+    } cases[] = {{"custom", "NO_WORK", "has asked for no trial: its client has to", false},
+                 {"custom", "NO_WORK", "it is paused, and has no trial yet", true}};
+    for (size_t i = 0; i < DET_ARRAY_LEN(cases); i++) {
+        struct world w;
+        world_init(&w, NULL);
+        int64_t exp = world_create(&w, "{\"searcher\":{\"name\":\"custom\",\"unit\":\"epochs\"}}");
+        if (cases[i].is_paused)
+            world_step(&w, (struct core_event){.kind = CORE_EV_EXP_PAUSE, .exp_id = exp});
+        JSON_OWN j = why_exp(&w, exp);
+        assert_string_equal(json_str(j, "reason", ""), cases[i].reason);
+        if (!strstr(json_str(j, "text", ""), cases[i].text))
+            fail_msg("%s", json_str(j, "text", ""));
+        assert_true(json_is_null(json_object_get(j, "trialId")));
+        world_finish(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +509,9 @@ int main(void)
         cmocka_unit_test(expected_start),
         cmocka_unit_test(other_pools),
         cmocka_unit_test(suggestions_hold),
+        cmocka_unit_test(scattered),
+        cmocka_unit_test(waits_for_others),
+        cmocka_unit_test(no_trial_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
