@@ -397,11 +397,6 @@ void db_tx_fence(struct db_tx *tx)
     db_tx_add(tx, "SELECT 1", DB_ARGS); /* the group's epoch check goes before it */
 }
 
-void db_tx_drop(struct db_tx *tx)
-{
-    db_tx_free(tx);
-}
-
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg)
 {
     struct db *db = tx->db;

@@ -201,7 +201,6 @@ size_t db_tx_size(const struct db_tx *tx);                 /* statements so far 
 void db_tx_commit(struct db_tx *tx, db_cb *cb, void *arg); /* takes tx */
 /* A transaction that writes nothing, but fails when another master leads. */
 void db_tx_fence(struct db_tx *tx);
-void db_tx_drop(struct db_tx *tx); /* never sent; NULL ok */
 /* Blocking statement of the start, before db_start(): cb (may be NULL) sees the result at once. */
 DET_MUST int db_query_now(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                           void *arg, struct det_err *err);

@@ -11,8 +11,6 @@ static void group_run(struct db_group *g);
 
 void db_tx_free(struct db_tx *tx)
 {
-    if (!tx)
-        return;
     for (size_t i = 0; i < tx->n; i++)
         free(tx->stmts[i]);
     free(tx->stmts);
