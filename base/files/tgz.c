@@ -108,11 +108,6 @@ struct archive_writer *archive_writer_create(struct buf *out)
     return writer_open(new_tgz(), to_buf, out);
 }
 
-struct archive_writer *archive_writer_create_zip(struct buf *out)
-{
-    return writer_open(new_zip(), to_buf, out);
-}
-
 struct archive_writer *archive_writer_create_to(bool zip, archive_sink *sink, void *arg)
 {
     struct archive_writer *w = zip ? new_zip() : new_tgz();

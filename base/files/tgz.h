@@ -23,11 +23,10 @@ struct archive_file {
 DET_MUST int archive_check_path(const char *path, struct det_err *err);
 
 struct archive_writer;
-/* Both append to out: a .tar.gz, a .zip. */
+/* A .tar.gz, appended to out. */
 struct archive_writer *archive_writer_create(struct buf *out);
-struct archive_writer *archive_writer_create_zip(struct buf *out);
-/* As it is made, to sink, fast rather than small; what sink refuses (< 0) is an error of the call
- * that wrote. */
+/* Or a .zip. As it is made, to sink, fast rather than small; what sink refuses (< 0) is an error of
+ * the call that wrote. */
 typedef int archive_sink(void *arg, const void *p, size_t n);
 struct archive_writer *archive_writer_create_to(bool zip, archive_sink *sink, void *arg);
 DET_MUST int archive_writer_add(struct archive_writer *w, const struct archive_file *f,
