@@ -228,10 +228,17 @@ struct det_tensor *det_argmin_over(struct det_engine *e, struct det_tensor *x, i
     return index;
 }
 
+static bool is_missing(struct det_engine *e, const struct det_tensor *x, const char *name)
+{
+    if (!x)
+        det_engine_fail(e, DET_EINVAL, "%s: the input is NULL", name);
+    return !x;
+}
+
 struct det_tensor *det_any_over(struct det_engine *e, struct det_tensor *x,
                                 const struct det_dims *over)
 {
-    if (!x)
+    if (is_missing(e, x, "any"))
         return NULL;
     struct det_tensor *hits = det_ne(e, x, det_scalar(e, x->dtype, 0));
     struct det_tensor *n = det_sum_over(e, det_cast(e, hits, DET_F32), over);
@@ -241,7 +248,7 @@ struct det_tensor *det_any_over(struct det_engine *e, struct det_tensor *x,
 struct det_tensor *det_all_over(struct det_engine *e, struct det_tensor *x,
                                 const struct det_dims *over)
 {
-    if (!x)
+    if (is_missing(e, x, "all"))
         return NULL;
     struct det_tensor *misses = det_eq(e, x, det_scalar(e, x->dtype, 0));
     struct det_tensor *n = det_sum_over(e, det_cast(e, misses, DET_F32), over);

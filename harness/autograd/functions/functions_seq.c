@@ -17,6 +17,10 @@ static struct det_tensor *apply_norm(struct det_engine *e, const char *name, str
     struct det_tensor *x = c->in[0];
     if (function_dim(e, name, x, -dims) < 0)
         return NULL;
+    if (dims < 1) {
+        det_engine_fail(e, DET_EINVAL, "%s: over %d dimensions: at least 1", name, dims);
+        return NULL;
+    }
     int64_t width = 1;
     for (int i = x->ndim - dims; i < x->ndim; i++)
         width *= x->dims[i];
