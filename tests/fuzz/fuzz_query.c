@@ -7,6 +7,7 @@
 #include "clk.h"
 #include "http_conn.h"
 #include "mem.h"
+#include "periods.h"
 #include "routes.h"
 #include "runports.h"
 
@@ -148,6 +149,23 @@ static void check_ports(struct http_conn *c)
     require(memcmp(&p, &again, sizeof p) == 0);
 }
 
+/* What is taken stands in order, from the one date to the other, each written as it was read. */
+static void check_periods(struct http_conn *c, bool by_month)
+{
+    const char *start = http_query(&c->req, "startDate"), *end = http_query(&c->req, "endDate");
+    char first[PERIOD_TEXT_MAX], last[PERIOD_TEXT_MAX], after[PERIOD_TEXT_MAX];
+    struct periods p;
+    if (periods_parse(by_month, start, end, &p, NULL) < 0)
+        return;
+    require(p.n >= 1 && p.n <= PERIODS_MAX);
+    period_text(&p, 0, first);
+    period_text(&p, p.n - 1, last);
+    require(strcmp(first, start) == 0 && strcmp(last, end) == 0);
+    period_first_day(&p, 0, first);
+    period_first_day(&p, p.n, after);
+    require(strcmp(first, after) < 0);
+}
+
 static void add_escaped(struct buf *out, const char *key, const char *value)
 {
     buf_addf(out, "%s%s=", out->len > 1 ? "&" : "", key);
@@ -182,6 +200,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_lists(&c);
     check_numbers(&c);
     check_ports(&c);
+    check_periods(&c, false);
+    check_periods(&c, true);
     size_t n = http_query_all(&c.req, "labels", values, VALUES_MAX);
     check_again(values, n);
     end(&c);

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+from decoders import check_decoders
 from documents import check_documents
 from purity import check_core
 from rings import check_rings
@@ -226,7 +227,7 @@ def main():
     top, build = sys.argv[1], sys.argv[2]
     files = sources(top)
     bad = [*check_layers(top, files), *check_rooms(top, files), *check_shadows(top, files), *check_functions(top, files), *check_files(top, files), *check_columns(top, files), *check_format(top, files),
-           *check_banned(top, files), *check_errors(top, files), *check_statics(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS), *check_schema(top)]
+           *check_banned(top, files), *check_errors(top, files), *check_statics(top, files), *check_one_loop(top), *check_words(top), *check_core(build), *check_rings(top, build), *check_documents(top, LAYERS), *check_schema(top), *check_decoders(top, files)]
     for path, line, text in bad:
         print(f"{path}:{line}: {text}")
     print(f"tidy: {len(files)} files, {len(bad)} violations")
