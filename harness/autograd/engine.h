@@ -21,6 +21,14 @@ struct autocast_entry {
     bool used;
 };
 
+/* Told of each leaf of a backward pass when nothing of the pass is added to its gradient any more,
+ * in the middle of the pass, when grad_uses of the leaves that are still to come, and of this one,
+ * is above 0. It must not change the tape. */
+struct grad_watch {
+    int (*complete)(void *arg, struct det_tensor *leaf, struct det_err *err);
+    void *arg;
+};
+
 struct det_engine {
     const struct det_backend *backend;
     struct mem_pool *pool;
@@ -35,7 +43,9 @@ struct det_engine {
     struct det_rng_state rng;
     VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
     VEC(struct autocast_entry) casts;
-    struct device_reads *reads;           /* under way (device_reads.h); borrowed */
+    struct device_reads *reads;          /* under way (device_reads.h); borrowed */
+    const struct grad_watch *grad_watch; /* borrowed; NULL: none */
+    bool grads_leave; /* they are being averaged on another stream: nobody may look at them */
     VEC(struct det_tensor *) cast_before; /* the weights of the last casts, in order; references */
 };
 

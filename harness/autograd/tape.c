@@ -229,6 +229,85 @@ static int node_backward(struct det_engine *e, struct det_node *n, bool retain, 
     return rc < 0 ? det_wrap(err, rc, "gradient of %s", op_table[n->op].name) : 0;
 }
 
+/* ---- for whoever is told when a leaf's gradient is complete ---- */
+
+static bool is_wanting(const struct det_tensor *t)
+{
+    return t && t->requires_grad && !t->node;
+}
+
+/* A leaf, or one in another dtype: autocast makes all casts of weights before the first layer, and
+ * their gradients would be complete at the end of the pass only. */
+static bool is_counted(const struct det_tensor *t)
+{
+    const struct det_node *n = t ? t->node : NULL;
+    return is_wanting(t) || (n && n->op == OP_CAST && !n->done && is_wanting(n->in[0]));
+}
+
+/* What n takes and is counted, each once. */
+static int find_counted(const struct det_node *n, struct det_tensor *ret[DET_CALL_IN_MAX])
+{
+    int found = 0;
+    for (int k = 0; k < DET_CALL_IN_MAX; k++) {
+        bool is_new = is_counted(n->in[k]);
+        for (int i = 0; i < found; i++)
+            is_new = is_new && ret[i] != n->in[k];
+        if (is_new)
+            ret[found++] = n->in[k];
+    }
+    return found;
+}
+
+static void count_uses(const struct tape *t)
+{
+    struct det_tensor *in[DET_CALL_IN_MAX];
+    for (int add = 0; add < 2; add++)
+        for (size_t i = 0; i < t->nodes.n; i++)
+            for (int k = find_counted(t->nodes.v[i], in); k-- > 0;)
+                in[k]->grad_uses = add ? in[k]->grad_uses + 1 : 0;
+}
+
+static int go_through(struct det_engine *e, struct det_node *n, bool retain, struct det_err *err);
+
+/* A node that takes t was gone through. A cast that nothing takes any more is so at once. */
+static int end_use(struct det_engine *e, struct det_tensor *t, bool retain, struct det_err *err)
+{
+    if (t->grad_uses != 1) {
+        t->grad_uses -= t->grad_uses > 0;
+        return 0;
+    }
+    if (t->node)
+        t->node->passed = true;
+    int rc = t->node ? go_through(e, t->node, retain, err)
+                     : e->grad_watch->complete(e->grad_watch->arg, t, err);
+    t->grad_uses = 0; /* not before: whoever is told may count what is still to come */
+    return rc;
+}
+
+static int go_through(struct det_engine *e, struct det_node *n, bool retain, struct det_err *err)
+{
+    struct det_tensor *in[DET_CALL_IN_MAX];
+    int count = e->grad_watch ? find_counted(n, in) : 0;
+    for (int i = 0; i < count; i++)
+        det_tensor_ref(in[i]); /* the node lets go of them */
+    int rc = node_backward(e, n, retain, err);
+    for (int i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = end_use(e, in[i], retain, err);
+        det_tensor_unref(in[i]);
+    }
+    return rc;
+}
+
+/* Node i of the tape, unless it was gone through early. */
+static int go_back(struct det_engine *e, size_t i, bool retain, struct det_err *err)
+{
+    struct det_node *n = e->tape->nodes.v[i];
+    bool passed = n->passed;
+    n->passed = false;
+    return passed ? 0 : go_through(e, n, retain, err);
+}
+
 int det_backward(struct det_engine *e, struct det_tensor *loss)
 {
     return det_backward_opt(e, loss, &(const struct det_backward_options){0});
@@ -246,8 +325,10 @@ int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
     int rc = check_loss(loss, o->gradient, &err);
     if (rc == 0)
         rc = seed_loss(e, loss, o->gradient, &err);
+    if (e->grad_watch)
+        count_uses(e->tape);
     for (size_t i = e->tape->nodes.n; rc == 0 && i > 0; i--)
-        rc = node_backward(e, e->tape->nodes.v[i - 1], o->retain_graph, &err);
+        rc = go_back(e, i - 1, o->retain_graph, &err);
     return rc < 0 ? det__keep_error(e, &err) : 0;
 }
 

@@ -54,6 +54,8 @@ struct det_tensor {
     bool grad_set;               /* grad holds something; else it counts as absent */
     struct det_tensor *grad;     /* one reference; NULL until the first backward */
     struct det_node *node;       /* on the tape; NULL for leaves and outside */
+    uint32_t grad_uses; /* of a leaf and its casts, in a backward pass that a grad_watch is told of:
+                         * how many nodes that take it are still to come */
 };
 
 /* A step's tensors that died with it stay known, without their bytes, for the step after: who has

@@ -162,6 +162,7 @@ struct det_node {
     struct det_attrs a;
     struct det_tensor *grad; /* of out[0]; a reference */
     bool done;               /* a backward went through here */
+    bool passed;             /* the one that goes on went through here early */
 };
 
 typedef int op_shape_fn(struct op_call *c, struct det_err *err);
