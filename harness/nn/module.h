@@ -92,6 +92,11 @@ DET_MUST int module_grads_unpack(struct det_module *m, const char **at, size_t *
 /* For a mean over ranks: det_module_grads() and, behind it, a number for each parameter, 1 where it
  * has a gradient, else 0. NULL after an error. */
 struct det_tensor *module_grads_marked(struct det_module *m);
+/* The parts of it: the vector, where each gradient has its place (m->grads); zeros for those of the
+ * parameters from..to-1 that are absent; the numbers behind it (m->grads_marked). */
+DET_MUST int module_grads_place(struct det_module *m, struct det_err *err);
+DET_MUST int module_grads_fill(struct det_module *m, size_t from, size_t to, struct det_err *err);
+DET_MUST int module_grads_mark(struct det_module *m, struct det_err *err);
 /* After that mean: what has a gradient on any rank has one on this. */
 DET_MUST int module_grads_heard(struct det_module *m, struct det_err *err);
 void module_lists_forget(struct det_module *m); /* of m and everything above it */

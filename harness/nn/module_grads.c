@@ -73,17 +73,42 @@ static int build_flat(struct det_module *m, const struct det_named_tensor *p, si
     return 0;
 }
 
+int module_grads_place(struct det_module *m, struct det_err *err)
+{
+    size_t n;
+    const struct det_named_tensor *p = det_module_params(m, &n);
+    return in_place(m, p, n) ? 0 : build_flat(m, p, n, err);
+}
+
+int module_grads_fill(struct det_module *m, size_t from, size_t to, struct det_err *err)
+{
+    size_t n;
+    const struct det_named_tensor *p = det_module_params(m, &n);
+    int rc = 0;
+    for (size_t i = from; rc == 0 && i < to; i++)
+        if (!p[i].tensor->grad_set)
+            rc = fill_zero(m->engine, p[i].tensor->grad, err);
+    return rc;
+}
+
+/* They would be some rank's, or the mean already, as it happens. */
+static int refuse_to_look(struct det_err *err)
+{
+    return det_fail(err, DET_ESTATE,
+                    "they are being averaged over the ranks (DET_OVERLAP_MIB): look at them, clip "
+                    "and unscale by the options of det_trial_step_optimizer()");
+}
+
 struct det_tensor *det_module_grads(struct det_module *m)
 {
     size_t n;
     struct det_err err;
-    const struct det_named_tensor *p = det_module_params(m, &n);
+    det_module_params(m, &n);
     if (!m || m->engine->err.code < 0)
         return NULL;
-    int rc = in_place(m, p, n) ? 0 : build_flat(m, p, n, &err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (!p[i].tensor->grad_set)
-            rc = fill_zero(m->engine, p[i].tensor->grad, &err);
+    int rc = m->engine->grads_leave ? refuse_to_look(&err) : module_grads_place(m, &err);
+    if (rc == 0)
+        rc = module_grads_fill(m, 0, n, &err);
     if (rc < 0) {
         det_wrap(&err, rc, "gradients of a module");
         det__keep_error(m->engine, &err);

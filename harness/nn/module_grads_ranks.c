@@ -13,19 +13,24 @@ static struct det_tensor *marks_of(struct det_module *m, size_t n)
                               (int64_t)m->grads->numel);
 }
 
-struct det_tensor *module_grads_marked(struct det_module *m)
+int module_grads_mark(struct det_module *m, struct det_err *err)
 {
     size_t n;
-    struct det_err err;
     const struct det_named_tensor *p = det_module_params(m, &n);
-    if (!det_module_grads(m))
-        return NULL;
     TENSOR_OWN marks = marks_of(m, n);
     size_t each = det_dtype_size(marks->dtype);
     det_cleanup(freep) char *v = det_alloc(n * each + 1);
     for (size_t i = 0; i < n; i++)
         det__store_f64(marks->dtype, v + i * each, p[i].tensor->grad_set);
-    if (det_tensor_write(marks, v, n * each, &err) == 0)
+    return det_tensor_write(marks, v, n * each, err);
+}
+
+struct det_tensor *module_grads_marked(struct det_module *m)
+{
+    struct det_err err;
+    if (!det_module_grads(m))
+        return NULL;
+    if (module_grads_mark(m, &err) == 0)
         return m->grads_marked;
     det__keep_error(m->engine, &err);
     return NULL;
