@@ -14,6 +14,7 @@
  *   trial_callback.c: callbacks
  *   trial_collective.c and trial_broadcast.c: ranks among each other
  *   trial_device.c: gradients by NCCL
+ *   trial_overlap.c: the same beside the backward pass
  *   trial_fail.c: how a trial fails
  *   trial_profile.c and trial_tensorboard.c: what it writes about itself
  */
@@ -103,6 +104,7 @@ struct det_trial_context {
     struct comm_blobs open_grads;    /* of all ranks, for the checkpoint that rank 0 writes */
     struct comm_blobs rank_calls;    /* likewise: how often each has drawn random numbers */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
+    struct grads_overlap *overlap;   /* NULL: gradients are averaged after the backward pass */
     bool no_device_comm;
     bool no_grad;  /* det_no_grad_begin() is in force */
     bool adding;   /* build_callbacks is running */

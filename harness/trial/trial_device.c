@@ -2,12 +2,13 @@
 
 #include "comm_device.h"
 #include "engine.h"
+#include "grads_overlap.h"
 #include "log.h"
 
 #include <string.h>
 
 /* Once a run; the answer is kept, also a no, since asking is a collective. */
-static int open_once(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
+int trial_device_open(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
 {
     const char *colon = strchr(ctx->engine->name, ':');
     if (ctx->device_comm)
@@ -30,7 +31,7 @@ int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struc
         return det_fail(err, DET_EUNAVAIL, "device %s has no collectives of its own", e->name);
     if (g->dtype != DET_F32)
         return det_fail(err, DET_EUNAVAIL, "collectives on a device are of float32");
-    int rc = open_once(ctx, control, err);
+    int rc = trial_device_open(ctx, control, err);
     if (rc < 0)
         return rc;
     void *stream = e->backend->stream_native(e->stream);
@@ -41,6 +42,8 @@ int trial_device_mean(struct det_trial_context *ctx, struct comm *control, struc
 
 void trial_device_finish(struct det_trial_context *ctx)
 {
-    comm_device_close(ctx->device_comm);
+    comm_device_close(ctx->device_comm); /* first: a stream would wait for what never ends */
+    grads_overlap_destroy(ctx->overlap);
     ctx->device_comm = NULL;
+    ctx->overlap = NULL;
 }

@@ -4,6 +4,7 @@
 #include "span.h"
 #include "trial_context.h"
 #include "trial_device.h"
+#include "trial_overlap.h"
 
 /* Is m, or a model that it is part of, among the wrapped? */
 static bool is_wrapped(const struct det_trial_context *ctx, const struct det_module *m)
@@ -132,7 +133,9 @@ void det_trial_backward_opt(struct det_trial_context *ctx, struct det_tensor *lo
     trial_amp_end(ctx);
     if (ctx->amp)
         loss = det_grad_scaler_scale(ctx->scaler, loss);
-    det_backward_opt(ctx->engine, loss, options);
+    trial_overlap_begin(ctx);
+    if (!det_trial_failed(ctx))
+        det_backward_opt(ctx->engine, loss, options);
     trial_amp_begin(ctx);
 }
 
@@ -167,10 +170,9 @@ static int reduce_on_host(struct comm *comm, struct det_tensor *g, struct det_er
     return rc < 0 ? rc : det_tensor_write(g, host, bytes, err);
 }
 
-static int on_reduce(void *self, struct comm *comm, struct det_err *err)
+/* All of them, after the backward pass. */
+static int reduce_all(struct step *s, struct comm *comm, struct det_err *err)
 {
-    SPAN(SPAN_LOOP, "train_batch.sync_optimizers");
-    struct step *s = self;
     struct det_tensor *g = module_grads_marked(s->optim->module);
     if (!g)
         return det_engine_error(s->ctx->engine, err);
@@ -178,6 +180,19 @@ static int on_reduce(void *self, struct comm *comm, struct det_err *err)
     int rc = det_tensor_is_host(g) ? DET_EUNAVAIL : trial_device_mean(s->ctx, comm, g, &e);
     if (rc == DET_EUNAVAIL)
         rc = reduce_on_host(comm, g, err);
+    else if (rc < 0)
+        det_fail_as(err, rc, &e);
+    return rc;
+}
+
+static int on_reduce(void *self, struct comm *comm, struct det_err *err)
+{
+    SPAN(SPAN_LOOP, "train_batch.sync_optimizers");
+    struct step *s = self;
+    struct det_err e; /* not err: where another way is left, the trial has not failed */
+    int rc = trial_overlap_finish(s->ctx, comm, &e);
+    if (rc == DET_EUNAVAIL)
+        rc = reduce_all(s, comm, err);
     else if (rc < 0)
         det_fail_as(err, rc, &e);
     return rc < 0 ? rc : module_grads_heard(s->optim->module, err);

@@ -4,6 +4,7 @@
 #include "span.h"
 #include "trial_context.h"
 #include "trial_crash.h"
+#include "trial_overlap.h"
 
 struct trial_run {
     const struct det_trial_type *type;
@@ -130,6 +131,7 @@ static int on_train_batch(void *self, const void *batch, int64_t epoch_idx, int6
     trial_amp_begin(ctx);
     ctx->type->train_batch(ctx->trial, ctx, batch, epoch_idx, batch_idx, &m);
     trial_amp_end(ctx);
+    trial_overlap_check(ctx);
     int rc = step_end(ctx, batch, err);
     trial_crash_mark("the training loop", batch_idx);
     return rc;

@@ -1,0 +1,75 @@
+#include "trial_overlap.h"
+
+#include "comm_device.h"
+#include "grads_overlap.h"
+#include "optim_impl.h"
+#include "trial_device.h"
+
+#define MIB 1048576.0
+
+/* 0: after the pass. */
+static size_t part_bytes(void)
+{
+    const char *v = getenv("DET_OVERLAP_MIB");
+    double mib = v ? strtod(v, NULL) : 0;
+    return mib > 0 && mib < MIB ? (size_t)(mib * MIB) : 0;
+}
+
+static bool is_asked_for(const struct det_trial_context *ctx)
+{
+    return ctx->optims.n == 1 && part_bytes() > 0 &&
+           strcmp(ctx->engine->backend->name, "cuda") == 0;
+}
+
+static int mean_of_part(void *arg, float *v, size_t n, struct det_stream *s, struct det_err *err)
+{
+    struct det_trial_context *ctx = arg;
+    return comm_device_allreduce_mean_f32(ctx->device_comm, v, n,
+                                          ctx->engine->backend->stream_native(s), err);
+}
+
+/* Makes ctx->overlap. All ranks come to the same answer: it is of the configuration, of the model
+ * and of NCCL. */
+static int find_overlap(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
+{
+    const struct grads_overlap_options o = {part_bytes(), mean_of_part, ctx};
+    if (ctx->overlap)
+        return 0;
+    if (!is_asked_for(ctx))
+        return det_fail(err, DET_EUNAVAIL, "gradients are averaged after the backward pass");
+    int rc = trial_device_open(ctx, control, err);
+    return rc < 0 ? rc : grads_overlap_create(ctx->optims.v[0]->module, &o, &ctx->overlap, err);
+}
+
+void trial_overlap_begin(struct det_trial_context *ctx)
+{
+    struct det_err e;
+    struct comm *control = ctx->loop ? loop_comm(ctx->loop) : NULL;
+    if (!control || comm_size(control) < 2 || !loop_is_update_batch(ctx->loop) ||
+        det_trial_failed(ctx))
+        return;
+    int rc = find_overlap(ctx, control, &e);
+    if (rc == 0)
+        rc = grads_overlap_begin(ctx->overlap, &e);
+    if (rc < 0 && rc != DET_EUNAVAIL)
+        trial_fail(ctx, rc, "det_trial_backward: %s", e.text);
+}
+
+int trial_overlap_finish(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
+{
+    struct det_stream *side = NULL;
+    int rc = find_overlap(ctx, control, err);
+    if (rc == 0)
+        rc = grads_overlap_finish(ctx->overlap, &side, err);
+    return rc < 0
+               ? rc
+               : comm_device_wait(ctx->device_comm, ctx->engine->backend->stream_native(side), err);
+}
+
+void trial_overlap_check(struct det_trial_context *ctx)
+{
+    if (ctx->overlap && grads_overlap_is_open(ctx->overlap) && !det_trial_failed(ctx))
+        trial_fail(ctx, DET_ESTATE,
+                   "train_batch: no det_trial_step_optimizer() after det_trial_backward(), while "
+                   "gradients are averaged during it: leave DET_OVERLAP_MIB away for this trial");
+}
