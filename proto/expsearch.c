@@ -112,16 +112,21 @@ static bool has_operator(const char *kind, const char *op)
 }
 
 /* What is shown as QUEUED to RUNNING is stored as ACTIVE. */
+static bool is_of_active(const char *state)
+{
+    static const char *const of[] = {"QUEUED", "PULLING", "STARTING", "RUNNING"};
+    return is_one_of(state, of, DET_ARRAY_LEN(of));
+}
+
 static int state_value(const char *text, const char *where, json_t **ret, struct det_err *err)
 {
-    static const char *const active[] = {"QUEUED", "PULLING", "STARTING", "RUNNING"};
     char full[64];
     int number;
     const char *bare = strncmp(text, "STATE_", 6) ? text : text + 6;
     snprintf(full, sizeof full, "STATE_%.40s", bare);
     if (wire_enum_text(full, where, wire_exp_state, &number, err) < 0)
         return DET_EINVAL;
-    *ret = json_string(is_one_of(bare, active, DET_ARRAY_LEN(active)) ? "ACTIVE" : bare);
+    *ret = json_string(bare);
     return 0;
 }
 
@@ -211,6 +216,8 @@ static int read_field(struct reader *r, const json_t *node, const char *where, j
     if (!is_about_emptiness(op) &&
         field_value(kind, json_object_get(node, "value"), where, &value, r->err) < 0)
         return DET_EINVAL;
+    if (!strcmp(kind, "state") && is_of_active(json_string_value(value)))
+        json_set(leaf, "kind", json_string("shown"));
     json_set(leaf, "op", json_string(op));
     json_set(leaf, "value", value);
     if (json_array_size(r->leaves) >= EXPSEARCH_FIELDS_MAX)

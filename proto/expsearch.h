@@ -17,7 +17,9 @@ enum { EXPSEARCH_FIELDS_MAX = 200, EXPSEARCH_DEPTH_MAX = 16, EXPSEARCH_KEYS_MAX 
  * has `leaves`, a condition each ({"kind", "op", "value"} and what the kind needs), `where` (the
  * number of a leaf, or
  * {"and": [..]}, {"or": [..]}; null: all), `order` (keys, the strongest first) and `archived` (0:
- * none of those). New reference. DET_EINVAL names what is wrong by its path.
+ * none of those). A leaf of the kind "shown" asks for QUEUED, PULLING, STARTING or RUNNING, which
+ * no row has: api_search_read() puts the ids there that the core knows. New reference. DET_EINVAL
+ * names what is wrong by its path.
  */
 DET_MUST int expsearch_read(const char *filter, const char *sort, json_t **ret,
                             struct det_err *err);

@@ -50,6 +50,8 @@ BEGIN
         WHEN 'time' THEN search_time(x, op, v || '::float8', mod((leaf->>'value')::numeric, 86400) = 0)
         WHEN 'hp' THEN format('hp_fits(hp_spec(e.config, $1->%s->>''name''), %L, %s)', i, op, v)
         WHEN 'metric' THEN format('value_fits(%s, %L, %s)', search_stat('$1->' || i), op, v)
+        WHEN 'shown' THEN format(CASE WHEN (leaf->>'but')::boolean THEN '(e.state = ''ACTIVE'' AND NOT %s)' ELSE '%s' END,
+            format('e.id IN (SELECT jsonb_array_elements_text(%s)::bigint)', v))
         WHEN 'tags' THEN CASE op WHEN '=' THEN format('e.labels ? (%s#>>''{}'')', v)
             ELSE format('EXISTS (SELECT FROM jsonb_array_elements_text(e.labels) l WHERE lower(l) LIKE text_pattern(%s#>>''{}''))', v) END
         ELSE CASE op WHEN 'contains' THEN format('lower(%s) LIKE text_pattern(%s#>>''{}'')', x, v) ELSE format('%s = %s#>>''{}''', x, v) END

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The job queue over REST and `det job`: pools of master.yaml, order, moves, what is refused."""
+import json
 import os
 import sys
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import ApiError, Cluster  # noqa: E402
@@ -89,6 +91,31 @@ def set_aside(c, ids):
     assert queue(c, "line") == ["b", "a", "c"]
 
 
+def shown_states(c):
+    """A search knows the states that only the master's core does; grouped it is the same. What runs elsewhere runs."""
+    c.api("POST", "/experiments", {"config": CONFIG.format(name="elsewhere", pool="line"), "unmanaged": True, "activate": True})
+    c.api("POST", f"/experiments/{ids_by_name(c)['b']}/pause")
+
+    def found(op, *states):
+        fields = [{"kind": "field", "columnName": "state", "operator": op, "value": s} for s in states]
+        tree = {"filterGroup": {"kind": "group", "conjunction": "or", "children": fields}, "showArchived": True}
+        query = urllib.parse.urlencode({"filter": json.dumps(tree), "sort": "id=asc"})
+        groups = c.api("GET", "/experiments-groups?by=name&" + query)["groups"]
+        names = [e["experiment"]["name"] for e in c.api("GET", "/experiments-search?" + query)["experiments"]]
+        assert {v for g in groups for v in g["values"]} <= set(names), (groups, names)
+        return names
+    assert found("=", "QUEUED") == ["a", "c"] and found("=", "RUNNING") == ["elsewhere"]
+    assert found("!=", "STATE_QUEUED") == ["b", "elsewhere"] and found("!=", "RUNNING") == ["a", "b", "c"]
+    assert found("=", "ACTIVE") == ["a", "c", "elsewhere"] and found("=", "PULLING", "STARTING") == []
+    assert found("=", "QUEUED", "RUNNING", "PAUSED") == ["a", "b", "c", "elsewhere"]
+    c.api("POST", f"/experiments/{ids_by_name(c)['b']}/activate")
+    assert found("=", "QUEUED") == ["a", "b", "c"]
+
+
+def ids_by_name(c):
+    return {e["name"]: e["id"] for e in c.api("GET", "/experiments")["experiments"]}
+
+
 def quota(c):
     big = CONFIG.format(name="big", pool="default").replace("slots_per_trial: 1", "slots_per_trial: 3")
     try:
@@ -143,6 +170,7 @@ def main():
             quota(c)
             moves(c, {n: e["jobId"] for n, e in exps.items()})
             set_aside(c, {n: e["id"] for n, e in exps.items()})
+            shown_states(c)
             command_line(c, {n: str(e["id"]) for n, e in exps.items()})
             c.stop("master", 9)
             c.start_master()

@@ -1,5 +1,6 @@
 /* Trials of the experiments that a filter finds, in groups: of each how many, and the spread of
  * metrics. */
+#include "api_exp_search.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_exp_search.h"
@@ -120,7 +121,7 @@ void api_group_experiments(struct shell *sh, struct http_req *req)
         http_fail(req, DET_EINVAL, "query parameter by: at least one column is required");
         return;
     }
-    if (expsearch_read(http_query(req, "filter"), NULL, &asked, &err) < 0) {
+    if (api_search_read(sh, http_query(req, "filter"), NULL, &asked, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }

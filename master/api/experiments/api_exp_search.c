@@ -1,10 +1,49 @@
 /* SearchExperiments: a tree of conditions, several keys, and of each experiment its best trial. */
+#include "api_exp_search.h"
+
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_doc.h"
 #include "db_exp_search.h"
 #include "expsearch.h"
 #include "shell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What is ACTIVE in its row is shown as the core has it, and what the core does not have, for it
+ * runs elsewhere, as RUNNING. So those that are RUNNING are all but some, and the others just
+ * these.
+ */
+static void put_shown(struct shell *sh, json_t *leaf)
+{
+    const char *state = json_str(leaf, "value", "");
+    bool is_running = !strcmp(state, "RUNNING");
+    det_cleanup(freep) int64_t *all = NULL;
+    size_t n = core_jobs(api_core(sh), NULL, &all);
+    JSON_OWN ids = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(api_exp_state(sh, all[i], "ACTIVE"), state) != is_running)
+            json_array_append_new(ids, json_integer(all[i]));
+    json_set(leaf, "but", json_boolean(is_running));
+    json_set(leaf, "value", json_incref(ids));
+}
+
+int api_search_read(struct shell *sh, const char *filter, const char *sort, json_t **ret,
+                    struct det_err *err)
+{
+    size_t i;
+    json_t *leaf;
+    if (expsearch_read(filter, sort, ret, err) < 0)
+        return DET_EINVAL;
+    json_array_foreach(json_object_get(*ret, "leaves"), i, leaf)
+    {
+        if (!strcmp(json_str(leaf, "kind", ""), "shown"))
+            put_shown(sh, leaf);
+    }
+    return 0;
+}
 
 static void put_best(struct buf *out, const struct api_call *c, const struct db_result *r, int row)
 {
@@ -68,7 +107,7 @@ void api_search_experiments(struct shell *sh, struct http_req *req)
     JSON_OWN asked = NULL;
     if (!api_page(req, NULL, &c->page) || !api_query_i64(req, "projectId", 0, &c->id))
         return;
-    if (expsearch_read(http_query(req, "filter"), http_query(req, "sort"), &asked, &err) < 0) {
+    if (api_search_read(sh, http_query(req, "filter"), http_query(req, "sort"), &asked, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }

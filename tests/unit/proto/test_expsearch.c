@@ -68,7 +68,9 @@ static void test_groups(void **state)
 static void test_fields(void **state)
 {
     reads(GROUP("and", FIELD("state", "=", "\"RUNNING\"")), "",
-          ONE("{\"kind\":\"state\",\"name\":\"state\",\"op\":\"=\",\"value\":\"ACTIVE\"}"));
+          ONE("{\"kind\":\"shown\",\"name\":\"state\",\"op\":\"=\",\"value\":\"RUNNING\"}"));
+    reads(GROUP("and", FIELD("state", "!=", "\"STATE_ACTIVE\"")), "",
+          ONE("{\"kind\":\"state\",\"name\":\"state\",\"op\":\"!=\",\"value\":\"ACTIVE\"}"));
     reads(GROUP("and", FIELD("user", "=", "2")), "",
           ONE("{\"kind\":\"text\",\"name\":\"user\",\"op\":\"=\",\"value\":\"2\"}"));
     reads(GROUP("and", FIELD("tags", "isEmpty", "null")), "",
