@@ -2,8 +2,10 @@
 import { idsOf, oneOf } from "./address";
 import { fieldsOf, treeOf, treeText, type Group } from "./filter_tree";
 
-export const STATE_GROUPS = ["active", "paused", "stopping", "completed", "canceled", "failed", "deleting"] as const;
+/* The four after "active" are what an active one is shown as. */
+export const STATE_GROUPS = ["active", "queued", "pulling", "starting", "running", "paused", "stopping", "completed", "canceled", "failed", "deleting"] as const;
 export type StateGroup = (typeof STATE_GROUPS)[number];
+export const OF_ACTIVE: readonly StateGroup[] = ["queued", "pulling", "starting", "running"];
 export const ARCHIVED = ["no", "only", "too"] as const;
 export type Archived = (typeof ARCHIVED)[number];
 export const COLUMNS = ["id", "name", "state", "progress", "trials", "best", "metric", "searcher", "labels", "owner", "pool", "started",

@@ -24,6 +24,42 @@ async function conditions(page) {
     await pick(group, "Operator", 1).selectOption("=");
 }
 
+/* A column that nothing in sight has is typed; a name that names none is said where it is typed. What waits is told from what runs. */
+async function typedAndShown(page, paused) {
+    await page.goto(`${url}/det/experiments`);
+    await page.getByText(/^Conditions:/).click();
+    const tree = page.getByRole("group", { name: "Conditions" });
+    await tree.getByRole("button", { name: "Add a condition" }).click();
+    await pick(tree, "Column").selectOption({ label: "Another name…" });
+    const name = tree.getByLabel("Name of a column");
+    await name.fill("knob");
+    await name.press("Enter");
+    check(!await name.evaluate((e) => e.validity.valid), "a name that is no column was taken");
+    await name.fill("hp.knob");
+    await name.press("Enter");
+    await pick(tree, "Operator").selectOption(">=");
+    await pick(tree, "Value").fill("2");
+    await sameRows(page, paused);
+    await pick(tree, "Column").selectOption({ label: "State" });
+    await pick(tree, "Value").selectOption("PAUSED");
+    await sameRows(page, paused);
+    await pick(tree, "Value").selectOption("QUEUED");
+    await sameRows(page, []);
+    const waits = await create({ ...config("waits for slots", {}), resources: { slots_per_trial: 1, resource_pool: "line" } }, null);
+    await sameRows(page, [waits]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText(/^State:/).click();
+    await page.getByRole("group", { name: "State" }).getByLabel("queued").check();
+    await sameRows(page, [waits]);
+    await pictures(page, "experiments-queued");
+    await page.getByRole("group", { name: "State" }).getByLabel("running").check();
+    await page.getByRole("group", { name: "State" }).getByLabel("queued").uncheck();
+    await until(async () => !(await rows(page)).includes(waits), "what runs alone");
+    await page.keyboard.press("Escape");
+    await api("POST", `/experiments/${waits}/kill`, {});
+}
+
 export default async function ({ page, another }) {
     const search = await create(exampleConfig("digits/random.yaml"), "digits");
     const [a, b, c] = [await create(config("knob a", { knob: 1 }), null, false), await create(config("knob b", { knob: { type: "categorical", vals: [2, 9] } }), null, false),
@@ -31,6 +67,8 @@ export default async function ({ page, another }) {
     const none = await create(config("knob d", {}), null, false);
     await page.goto(`${url}/det/experiments`);
     await until(async () => (await rows(page)).includes(none), "the experiments");
+    await typedAndShown(page, [c, b]);
+    await page.goto(`${url}/det/experiments`);
     await conditions(page);
     const group = page.getByRole("group", { name: "Group of conditions" });
     await pick(group, "Value", 1).fill(String(a));

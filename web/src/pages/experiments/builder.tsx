@@ -1,7 +1,7 @@
 /* Conditions put together: groups of which all or any must hold, of any column, hyperparameters and metrics too. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fieldsOf, isAboutEmptiness, isGroup, kindOf, operatorsOf, operatorWord, SEARCHED, treeText, wordsOf, type Field, type Group, type Kind, type Node, type Operator } from "../../state/filter_tree";
-import { COLUMNS } from "../../state/list_address";
+import { COLUMNS, isMetric } from "../../state/list_address";
 import { Opens } from "../../ui/table/choices";
 import { count } from "../../ui/words/format";
 import { shown } from "../../ui/words/name";
@@ -10,7 +10,7 @@ import { KINDS } from "./columns";
 
 const DEPTH_MOST = 3, TYPED_MS = 400;
 const ADDRESS_MOST = 3000; // of what the page's own address, which a link holds, has room for
-const STATES = ["ACTIVE", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "STOPPING_KILLED", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
+const STATES = ["ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "STOPPING_KILLED", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
 const NEW: Field = { column: "name", op: "contains", value: "" };
 /* Owners are chosen by name beside this. */
 const GENERAL = COLUMNS.filter((c) => c !== "owner" && c !== "archived").map((c) => ({ column: SEARCHED[c] as string, title: KINDS[c].title }));
@@ -35,13 +35,44 @@ function Options({ of, prefix, label, current }: { of: string[]; prefix: string;
     return all.length ? <optgroup label={label}>{all.map((n) => <option key={n} value={n} selected={n === current}>{shown(n)}</option>)}</optgroup> : null;
 }
 
+const ANOTHER = " "; // no column is called so
+const isNamed = (column: string): boolean => (column.startsWith("hp.") && column.length > 3) || isMetric(column);
+
+/* A name that no experiment in sight has; one that names nothing is said where it is typed, and changes nothing. */
+function ColumnName({ was, set, leave }: { was: string; set: (column: string) => void; leave: () => void }) {
+    const take = (input: HTMLInputElement) => {
+        const name = input.value.trim();
+        input.setCustomValidity(!name || isNamed(name) ? "" : "As hp.NAME of a hyperparameter, or as validation.NAME.min of a metric; the last part is last, min, max or mean");
+        if (name && input.reportValidity()) set(name);
+    };
+    const onKeyDown = (e: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
+        if (e.key === "Enter") {
+            e.preventDefault(); // the form is the whole search
+            take(e.currentTarget);
+        } else if (e.key === "Escape") {
+            e.stopPropagation();
+            leave();
+        }
+    };
+    return <input aria-label="Name of a column" placeholder="hp.NAME, validation.NAME.min" maxLength={1000} size={28} defaultValue={isNamed(was) ? was : ""}
+        ref={(e) => e?.focus()} onInput={(e) => e.currentTarget.setCustomValidity("")} onKeyDown={onKeyDown}
+        onBlur={(e) => (e.currentTarget.value.trim() ? take(e.currentTarget) : leave())} />;
+}
+
 function ColumnPick({ f, names, set }: { f: Field; names: Columns; set: (f: Field) => void }) {
+    const [isTyped, setTyped] = useState(false);
+    const choose = (column: string) => {
+        setTyped(column === ANOTHER);
+        if (column !== ANOTHER) set(withColumn(f, column));
+    };
+    if (isTyped) return <ColumnName was={f.column} set={choose} leave={() => setTyped(false)} />;
     const isKnown = GENERAL.some((g) => g.column === f.column) || names.hps.some((n) => `hp.${n}` === f.column) || names.metrics.includes(f.column);
-    return <select aria-label="Column" value={f.column} onChange={(e) => set(withColumn(f, e.currentTarget.value))}>
+    return <select aria-label="Column" value={f.column} onChange={(e) => choose(e.currentTarget.value)}>
         {!isKnown && <option value={f.column}>{shown(f.column)}</option>}
         <optgroup label="Of the experiment">{GENERAL.map((g) => <option key={g.column} value={g.column}>{g.title}</option>)}</optgroup>
         <Options of={names.hps} prefix="hp." label="Hyperparameters" current={f.column} />
         <Options of={names.metrics} prefix="" label="Metrics of the best trial" current={f.column} />
+        <option value={ANOTHER}>Another name…</option>
     </select>;
 }
 

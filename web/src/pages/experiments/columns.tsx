@@ -20,6 +20,8 @@ export interface ColumnKind {
     plain: (e: Listed, now: number) => unknown;
     /* What it can be coloured by: a number, or nothing. */
     heat?: (e: Listed) => unknown;
+    /* Whether a lower one is better, by the experiment's own search; undefined: that does not say. */
+    isTurned?: (e: Listed) => boolean | undefined;
 }
 
 const text = (title: string, width: number, get: (e: Experiment) => string): ColumnKind =>
@@ -54,7 +56,8 @@ export const KINDS: Record<Column, ColumnKind> = {
     progress: { title: "Progress", width: 130, show: (e) => <Progress e={e} />, plain: (e) => e.progress },
     trials: numeral("Trials", 70, (e) => e.numTrials),
     best: { title: "Best", width: 90, show: (e) => number(bestOf(e)),
-        whole: (e) => (bestOf(e) === undefined ? "" : shown(`${searchOf(e).metric} ${bestOf(e)}`)), plain: bestOf, heat: bestOf },
+        whole: (e) => (bestOf(e) === undefined ? "" : shown(`${searchOf(e).metric} ${bestOf(e)}`)), plain: bestOf, heat: bestOf,
+        isTurned: (e) => searchOf(e).smallerIsBetter },
     metric: text("Metric", 140, (e) => searchOf(e).metric),
     searcher: text("Searcher", 130, (e) => searchOf(e).name),
     labels: { title: "Labels", width: 120, show: (e) => <Labels e={e} />, whole: (e) => shown(e.labels.join(", ")),

@@ -1,6 +1,6 @@
 /* What the list of experiments asks of the master: a stretch of rows, all that match, and actions on many. */
 import { ApiError, call, type Messages, type Routes } from "../../api/client";
-import type { Column, ListView, StateGroup } from "../../state/list_address";
+import { OF_ACTIVE, type Column, type ListView, type StateGroup } from "../../state/list_address";
 import type { Right } from "../../state/may";
 import { bare } from "../../ui/state";
 import type { Experiment } from "../experiment/data";
@@ -17,7 +17,7 @@ type Query = NonNullable<Routes["GET /api/v1/experiments"]["query"]>;
 type SortBy = Messages["GetExperimentsRequest.SortBy"];
 
 const STATES: Record<StateGroup, State[]> = {
-    active: ["STATE_ACTIVE"], paused: ["STATE_PAUSED"], completed: ["STATE_COMPLETED"], canceled: ["STATE_CANCELED"],
+    active: ["STATE_ACTIVE"], queued: ["STATE_QUEUED"], pulling: ["STATE_PULLING"], starting: ["STATE_STARTING"], running: ["STATE_RUNNING"], paused: ["STATE_PAUSED"], completed: ["STATE_COMPLETED"], canceled: ["STATE_CANCELED"],
     failed: ["STATE_ERROR"],
     stopping: ["STATE_STOPPING_COMPLETED", "STATE_STOPPING_CANCELED", "STATE_STOPPING_ERROR", "STATE_STOPPING_KILLED"],
     deleting: ["STATE_DELETING", "STATE_DELETE_FAILED"],
@@ -45,8 +45,8 @@ function orderOf(v: ListView): Query | null {
     return v.sort.length === 1 && sortBy ? { sortBy, orderBy: key.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC" } : null;
 }
 
-/* What matches is found by the search alone: a tree of conditions, or just these. */
-const isSearched = (v: ListView): boolean => v.tree !== null || v.only.length > 0;
+/* What matches is found by the search alone: a tree of conditions, just these, or what an active one is shown as. */
+const isSearched = (v: ListView): boolean => v.tree !== null || v.only.length > 0 || v.states.some((s) => OF_ACTIVE.includes(s));
 
 /* GetExperiments counts without looking at every row; the rest is for the search. */
 export function isPlain(v: ListView): boolean {
@@ -98,11 +98,11 @@ export async function askRows(v: ListView, offset: number, limit: number, signal
 type Told = (done: number) => void;
 
 /* Everything that matches, in order of id: what is added or changes meanwhile neither hides a row nor shows one twice. */
-export async function askAll(v: ListView, told: Told, signal: AbortSignal): Promise<Experiment[]> {
-    const all: Experiment[] = [];
+export async function askAll(v: ListView, told: Told, signal: AbortSignal, bySearch = isSearched(v)): Promise<Listed[]> {
+    const all: Listed[] = [];
     for (;;) {
         const after = all.at(-1)?.id ?? 0;
-        const experiments = isSearched(v) ? (await search(formsetOf(v, asked("id", ">", after)), "id=asc", 0, ALL_PAGE, signal)).rows
+        const experiments: Listed[] = bySearch ? (await search(formsetOf(v, asked("id", ">", after)), "id=asc", 0, ALL_PAGE, signal)).rows
             : (await call("GET /api/v1/experiments", { signal,
                 query: { ...filterOf(v), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_ASC", limit: ALL_PAGE, "experimentIdFilter.gt": after } })).experiments;
         all.push(...experiments);
@@ -111,16 +111,30 @@ export async function askAll(v: ListView, told: Told, signal: AbortSignal): Prom
     }
 }
 
-/* Everything that matches in the order that is shown. */
-export async function askSorted(v: ListView, told: Told, signal: AbortSignal): Promise<Listed[]> {
-    const found = new Map<number, Listed>();
-    for (let offset = 0, total = 1; offset < total; offset += ALL_PAGE) {
-        const page = await askRows(v, offset, ALL_PAGE, signal);
-        for (const e of page.rows) found.set(e.id, e);
+/* Rows by the places that were seen; those that were seen at none, for they moved meanwhile, come last. */
+export function inOrder<T extends { id: number }>(rows: readonly T[], seen: readonly number[]): T[] {
+    const places = new Map(seen.map((id, i) => [id, i] as const)), at = (e: T) => places.get(e.id) ?? Infinity;
+    return [...rows].sort((a, b) => (at(a) === at(b) ? a.id - b.id : at(a) - at(b)));
+}
+
+/* Which row has which place, by pages: what changes meanwhile may be at two of them, or at none. */
+async function askOrder(v: ListView, first: Stretch, signal: AbortSignal): Promise<number[]> {
+    const ids = first.rows.map((e) => e.id);
+    for (let offset = ALL_PAGE, total = first.total; offset < total; offset += ALL_PAGE) {
+        const page = await askRows({ ...v, hps: [] }, offset, ALL_PAGE, signal);
+        ids.push(...page.rows.map((e) => e.id));
         total = page.total;
-        told(found.size);
     }
-    return [...found.values()];
+    return ids;
+}
+
+/* Everything that matches, each once, in the order that is shown. One answer is that by itself; more are asked for by id. */
+export async function askSorted(v: ListView, told: Told, signal: AbortSignal): Promise<Listed[]> {
+    const first = await askRows(v, 0, ALL_PAGE, signal);
+    if (first.rows.length >= first.total) return first.rows;
+    const byId = /^-?id$/.test(v.sort[0]!), order = byId ? [] : await askOrder(v, first, signal);
+    const all = await withBests(await askAll(v, told, signal, !isPlain(v)), isPlain(v) ? v.hps : [], signal);
+    return byId ? (v.sort[0] === "id" ? all : all.reverse()) : inOrder(all, order);
 }
 
 /* These, as they are now. */

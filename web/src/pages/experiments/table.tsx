@@ -64,7 +64,7 @@ interface CellsProps { e: Listed; columns: Shown[]; pinned: number; ranges: Rang
 function Cells({ e, columns, pinned, ranges, isDark, now }: CellsProps) {
     const places = placesOf(columns, pinned);
     return <>{columns.map(({ key, sort, kind }, i) => {
-        const show = kind.show(e, now), title = kind.whole?.(e) || undefined, at = stays(places[i]), style = { ...at.style, ...heatStyle(ranges.get(sort), kind.heat?.(e), isDark) };
+        const show = kind.show(e, now), title = kind.whole?.(e) || undefined, at = stays(places[i]), style = { ...at.style, ...heatStyle(ranges.get(sort), kind.heat?.(e), isDark, kind.isTurned?.(e)) };
         return key === "name" ? <th key={key} scope="row" title={title} class={at.class} style={style}>{show}</th>
             : <td key={key} title={title} data-label={kind.title} class={at.class} style={style}>{show}</td>;
     })}</>;

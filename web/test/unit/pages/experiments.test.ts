@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allows, filterOf, formsetOf, isPlain, VERBS } from "../../../src/pages/experiments/data";
+import { allows, askSorted, filterOf, formsetOf, inOrder, isPlain, VERBS } from "../../../src/pages/experiments/data";
 import { heatStyle } from "../../../src/pages/experiments/heat";
 import { luminance } from "../../../src/charts/palette";
 import { shownColumns } from "../../../src/pages/experiments/columns";
@@ -80,6 +80,9 @@ test("the master is asked for what the view says", () => {
     assert.deepEqual(filterOf(PLAIN), { name: "", states: [], userIds: [], labels: [], archived: false });
     assert.deepEqual(filterOf({ ...PLAIN, states: ["deleting"], archived: "too" }).states, ["STATE_DELETING", "STATE_DELETE_FAILED"]);
     assert.equal("archived" in filterOf({ ...PLAIN, archived: "too" }), false);
+    assert.deepEqual([isPlain({ ...PLAIN, states: ["active", "failed"] }), isPlain({ ...PLAIN, states: ["failed", "queued"] })], [true, false]); // what no row has
+    const { filterGroup: { children: [state] } } = JSON.parse(formsetOf({ ...PLAIN, states: ["queued", "running"] }));
+    assert.deepEqual(state.children.map((c: { value: string }) => c.value), ["QUEUED", "RUNNING"]);
 });
 
 test("ticks: some, all, all but some", () => {
@@ -151,14 +154,57 @@ test("a range goes from row to row, wherever they are by now", () => {
 });
 
 test("a number's colour is by the range of all; what is no number has none", () => {
-    const at = (v: unknown) => heatStyle([0, 10], v, false);
+    const range = { lo: 0, hi: 10, isTurned: false }, at = (v: unknown) => heatStyle(range, v, false);
     assert.deepEqual([at("NaN"), at(undefined), at(NaN), heatStyle(undefined, 1, false)], [null, null, null, null]);
     assert.deepEqual([at(-5), at(99)], [at(0), at(10)]);
     assert.notDeepEqual(at(2), at(8));
     for (const v of [0, 3, 5, 8, 10]) for (const dark of [false, true]) {
-        const { background, color } = heatStyle([0, 10], v, dark)!, back = luminance(background.match(/\d+/g)!.map(Number) as never), ink = color === "#000000" ? 0 : 1;
+        const { background, color } = heatStyle(range, v, dark)!, back = luminance(background.match(/\d+/g)!.map(Number) as never), ink = color === "#000000" ? 0 : 1;
         assert.ok((Math.max(back, ink) + 0.05) / (Math.min(back, ink) + 0.05) >= 4.5, `${v} ${background}`);
     }
+});
+
+test("light is good: where lower is better the colours are turned, by the row's own search or by the column's", () => {
+    const range = { lo: 0, hi: 10, isTurned: false }, turned = { ...range, isTurned: true };
+    assert.deepEqual([heatStyle(turned, 2, false), heatStyle(turned, 0, true)], [heatStyle(range, 8, false), heatStyle(range, 10, true)]);
+    assert.deepEqual([heatStyle(range, 2, false, true), heatStyle(turned, 2, false, false)], [heatStyle(range, 8, false), heatStyle(range, 2, false)]);
+    const [best, own, other] = shownColumns(["best"], [], ["validation.loss.min", "validation.error.min"]).map((c) => c.kind.isTurned!);
+    const e = (smaller: boolean) => ({ config: { searcher: { name: "grid", metric: "loss", smaller_is_better: smaller } } }) as never;
+    assert.deepEqual([true, false].map((s) => [best!(e(s)), own!(e(s)), other!(e(s))]), [[true, true, undefined], [false, false, undefined]]);
+});
+
+/* A master of `n` experiments by name, of which some end or come while it is read: each answer tells it. */
+function movingMaster(n: number, changes: (live: Map<number, string>, answers: number) => void): { live: Map<number, string>; stop: () => void } {
+    const live = new Map(Array.from({ length: n }, (_, i) => [i + 1, `name ${String((i * 7919) % n).padStart(6, "0")}`] as const)), real = globalThis.fetch;
+    let answers = 0;
+    globalThis.fetch = async (address) => {
+        const q = new URL(String(address), "http://x").searchParams, after = Number(q.get("experimentIdFilter.gt") ?? 0), offset = Number(q.get("offset") ?? 0);
+        const rows = [...live].filter(([id]) => id > after).sort(([a, x], [b, y]) => (q.get("sortBy") === "SORT_BY_NAME" ? (x < y ? -1 : 1) : q.get("orderBy") === "ORDER_BY_DESC" ? b - a : a - b));
+        const body = JSON.stringify({ experiments: rows.slice(offset, offset + Number(q.get("limit"))).map(([id, name]) => ({ id, name })), pagination: { total: rows.length, startIndex: offset } });
+        changes(live, ++answers);
+        return new Response(body);
+    };
+    return { live, stop: () => { globalThis.fetch = real; } };
+}
+
+test("a file of the list has what matched all the while, each once, although rows come and go as it is read", async () => {
+    for (const sort of ["-id", "id", "name"]) {
+        const gone: number[] = [], m = movingMaster(4500, (live, answers) => {
+            const id = sort === "-id" ? 4500 - answers : answers;
+            gone.push(id);
+            live.delete(id); // was on a page that is read already: what follows moves up by one
+            live.set(5000 + answers, "a new one");
+        });
+        try {
+            const rows = (await askSorted({ ...PLAIN, sort: [sort] }, () => undefined, new AbortController().signal)).map((e) => e.id), stays = [...m.live.keys()].filter((id) => id <= 4500);
+            assert.deepEqual(stays.filter((id) => !rows.includes(id)), [], sort);
+            assert.equal(new Set(rows).size, rows.length, sort);
+            if (sort !== "name") assert.deepEqual(rows, [...rows].sort((a, b) => (sort === "id" ? a - b : b - a)));
+        } finally {
+            m.stop();
+        }
+    }
+    assert.deepEqual(inOrder([{ id: 1 }, { id: 2 }, { id: 3 }, { id: 4 }], [3, 9, 1]).map((e) => e.id), [3, 1, 2, 4]);
 });
 
 test("columns that stay lie beside one another, after the box", () => {
