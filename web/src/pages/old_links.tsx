@@ -7,6 +7,7 @@ import { match, navigate, path, query } from "../state/router";
 import { signOut } from "../state/session";
 import { isOurs } from "../state/views";
 import { attempt } from "../ui/talk/attempt";
+import { poolAddress } from "./cluster/data";
 import { Problem } from "./problem";
 
 type Variables = Record<string, string>;
@@ -53,7 +54,7 @@ const ROWS: Row[] = [
     ["/det/login", (_, q) => local(q.get("redirect"))], ["/det/reload", (_, q) => local(q.get("path"))], ["/det/dashboard", at(HERE)],
     ["/det/projects", at("/det/projects/1")], ["/det/experiment-compare", (_, q) => to(`/det/compare?e=${q.getAll("id").filter((id) => /^[1-9]\d{0,14}$/.test(id)).join(",")}`)],
     ["/det/tasks", at("/det/clusters")], ["/det/jobs", at("/det/clusters")],
-    ["/det/resourcepool/:pool", at("/det/clusters")], ["/det/resourcepool/:pool/:tab", at("/det/clusters")],
+    ["/det/resourcepool/:pool", ({ pool = "" }) => to(poolAddress(pool))], ["/det/resourcepool/:pool/:tab", ({ pool = "" }) => to(poolAddress(pool))],
     ["/det/logs", at("/det/master?tab=log")], ["/det/cluster/logs", at("/det/master?tab=log")], ["/det/clusters/logs", at("/det/master?tab=log")],
     ["/det/cluster/historical-usage", (_, q) => to(`/det/clusters/historical-usage${q.size ? `?${q}` : ""}`)],
     ["/det/cluster", at("/det/clusters")], ["/det/cluster/:tab", at("/det/clusters")], ["/det/clusters/:tab", at("/det/clusters")],

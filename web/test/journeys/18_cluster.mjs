@@ -15,6 +15,39 @@ async function drains(page) {
     await until(async () => (await api("GET", "/agents")).agents[0].draining === false, "the agent to be enabled");
 }
 
+/* One slot alone is switched off and on; what it is stands beside it. */
+async function switchesSlot(page) {
+    const { id } = (await api("GET", "/agents")).agents[0], row = page.getByRole("table", { name: "Agents" }).getByRole("row", { name: id });
+    await row.getByRole("button", { name: "Slots…" }).click();
+    const slots = page.getByRole("table", { name: `Slots of ${id}` }), enabled = async () => Object.values((await api("GET", "/agents")).agents[0].slots).find((s) => s.id === "0").enabled;
+    await slots.getByRole("button", { name: "Switch off slot 0" }).click();
+    await page.getByRole("dialog").getByText("det slot disable", { exact: false }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Switch off" }).click();
+    await slots.getByText("switched off").waitFor();
+    check(!await enabled(), "the master has the slot on");
+    await pictures(page, "cluster-slots");
+    await slots.getByRole("button", { name: "Enable slot 0" }).click();
+    await until(enabled, "the slot to be on");
+    await slots.getByText("switched off").waitFor({ state: "detached" });
+}
+
+/* One pool alone, by an old link; a job of it that waits is cancelled from the queue. One that is not there is said not to be. */
+async function onePool(page, id) {
+    await page.goto(`${url}/det/resourcepool/line/queued`);
+    await page.getByText("only the pool").waitFor();
+    check(await page.getByRole("region", { name: /^Pool / }).count() === 1, "other pools are shown");
+    await page.getByRole("region", { name: "Pool line" }).getByText("Next is").waitFor();
+    await pictures(page, "cluster-pool");
+    await page.locator(`tr[data-job="${id}"]`).getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();
+    await page.locator(`tr[data-job="${id}"]`).waitFor({ state: "detached" });
+    await until(async () => (await api("GET", `/experiments/${id}`)).experiment.state === "STATE_CANCELED", "it to be canceled");
+    await page.goto(`${url}/det/clusters?pool=${encodeURIComponent("<b>no\u202epool</b>")}`);
+    await page.getByRole("alert").getByText("There is no pool").waitFor();
+    await page.getByRole("link", { name: "All pools" }).click();
+    await page.getByRole("region", { name: "Pool default" }).waitFor();
+}
+
 async function stands(page, id) {
     const row = page.locator(`tr[data-job="${id}"]`), job = async () => (await api("GET", "/job-queues-v2?resourcePool=line")).jobs.find((j) => j.full.entityId === String(id)).full;
     await row.getByRole("button", { name: "Change…" }).click();
@@ -83,9 +116,10 @@ export default async function ({ page, stranger }) {
     for (const key of ["g", "c"]) await page.keyboard.press(key);
     await page.getByRole("table", { name: "Agents" }).waitFor();
     await drains(page);
+    await switchesSlot(page);
     await stands(page, id);
     await master(page);
     await use(page);
     await asNobody(stranger);
-    await api("POST", `/experiments/${id}/kill`, {});
+    await onePool(page, id);
 }

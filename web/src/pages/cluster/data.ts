@@ -17,6 +17,14 @@ export function experimentOf(parent: string): number | null {
     return m ? Number(m[1]) : null;
 }
 
+/* The page of one pool alone. */
+export const poolAddress = (name: string): string => `/det/clusters?pool=${encodeURIComponent(name)}`;
+
+/* Numbers in names go by their size: agent-2 comes before agent-10. */
+export function byName(a: string, b: string): number {
+    return a.localeCompare(b, "en", { numeric: true });
+}
+
 /* Why its host would have nothing placed on it; "": it would, or it says nothing of that. */
 export function ailment(s: SlotLike): string {
     if (!s.state || s.state === "USABLE") return "";

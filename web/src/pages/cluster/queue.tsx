@@ -7,6 +7,8 @@ import { number } from "../../ui/words/format";
 import { Name, shown } from "../../ui/words/name";
 import { State } from "../../ui/state";
 import { ago, full } from "../../ui/words/time";
+import { attempt } from "../../ui/talk/attempt";
+import { confirm } from "../../ui/talk/confirm";
 import { toast } from "../../ui/talk/toasts";
 import { canMove, moveBy, moved, moveTo, orderedPools, type Job, type Move, type Pool } from "./queue_data";
 import { StandingDialog } from "./standing";
@@ -88,6 +90,13 @@ function classOf(jobs: Job[], j: Job, drag: Drag | null): string | undefined {
     return moveTo(jobs, drag.id, drag.over)?.aheadOf ? "drop-above" : "drop-below";
 }
 
+/* It stops at its next boundary, and what it has is kept. */
+async function cancel(j: Job, again: () => void): Promise<void> {
+    if (!await confirm(`Cancel ${nameOf(j)}? What runs of it saves a checkpoint and ends; it leaves the queue.`, "Cancel it", `det experiment cancel ${j.entityId}`)) return;
+    await attempt("Not cancelled", () => call("POST /api/v1/experiments/{id}/cancel", { path: { id: j.entityId } }));
+    again();
+}
+
 interface RowProps { j: Job; jobs: Job[]; m: Moving; ordered: ReadonlySet<string>; again: () => void; edit: () => void }
 
 function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
@@ -104,7 +113,8 @@ function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
             <td data-label="pool"><Name text={j.resourcePool} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
             <td><span class="row one-line"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
-                {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}</span></td>
+                {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}
+                {exp && isMine && <button type="button" title={`det experiment cancel ${j.entityId}`} onClick={() => void cancel(j, again)}>Cancel…</button>}</span></td>
         </tr>
         {isOpen && <tr><td colSpan={HEADS.length + 1}><WhyLine what="jobs" id={j.jobId} experiment={exp ? Number(j.entityId) : 0} of={of} again={again} isOpen /></td></tr>}
     </>;

@@ -18,6 +18,12 @@ export async function askQueues(signal: AbortSignal): Promise<Queues> {
         total: all.reduce((n, q) => n + q.pagination.total, 0) };
 }
 
+/* What is served next of those that wait in a pool; null: nothing waits. */
+export function nextOf(jobs: readonly Job[], pool: string): Job | null {
+    const waiting = jobs.filter((j) => j.resourcePool === pool && !j.isPaused && j.summary?.state === "STATE_QUEUED");
+    return waiting.reduce<Job | null>((first, j) => (first && first.summary!.jobsAhead <= j.summary!.jobsAhead ? first : j), null);
+}
+
 /* Pools whose scheduler keeps an order that people can change. */
 export function orderedPools(pools: readonly Pick<Pool, "name" | "schedulerType">[]): Set<string> {
     return new Set(pools.filter((p) => p.schedulerType === "SCHEDULER_TYPE_PRIORITY").map((p) => p.name));

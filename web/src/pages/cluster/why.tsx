@@ -16,7 +16,7 @@ const ASK_MS = 2000;
 export interface Suggestion { text: string; command: string }
 export interface Blocker { experimentId?: number; trialId?: number; ownerId?: number; owner?: string; slots?: number; secondsLeft?: number | null; ending?: boolean }
 
-function ask(what: What, id: string, signal: AbortSignal): Promise<Why> {
+export function askWhy(what: What, id: string, signal: AbortSignal): Promise<Why> {
     if (what === "experiments") return call("GET /api/v1/experiments/{id}/why", { path: { id }, signal });
     if (what === "trials") return call("GET /api/v1/trials/{id}/why", { path: { id }, signal });
     return call("GET /api/v1/jobs/{jobId}/why", { path: { jobId: id }, signal });
@@ -130,7 +130,7 @@ export interface WhyProps extends Own { what: What; id: string; again: () => voi
 /* The sentence, and the rest when opened. ended: asked once, for it stays as it is. onlyWaiting: nothing for what runs. */
 export function WhyLine({ what, id, experiment, of, again, ended = false, onlyWaiting = false, isOpen = false }: WhyProps) {
     const [open, setOpen] = useState(isOpen);
-    const live = useLive(`why ${what} ${id}`, String(ended), (s) => ask(what, id, s), () => (ended ? null : ASK_MS));
+    const live = useLive(`why ${what} ${id}`, String(ended), (s) => askWhy(what, id, s), () => (ended ? null : ASK_MS));
     const w = live.data;
     const both = () => { live.again(); again(); };
     if (!w || !w.text || (onlyWaiting && !w.waiting && w.reason !== "PAUSED")) return null;

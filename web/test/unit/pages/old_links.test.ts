@@ -33,7 +33,7 @@ test("every address of Determined's page opens what it meant", () => {
         ["/det/models", "a page of today"], ["/det/models/my%20model", "a page of today"], ["/det/models/a/versions/1", "a page of today"], ["/det/models/a/versions/1/notes", "a page of today"],
         ["/det/clusters", "a page of today"], ["/det/clusters/historical-usage", "a page of today"], ["/det/clusters/overview", "/det/clusters"], ["/det/clusters/logs", "/det/master?tab=log"], ["/det/cluster", "/det/clusters"],
         ["/det/cluster/logs", "/det/master?tab=log"], ["/det/cluster/historical-usage?groupBy=month", "/det/clusters/historical-usage?groupBy=month"], ["/det/jobs", "/det/clusters"],
-        ["/det/logs", "/det/master?tab=log"], ["/det/resourcepool/default", "/det/clusters"], ["/det/resourcepool/default/queued", "/det/clusters"],
+        ["/det/logs", "/det/master?tab=log"], ["/det/resourcepool/default", "/det/clusters?pool=default"], ["/det/resourcepool/a%26b%2Fc/queued", "/det/clusters?pool=a%26b%2Fc"],
         ["/det/admin", "/det/users"], ["/det/admin/user-management", "/det/users"], ["/det/admin/group-management", "/det/users?tab=groups"], ["/det/webhooks", "a page of today"],
         ["/det/experiment-compare?id=1&id=2&id=x", "/det/compare?e=1,2"], ["/det/users", "a page of today"], ["/det/nowhere", "nothing"],
     ];

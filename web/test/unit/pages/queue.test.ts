@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canMove, moveBy, moved, moveTo, orderedPools, type Job, standingChanges } from "../../../src/pages/cluster/queue_data";
+import { canMove, moveBy, moved, moveTo, nextOf, orderedPools, type Job, standingChanges } from "../../../src/pages/cluster/queue_data";
 import { quotasOf } from "../../../src/pages/master/data";
 
 const job = (jobId: string, resourcePool = "line", priority = 30) => ({ jobId, resourcePool, priority, name: jobId }) as Job;
@@ -16,6 +16,12 @@ test("by one place, past jobs of other pools, not past the ends", () => {
     assert.deepEqual(moveBy(JOBS, "a", 1), { jobId: "a", behindOf: "b" });
     assert.deepEqual(moveBy(JOBS, "b", -1), { jobId: "b", aheadOf: "a" });
     assert.deepEqual([moveBy(JOBS, "a", -1), moveBy(JOBS, "c", 1), moveBy(JOBS, "z", 1), moveBy([], "a", 1), moveBy(JOBS, "gone", 1)], [null, null, null, null, null]);
+});
+
+test("what is served next is the first that waits and is not paused", () => {
+    const at = (jobId: string, jobsAhead: number, state = "STATE_QUEUED", isPaused = false, pool = "line") => ({ ...job(jobId, pool), isPaused, summary: { state, jobsAhead } }) as Job;
+    const jobs = [at("runs", 0, "STATE_SCHEDULED"), at("third", 3), at("paused", 0, "STATE_QUEUED", true), at("second", 2), at("elsewhere", 0, "STATE_QUEUED", false, "other"), job("unknown")];
+    assert.deepEqual([nextOf(jobs, "line")?.jobId, nextOf(jobs, "other")?.jobId, nextOf(jobs, "none"), nextOf([], "line")], ["second", "elsewhere", null, null]);
 });
 
 test("only where the pool keeps an order and there is another place", () => {
