@@ -106,13 +106,14 @@ double db_f64(const struct db_result *r, int row, int col);
 bool db_bool(const struct db_result *r, int row, int col);
 /* A bytea column (text format "\x..") appended to out, decoded. */
 struct buf;
+struct shared_buf;
 DET_MUST int db_bytes(const struct db_result *r, int row, int col, struct buf *out,
                       struct det_err *err);
 
 /* What a reader made of a read's result, for those who asked the same and get the same result after
- * him: empty at first, and gone with the result. NULL: of no read. It may follow from nothing but
- * the statement, its arguments and the result. */
-struct buf *db_made(const struct db_result *r);
+ * him: empty at first. NULL: of no read. It may follow from nothing but the statement, its
+ * arguments and the result. Borrowed; who owns it too may answer with it later. */
+struct shared_buf *db_made(const struct db_result *r);
 
 typedef void db_cb(void *arg, const struct db_result *r);
 

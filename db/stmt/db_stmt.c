@@ -148,7 +148,7 @@ void db_result_finish(struct db_result *r)
     r->pg = NULL;
 }
 
-struct buf *db_made(const struct db_result *r)
+struct shared_buf *db_made(const struct db_result *r)
 {
     return r->made;
 }

@@ -22,8 +22,8 @@ struct db_result {
     struct det_err err;
     char in[64]; /* the beginning of the statement that failed; "" */
     char sqlstate[6];
-    size_t index;     /* of the statement within its unit */
-    struct buf *made; /* db_made(); borrowed */
+    size_t index;            /* of the statement within its unit */
+    struct shared_buf *made; /* db_made(); borrowed */
 };
 /* Takes pg and reads its status. */
 void db_result_init(struct db_result *r, PGresult *pg, const char *sql);

@@ -6,10 +6,11 @@
  */
 #include "db_impl.h"
 
-#include "buf.h"
 #include "db_recent.h"
 #include "db_stmt.h"
 #include "mem.h"
+#include "shared_buf.h"
+
 #include <string.h>
 
 /* Different ones that wait; beyond: DET_EUNAVAIL. */
@@ -103,7 +104,7 @@ static void read_fail(struct db_read *r)
 }
 
 /* For as long as it is worth it: what takes a moment is nearly always looked up anew. */
-static void keep_answer(struct db_read *r, struct db_result *result, struct buf *made)
+static void keep_answer(struct db_read *r, struct db_result *result, struct shared_buf *made)
 {
     uint64_t ms = DB_RECENT_TIMES * (uv_now(r->lane->db->loop) - r->sent_ms);
     struct db_recent_at until = {r->sent_ms + (ms < DB_RECENT_MS ? ms : DB_RECENT_MS), r->changes};
@@ -116,14 +117,13 @@ static void on_read(void *arg, const struct db_result *result)
     while (*at != r)
         at = &(*at)->next;
     *at = r->next; /* first: who is answered may ask again */
-    struct buf made = BUF_INIT;
     struct db_result shared = *result;
-    shared.made = &made;
+    shared.made = shared_buf_create();
     for (size_t i = 0; i < r->n; i++)
         r->askers[i].cb(r->askers[i].arg, &shared);
     if (r->is_kept && result->rc == 0)
-        keep_answer(r, (struct db_result *)result, &made);
-    buf_finish(&made);
+        keep_answer(r, (struct db_result *)result, shared.made);
+    shared_buf_unref(shared.made);
     read_free(r);
 }
 

@@ -1,7 +1,7 @@
 #include "db_recent.h"
 
-#include "buf.h"
 #include "mem.h"
+#include "shared_buf.h"
 
 /* Beyond: the oldest go. */
 enum { RECENT_MAX = 256, RECENT_BYTES_MAX = 64 << 20 };
@@ -10,7 +10,6 @@ struct db_recent {
     struct db_recent *next;
     struct db_stmt *s;
     struct db_result result;
-    struct buf made;
     struct db_recent_at until;
     size_t bytes;
     int users; /* the list, and who is answered in a moment */
@@ -28,7 +27,7 @@ void db_recent_unref(struct db_recent *r)
         return;
     free(r->s);
     db_result_finish(&r->result);
-    buf_finish(&r->made);
+    shared_buf_unref(r->result.made);
     free(r);
 }
 
@@ -78,14 +77,13 @@ static void remove_oldest(struct db_recents *all)
 }
 
 void db_recent_keep(struct db_recents *all, struct db_stmt *s, struct db_result *r,
-                    struct buf *made, const struct db_recent_at *until)
+                    struct shared_buf *made, const struct db_recent_at *until)
 {
     struct db_recent *k = det_zalloc(sizeof *k);
-    *k = (struct db_recent){.s = s, .result = *r, .made = *made, .until = *until, .users = 1};
+    *k = (struct db_recent){.s = s, .result = *r, .until = *until, .users = 1};
     r->pg = NULL;
-    *made = (struct buf)BUF_INIT;
-    k->result.made = &k->made;
-    k->bytes = PQresultMemorySize(k->result.pg) + k->made.len;
+    k->result.made = shared_buf_ref(made);
+    k->bytes = PQresultMemorySize(k->result.pg) + made->b.len;
     k->next = all->list;
     all->list = k;
     all->n++;

@@ -20,9 +20,9 @@ struct db_recent_at {
     uint64_t changes; /* acknowledged until then; UINT64_MAX: none counts */
 };
 
-/* Takes s, and the rows of r and what is made of them. */
+/* Takes s and the rows of r; owns what is made of them, too. */
 void db_recent_keep(struct db_recents *all, struct db_stmt *s, struct db_result *r,
-                    struct buf *made, const struct db_recent_at *until);
+                    struct shared_buf *made, const struct db_recent_at *until);
 /* NULL: there is none. Borrowed. */
 struct db_recent *db_recent_find(const struct db_recents *all, const struct db_stmt *s,
                                  const struct db_recent_at *now);

@@ -92,14 +92,15 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
     if (api_failed(c->req, r) ||
         (strict && out_of_bounds(c->req, &c->page, db_i64(r, 0, LIST_TOTAL))))
         return;
-    struct buf *made = db_made(r);
+    struct shared_buf *made = db_made(r);
     struct buf out = BUF_INIT;
-    if (made && made->len == 0)
-        put_list(made, c, r, state);
-    if (made && is_of(made, c))
-        buf_add(&out, made->p, made->len);
-    else
-        put_list(&out, c, r, state);
+    if (made && made->b.len == 0)
+        put_list(&made->b, c, r, state);
+    if (made && is_of(&made->b, c)) {
+        http_reply_made(c->req, made);
+        return;
+    }
+    put_list(&out, c, r, state);
     http_reply_buf(c->req, 200, &out);
     buf_finish(&out);
 }

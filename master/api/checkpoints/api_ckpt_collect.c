@@ -144,7 +144,7 @@ static bool is_same_keep(const struct gc_keep *a, const struct gc_keep *b)
  * is judged once for who asks with the same numbers as the first, which stand before it. */
 static char *judge_shared(const struct collection *c, const struct db_result *r)
 {
-    struct buf *made = db_made(r);
+    struct buf *made = &db_made(r)->b;
     struct gc_keep had;
     if (made->len > sizeof had) {
         memcpy(&had, made->p, sizeof had);

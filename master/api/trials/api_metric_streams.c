@@ -75,20 +75,21 @@ static void on_wake(void *arg)
 
 /* The answer as a stream's line, borrowed from r; NULL: there is no such experiment any more. Many
  * look at one large experiment at once: what is long is made once for all of them. */
-static const struct buf *line_of(const struct news_stream *s, const struct db_result *r)
+static struct shared_buf *line_of(const struct news_stream *s, const struct db_result *r)
 {
-    struct buf *made = db_made(r);
+    struct shared_buf *shared = db_made(r);
+    struct buf *made = &shared->b;
     if (db_is_null(r, 0, NEWS_DOC))
         return NULL;
     if (made->len > 0)
-        return made;
+        return shared;
     buf_add_str(made, "{\"result\":");
     if (s->put)
         s->put(made, s, r);
     else
         buf_add(made, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
     buf_add_str(made, "}\n");
-    return made;
+    return shared;
 }
 
 /* The first answer tells whether there is anything to follow. Where there is not, it goes out in
@@ -99,13 +100,13 @@ static bool stream_begin(struct news_stream *s, const struct db_result *r)
         return true;
     if (api_failed(s->req, r))
         return false;
-    const struct buf *line = line_of(s, r);
+    struct shared_buf *line = line_of(s, r);
     if (!line) {
         http_fail(s->req, DET_ENOENT, "experiment %s not found", s->ids);
         return false;
     }
     if (db_bool(r, 0, NEWS_ENDED)) {
-        http_reply_with(s->req, &(struct http_answer){0}, line->p, line->len);
+        http_reply_shared(s->req, &(struct http_answer){0}, line);
         return false;
     }
     s->stream = http_stream_begin(s->req, NULL, on_wake, s);
@@ -125,7 +126,7 @@ static void stream_tell(struct news_stream *s, const struct buf *line)
 
 static void stream_send(struct news_stream *s, const struct db_result *r)
 {
-    const struct buf *line = line_of(s, r);
+    const struct shared_buf *line = line_of(s, r);
     int64_t newest = db_i64(r, 0, NEWS_SINCE);
     s->ended = db_bool(r, 0, NEWS_ENDED) || !line;
     s->q.since = newest > s->q.since ? newest : s->q.since;
@@ -134,7 +135,7 @@ static void stream_send(struct news_stream *s, const struct db_result *r)
         s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
     }
     if (line)
-        stream_tell(s, line);
+        stream_tell(s, &line->b);
 }
 
 static void on_news(void *arg, const struct db_result *r)

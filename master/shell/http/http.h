@@ -32,6 +32,7 @@
 #include "authority.h"
 #include "buf.h"
 #include "det/err.h"
+#include "shared_buf.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -157,6 +158,9 @@ struct http_answer {
     const char *const *headers; /* name, value, ..., NULL; NULL: those of data (http_conn.h) */
 };
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n);
+/* The same without a copy: the answer owns body, too. Nobody changes it any more. */
+void http_reply_shared(struct http_req *req, const struct http_answer *a, struct shared_buf *body);
+void http_reply_made(struct http_req *req, struct shared_buf *json); /* as http_reply_buf() */
 /* DET_E* -> HTTP status and gRPC code of the contract's table. */
 int http_status_of(int code, int *ret_grpc, const char **ret_reason);
 

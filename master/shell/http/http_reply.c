@@ -47,10 +47,8 @@ void http_data_headers(struct MHD_Response *r)
     add_header(r, "Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
 }
 
-static void queue_reply(struct http_req *req, const struct http_answer *a, void *p, size_t n,
-                        enum MHD_ResponseMemoryMode mode)
+static void queue_reply(struct http_req *req, const struct http_answer *a, struct MHD_Response *r)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(n, p, mode);
     if (!r)
         abort(); /* only out of memory */
     add_header(r, "Content-Type", a->content_type ? a->content_type : "application/json");
@@ -70,7 +68,24 @@ static void queue_reply(struct http_req *req, const struct http_answer *a, void 
 
 void http_reply_with(struct http_req *req, const struct http_answer *a, const void *p, size_t n)
 {
-    queue_reply(req, a, (void *)(n ? p : ""), n, MHD_RESPMEM_MUST_COPY);
+    void *from = (void *)(n ? p : "");
+    queue_reply(req, a, MHD_create_response_from_buffer(n, from, MHD_RESPMEM_MUST_COPY));
+}
+
+static void on_sent(void *arg)
+{
+    shared_buf_unref(arg);
+}
+
+void http_reply_shared(struct http_req *req, const struct http_answer *a, struct shared_buf *body)
+{
+    if (body->b.len == 0) {
+        http_reply_with(req, a, NULL, 0);
+        return;
+    }
+    queue_reply(req, a,
+                MHD_create_response_from_buffer_with_free_callback_cls(
+                    body->b.len, body->b.p, on_sent, shared_buf_ref(body)));
 }
 
 /* ?pretty: people with curl. Text that is not JSON stays as it is. */
@@ -93,8 +108,20 @@ void http_reply_buf(struct http_req *req, int status, struct buf *json)
     size_t n = json->len;
     buf_str(json);
     buf_add(json, "", 0);
-    queue_reply(req, &(struct http_answer){.status = status}, buf_steal(json), n,
-                MHD_RESPMEM_MUST_FREE);
+    queue_reply(req, &(struct http_answer){.status = status},
+                MHD_create_response_from_buffer(n, buf_steal(json), MHD_RESPMEM_MUST_FREE));
+}
+
+void http_reply_made(struct http_req *req, struct shared_buf *json)
+{
+    if (!http_query(req, "pretty")) {
+        http_reply_shared(req, &(struct http_answer){0}, json);
+        return;
+    }
+    struct buf own = BUF_INIT;
+    buf_add(&own, json->b.p, json->b.len);
+    http_reply_buf(req, 200, &own);
+    buf_finish(&own);
 }
 
 void http_reply(struct http_req *req, int status, const char *json)

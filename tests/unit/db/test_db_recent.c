@@ -1,8 +1,8 @@
 /* Answers that are given again for a moment (db_recent.h). */
-#include "buf.h"
 #include "db_logs.h"
 #include "db_recent.h"
 #include "pg_private.h"
+#include "shared_buf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,11 +166,12 @@ static void anew(void **state)
 static void keep(struct db_recents *all, int64_t id, size_t bytes)
 {
     struct db_result r = {.pg = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
-    struct buf made = BUF_INIT;
-    buf_reserve(&made, bytes);
-    made.len = bytes;
-    db_recent_keep(all, db_stmt_create("SELECT $1::bigint", db_i64_arg(DB_ARGS, id)), &r, &made,
+    struct shared_buf *made = shared_buf_create();
+    buf_reserve(&made->b, bytes);
+    made->b.len = bytes;
+    db_recent_keep(all, db_stmt_create("SELECT $1::bigint", db_i64_arg(DB_ARGS, id)), &r, made,
                    &(struct db_recent_at){.ms = 100});
+    shared_buf_unref(made);
 }
 
 static bool is_kept(const struct db_recents *all, int64_t id)

@@ -42,6 +42,18 @@ static void on_literal(struct shell *s, struct http_req *req)
     http_reply(req, 200, "{\"literal\":true}");
 }
 
+/* One answer to all who ask, made by the first. */
+static struct shared_buf *made;
+
+static void on_made(struct shell *s, struct http_req *req)
+{
+    if (!made) {
+        made = shared_buf_create();
+        buf_add_str(&made->b, "{\"made\":[1,2]}");
+    }
+    http_reply_made(req, made);
+}
+
 struct late {
     uv_timer_t timer;
     struct http_req *req;
@@ -141,6 +153,7 @@ static const struct http_route routes[] = {
     {HTTP_POST, "/api/v1/things/{id}", 0, on_echo, 4096},
     {HTTP_GET, "/api/v1/things/{id}", 0, on_echo, 0},
     {HTTP_GET, "/api/v1/things/best", 0, on_literal, 0},
+    {HTTP_GET, "/api/v1/made", 0, on_made, 0},
     {HTTP_GET, "/api/v1/late", 0, on_late, 0},
     {HTTP_GET, "/api/v1/stream", 0, on_stream, 0},
     {HTTP_GET, "/api/v1/flood", 0, on_flood, 0},
@@ -224,6 +237,16 @@ static void client_too_big(void)
     char *in = talk(fd, text, "}}");
     EXPECT(strstr(in, " 413 ") && strstr(in, "ResourceExhausted"));
     EXPECT(strstr(talk(fd, GET("/api/v1/things/best"), "}"), "literal"));
+    close(fd);
+}
+
+static void client_made(void)
+{
+    int fd = dial();
+    EXPECT(fd >= 0);
+    EXPECT(strstr(talk(fd, GET("/api/v1/made"), "}"), "\r\n\r\n{\"made\":[1,2]}"));
+    EXPECT(strstr(talk(fd, GET("/api/v1/made?pretty"), "}\n"), "\"made\": [\n"));
+    EXPECT(strstr(talk(fd, GET("/api/v1/made"), "}"), "\r\n\r\n{\"made\":[1,2]}"));
     close(fd);
 }
 
@@ -377,6 +400,17 @@ static void test_basics(void **state)
     run_client(client_basics);
 }
 
+/* What was sent is still whole, and nobody's any more but who made it. */
+static void test_made(void **state)
+{
+    run_client(client_made);
+    for (int i = 0; i < 3000 && made->owners > 1; i++)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(made->owners, 1);
+    assert_string_equal(made->b.p, "{\"made\":[1,2]}");
+    shared_buf_unref(made);
+}
+
 static void test_too_big(void **state)
 {
     run_client(client_too_big);
@@ -490,10 +524,15 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_basics),       cmocka_unit_test(test_too_big),
-        cmocka_unit_test(test_long_head),    cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_flood),        cmocka_unit_test(test_auth),
-        cmocka_unit_test(test_routes_twice), cmocka_unit_test(test_answered_after_the_end),
+        cmocka_unit_test(test_basics),
+        cmocka_unit_test(test_made),
+        cmocka_unit_test(test_too_big),
+        cmocka_unit_test(test_long_head),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_routes_twice),
+        cmocka_unit_test(test_answered_after_the_end),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
