@@ -17,7 +17,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, REST_MS = 50, WHY_MS = 2000 };
+enum { SHOWN = 12, POINTS = 120, PERIOD_MS = 250, REST_MS = 50, WHY_MS = 2000, REDRAW_MS = 2000 };
 
 static struct {
     const char *metric;
@@ -28,10 +28,13 @@ struct watch {
     int64_t exp_id, trial_id; /* trial 0: the experiment's running ones */
     bool screen, keys, left;  /* keys: they are heard; left: somebody typed q */
     json_t *experiment, *trials, *best, *first, *said;
+    int64_t total;             /* trials that have not ended, shown or not */
+    char *drawn;               /* what is on the screen */
+    struct winsize drawn_size; /* and its size then */
     struct curves curves;
     bool has_curves; /* they were asked for, and may be none */
     char *why;
-    int64_t began_ms, why_ms;
+    int64_t began_ms, why_ms, drawn_ms;
 };
 
 static void watch_end(struct watch *w)
@@ -43,6 +46,7 @@ static void watch_end(struct watch *w)
     json_decref(w->said);
     curves_finish(&w->curves);
     free(w->why);
+    free(w->drawn);
 }
 
 /* By id, so that none changes its place and its colour while it is looked at. */
@@ -67,14 +71,16 @@ static int ask_trials(struct watch *w, json_t **ret, struct det_err *err)
     int rc;
     if (w->trial_id) {
         rc = cli_get(w->c, &answer, err, "/trials/%" PRId64, w->trial_id);
+        w->total = 1;
         if (rc == 0)
             *ret = json_make("[O]", json_object_get(answer, "trial"));
         return rc;
     }
     rc = cli_get(w->c, &answer, err,
-                 "/experiments/%" PRId64 "/trials?limit=%d&states=STATE_ACTIVE&sortBy=SORT_BY_"
-                 "BATCHES_PROCESSED&orderBy=ORDER_BY_DESC",
+                 "/experiments/%" PRId64 "/trials?limit=%d&states=STATE_ACTIVE&sortBy=SORT_BY_STATE"
+                 "&orderBy=ORDER_BY_DESC", /* those that have slots come first */
                  w->exp_id, SHOWN);
+    w->total = json_int(json_obj(answer, "pagination"), "total", 0);
     if (rc == 0)
         *ret = ordered_by_id(json_arr(answer, "trials"));
     return rc;
@@ -148,18 +154,26 @@ static void ask_why(struct watch *w)
         w->why = why_paused(answer);
 }
 
-/* What each trial had when it was seen first, for its speed. */
-static void note_first(struct watch *w)
+/* What a trial had when it was first seen at work: its speed is what came since. Of one that does
+ * not run, or began anew, that says nothing. */
+static void note_speed(struct watch *w, const json_t *trial)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%" PRId64, json_int(trial, "id", 0));
+    double batches = json_num(trial, "totalBatchesProcessed", 0);
+    const json_t *then = json_object_get(w->first, id);
+    if (strcmp(json_str(trial, "state", ""), "STATE_RUNNING") != 0)
+        json_object_del(w->first, id);
+    else if (!then || batches < json_number_value(json_array_get(then, 0)))
+        json_set(w->first, id,
+                 json_make("[f,f]", batches, (double)(clk_mono_ms() - w->began_ms) / 1000));
+}
+
+static void note_speeds(struct watch *w)
 {
     size_t i;
     json_t *t;
-    json_array_foreach(w->trials, i, t)
-    {
-        char id[24];
-        snprintf(id, sizeof id, "%" PRId64, json_int(t, "id", 0));
-        if (!json_object_get(w->first, id))
-            json_set(w->first, id, json_double(json_num(t, "totalBatchesProcessed", 0)));
-    }
+    json_array_foreach(w->trials, i, t) note_speed(w, t);
 }
 
 static int fetch_trials(struct watch *w, bool *ret_news, struct det_err *err)
@@ -173,7 +187,7 @@ static int fetch_trials(struct watch *w, bool *ret_news, struct det_err *err)
     json_decref(w->trials);
     w->experiment = json_incref(e);
     w->trials = json_incref(trials);
-    note_first(w);
+    note_speeds(w);
     return 0;
 }
 
@@ -195,27 +209,20 @@ static int look_closer(struct watch *w, bool news, struct det_err *err)
     return 0;
 }
 
-static void draw_view(struct watch *w)
+/* A pipe has no size, and some terminals say 0. */
+static struct winsize size_now(void)
 {
     struct winsize size = {0};
-    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
-    struct buf text = BUF_INIT, out = BUF_INIT;
-    struct watch_view v = {.experiment = w->experiment,
-                           .trials = w->trials,
-                           .best = w->best,
-                           .why = w->why,
-                           .curves = w->has_curves ? &w->curves : NULL,
-                           .seconds = (double)(clk_mono_ms() - w->began_ms) / 1000,
-                           .first = w->first,
-                           .metric = o.metric,
-                           .keys = w->keys,
-                           .columns = known ? size.ws_col - 1 : 79,
-                           .rows = known ? size.ws_row : 24,
-                           .plain = curves_are_plain(),
-                           .coloured = curves_are_coloured()};
-    watch_screen(&v, &text);
-    buf_add_str(&out, "\033[H"); /* over what is there: nothing flickers */
-    for (const char *p = buf_str(&text); *p; p += *p == '\n') {
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && size.ws_row > 1;
+    return known ? size : (struct winsize){.ws_col = 80, .ws_row = 24};
+}
+
+/* Over what is there, so that nothing flickers. */
+static void put_over(const char *text)
+{
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    buf_add_str(&out, "\033[H");
+    for (const char *p = text; *p; p += *p == '\n') {
         size_t n = strcspn(p, "\n");
         buf_add(&out, p, n);
         buf_add_str(&out, "\033[K\n");
@@ -224,8 +231,44 @@ static void draw_view(struct watch *w)
     buf_add_str(&out, "\033[J");
     fputs(buf_str(&out), stdout);
     fflush(stdout);
-    buf_finish(&text);
-    buf_finish(&out);
+}
+
+/* Only where it is another than what is there, but now and then all the same: somebody else may
+ * have written into it. */
+static void put_screen(struct watch *w, struct winsize size, const char *text)
+{
+    int64_t now = clk_mono_ms();
+    bool is_same = w->drawn && strcmp(w->drawn, text) == 0 && now - w->drawn_ms < REDRAW_MS &&
+                   memcmp(&size, &w->drawn_size, sizeof size) == 0;
+    if (is_same)
+        return;
+    put_over(text);
+    free(w->drawn);
+    w->drawn = det_strdup(text);
+    w->drawn_size = size;
+    w->drawn_ms = now;
+}
+
+static void draw_view(struct watch *w)
+{
+    det_cleanup(buf_finish) struct buf text = BUF_INIT;
+    struct winsize size = size_now();
+    struct watch_view v = {.experiment = w->experiment,
+                           .trials = w->trials,
+                           .total = w->total,
+                           .best = w->best,
+                           .why = w->why,
+                           .curves = w->has_curves ? &w->curves : NULL,
+                           .seconds = (double)(clk_mono_ms() - w->began_ms) / 1000,
+                           .first = w->first,
+                           .metric = o.metric,
+                           .keys = w->keys,
+                           .columns = size.ws_col - 1,
+                           .rows = size.ws_row,
+                           .plain = curves_are_plain(),
+                           .coloured = curves_are_coloured()};
+    watch_screen(&v, &text);
+    put_screen(w, size, buf_str(&text));
 }
 
 static void tell_line(struct watch *w, const char *what, const char *line)

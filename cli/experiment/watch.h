@@ -7,11 +7,12 @@
 struct watch_view {
     const json_t *experiment;
     const json_t *trials;        /* those to show */
+    int64_t total;               /* with those that were not asked for */
     const json_t *best;          /* trial; NULL: none yet */
     const char *why;             /* a sentence where something waits; NULL: nothing does */
     const struct curves *curves; /* of the searcher's metric */
-    double seconds;              /* since the first look; -1: this is it */
-    const json_t *first;         /* {"id": batches then} */
+    double seconds;              /* since the first look */
+    const json_t *first;         /* {"id": [batches, seconds]}: when it was first seen at work */
     const char *metric;          /* asked for; NULL: the searcher's */
     int columns, rows;
     bool plain, coloured, keys; /* keys: say which one leaves */

@@ -76,13 +76,46 @@ static void add_cut(struct buf *out, const char *line, int columns)
     buf_add_ch(out, '\n');
 }
 
+/* Where a line that begins with text ends: at the last blank that fits; *ret_next is what follows.
+ */
+static size_t end_of_line(const char *text, int columns, const char **ret_next)
+{
+    size_t n = wide_cut(text, columns), end = n;
+    *ret_next = text + n;
+    if (!text[n])
+        return n;
+    while (end > 0 && text[end] != ' ')
+        end--;
+    if (end > 0)
+        *ret_next = text + end + 1;
+    return end ? end : n;
+}
+
+/* In lines that end with a word, `most` at most; the last one says whether there is more. */
+static void add_words(struct buf *out, const char *text, int columns, int most)
+{
+    static const char more[] = "...";
+    for (const char *next; *text && most > 0; text = next, most--) {
+        size_t n = end_of_line(text, columns, &next);
+        bool is_cut = *next && most == 1;
+        if (is_cut && columns > 20)
+            n = end_of_line(text, columns - (int)strlen(more) - 1, &next);
+        char *line det_cleanup(freep) = det_strndup(text, n);
+        char *told det_cleanup(freep) = det_asprintf("%s%s", line, is_cut ? " ..." : "");
+        add_cut(out, told, columns);
+    }
+}
+
+/* Batches a second since it was first seen at work; of one that does not run there is none. */
 static double speed_of(const struct watch_view *v, const json_t *trial)
 {
     char id[24];
     snprintf(id, sizeof id, "%" PRId64, json_int(trial, "id", 0));
     const json_t *then = json_object_get(v->first, id);
-    double done = json_num(trial, "totalBatchesProcessed", 0);
-    return then && v->seconds > 0 ? (done - json_number_value(then)) / v->seconds : 0;
+    double took = v->seconds - json_number_value(json_array_get(then, 1));
+    double done =
+        json_num(trial, "totalBatchesProcessed", 0) - json_number_value(json_array_get(then, 0));
+    return then && took > 0 ? done / took : 0;
 }
 
 static void add_left(double seconds, struct buf *out)
@@ -185,8 +218,9 @@ static void add_best(const struct watch_view *v, struct buf *out)
     add_kept(v->best, &part);
     if (columns_of(buf_str(&line)) + columns_of(buf_str(&part)) > v->columns) {
         buf_add_str(&line, ",");
-        add_cut(out, buf_str(&line), v->columns); /* one can copy it from a line of its own */
-        add_cut(out, buf_str(&part) + 2, v->columns);
+        add_words(out, buf_str(&line), v->columns, 2);
+        add_words(out, buf_str(&part) + 2, v->columns,
+                  2); /* one can copy it from a line of its own */
         return;
     }
     buf_add_str(&line, buf_str(&part));
@@ -204,15 +238,27 @@ static void add_slots(const json_t *experiment, struct buf *out)
 
 static const char leaves[] = "  (q leaves)";
 
+/* The name gives way to how it stands, but not all of it. */
+static void add_name(const struct watch_view *v, int taken, struct buf *line)
+{
+    enum { NAME_MIN = 8 };
+    const char *name = json_str(v->experiment, "name", "");
+    int room = v->columns - taken - columns_of(buf_str(line));
+    buf_add(line, name, room >= NAME_MIN ? wide_cut(name, room) : strlen(name));
+}
+
 static void add_head(const struct watch_view *v, struct buf *out)
 {
     det_cleanup(buf_finish) struct buf line = BUF_INIT, part = BUF_INIT;
-    buf_addf(&line, "experiment %" PRId64 "  %s  %s %s  %" PRId64 " trials",
-             json_int(v->experiment, "id", 0), json_str(v->experiment, "name", ""),
-             show_state(json_str(v->experiment, "state", "")),
-             show_progress(json_object_get(v->experiment, "progress")),
-             json_int(v->experiment, "numTrials", 0));
-    add_slots(v->experiment, &line);
+    int64_t n = json_int(v->experiment, "numTrials", 0);
+    buf_addf(&part, "  %s %s", show_state(json_str(v->experiment, "state", "")),
+             show_progress(json_object_get(v->experiment, "progress")));
+    buf_addf(&line, "experiment %" PRId64 "  ", json_int(v->experiment, "id", 0));
+    add_name(v, columns_of(buf_str(&part)), &line);
+    add_if_fits(&line, &part, v->columns);
+    buf_addf(&part, "  %" PRId64 " trial%s", n, n == 1 ? "" : "s");
+    add_slots(v->experiment, &part);
+    add_if_fits(&line, &part, v->columns);
     if (!json_flag(v->experiment, "unmanaged", false))
         buf_addf(&part, ", pool %s", json_str(v->experiment, "resourcePool", ""));
     add_if_fits(&line, &part, v->columns - (v->keys ? (int)strlen(leaves) : 0));
@@ -220,22 +266,6 @@ static void add_head(const struct watch_view *v, struct buf *out)
         buf_add_str(&part, leaves);
     add_if_fits(&line, &part, v->columns);
     add_cut(out, buf_str(&line), v->columns);
-}
-
-/* Two lines at most; the first ends with a word. */
-static void add_why(const struct watch_view *v, struct buf *out)
-{
-    det_cleanup(freep) char *why = det_strdup(v->why);
-    size_t columns = v->columns > 0 ? (size_t)v->columns : 0, end = strlen(why);
-    if (end > columns) {
-        for (end = columns; end > 0 && why[end] != ' ';)
-            end--;
-        why[end ? end : columns] = '\n';
-        end = end ? end : columns;
-    }
-    add_cut(out, why, v->columns);
-    if (end < strlen(why))
-        add_cut(out, why + end + 1, v->columns);
 }
 
 /* Nobody else writes into these lines, so that their colours are ours, which take no column. */
@@ -255,18 +285,51 @@ static void add_cut_coloured(struct buf *out, const char *line, int columns)
     buf_add_ch(out, '\n');
 }
 
+/* "trial 7, validation": the group, if all curves are of it. */
+static const char *group_of(const struct curves *k)
+{
+    const char *first = strchr(k->lines[0].name, ',');
+    for (size_t i = 1; first && i < k->n; i++) {
+        const char *other = strchr(k->lines[i].name, ',');
+        if (!other || strcmp(other, first) != 0)
+            return NULL;
+    }
+    return first ? first + strlen(", ") : NULL;
+}
+
+/* By their numbers alone: a search has many. */
+static void add_numbers(const struct curves *k, struct plot_size size, struct buf *out)
+{
+    static const char begin[] = "trial ";
+    struct plot_line *short_of det_cleanup(freep) = det_reallocarray(NULL, k->n, sizeof *short_of);
+    for (size_t i = 0; i < k->n; i++) {
+        const char *name = k->lines[i].name;
+        name += strncmp(name, begin, strlen(begin)) == 0 ? strlen(begin) : 0;
+        short_of[i] = k->lines[i];
+        short_of[i].name = det_strndup(name, strcspn(name, ","));
+    }
+    plot_names(short_of, k->n, size, out);
+    for (size_t i = 0; i < k->n; i++)
+        free((void *)short_of[i].name); /* our own */
+}
+
 static void add_title(const struct watch_view *v, struct plot_size size, struct buf *out)
 {
     det_cleanup(freep) char *name = det_strdup(v->metric ? v->metric : metric_of(v->experiment));
+    const char *group = group_of(v->curves);
     for (char *p = name; *p; p++) /* its own colours would go on behind it */
         *p = *p == '\033' ? '?' : *p;
-    if (v->curves->n == 1) {
-        const char *group = strchr(v->curves->lines[0].name, ',');
-        buf_addf(out, "%s %s\n", group ? group + 2 : "", name);
-        return;
+    if (group)
+        buf_addf(out, "%s %s", group, name);
+    else
+        buf_add_str(out, name);
+    if (v->curves->n > 1) {
+        buf_add_str(out, group ? " of trials " : " of ");
+        if (group)
+            add_numbers(v->curves, size, out);
+        else
+            plot_names(v->curves->lines, v->curves->n, size, out);
     }
-    buf_addf(out, "%s of ", name);
-    plot_names(v->curves->lines, v->curves->n, size, out);
     buf_add_ch(out, '\n');
 }
 
@@ -326,35 +389,59 @@ static bool is_waiting(const json_t *trial)
     return strcmp(json_str(trial, "state", ""), "STATE_QUEUED") == 0;
 }
 
-/* Those that run, and one or two that wait; of more of these one line says how many. */
+/* Of those that have no line: how many. */
+static void add_others(int64_t others, bool all_wait, bool is_first, struct buf *out)
+{
+    if (others > 0)
+        buf_addf(out, "%" PRId64 " %s%s\n", others, is_first ? "trials" : "more",
+                 all_wait ? " wait" : "");
+}
+
+/* Those that run, and one or two that wait; of the others one line says how many. */
 static void add_trials(const struct watch_view *v, int most, struct buf *out)
 {
-    int waiting = 0, shown = 0;
+    int n = (int)json_array_size(v->trials), waiting = 0, shown = 0, left_out = 0;
     size_t i;
     json_t *t;
     json_array_foreach((json_t *)v->trials, i, t) waiting += is_waiting(t);
+    bool all_fit = v->total <= n && n <= most && waiting <= 2;
+    int lines = all_fit ? most : most - 1; /* one for the others */
     json_array_foreach((json_t *)v->trials, i, t)
     {
-        if (shown >= most || (waiting > 2 && is_waiting(t)))
-            continue;
-        add_trial(v, t, out);
-        shown++;
+        if (waiting > 2 && is_waiting(t)) {
+            left_out++;
+        } else if (shown < lines) {
+            add_trial(v, t, out);
+            shown++;
+        }
     }
-    if (waiting > 2 && shown < most)
-        buf_addf(out, "%d %s\n", waiting, shown ? "more wait" : "trials wait");
+    int64_t others = (v->total > n ? v->total : n) - shown;
+    if (most > 0)
+        add_others(others, others == left_out, shown == 0, out);
+}
+
+/* No more lines than there are rows: what a terminal scrolls away is its beginning. */
+static void add_rows(const char *text, int rows, struct buf *out)
+{
+    const char *end = text;
+    for (; rows > 0 && *end; rows--)
+        end += strcspn(end, "\n") + 1;
+    buf_add(out, text, (size_t)(end - text));
 }
 
 void watch_screen(const struct watch_view *v, struct buf *out)
 {
-    add_head(v, out);
-    add_best(v, out);
+    det_cleanup(buf_finish) struct buf all = BUF_INIT;
+    add_head(v, &all);
+    add_best(v, &all);
     if (v->why)
-        add_why(v, out);
+        add_words(&all, v->why, v->columns, 2);
     if (v->rows > 12)
-        buf_add_ch(out, '\n');
-    int room = v->rows - 1 - lines_of(out);
-    add_trials(v, v->rows > 12 ? room / 2 : room, out);
+        buf_add_ch(&all, '\n');
+    int room = v->rows - 1 - lines_of(&all);
+    add_trials(v, v->rows > 12 ? room / 2 : room, &all);
     if (v->rows > 12)
-        buf_add_ch(out, '\n');
-    add_curves(v, v->rows - 1 - lines_of(out), out);
+        buf_add_ch(&all, '\n');
+    add_curves(v, v->rows - 1 - lines_of(&all), &all);
+    add_rows(buf_str(&all), v->rows - 1, out);
 }

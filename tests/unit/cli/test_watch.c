@@ -48,7 +48,7 @@ static void fits(int columns, int rows, const char *holds)
     struct curves curves = {&line, 1};
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
-    JSON_OWN first = parsed("{\"7\": 10.0}");
+    JSON_OWN first = parsed("{\"7\": [10.0, 0.0]}");
     struct watch_view view = {.experiment = e,
                               .trials = t,
                               .best = json_array_get(t, 0),
@@ -84,6 +84,9 @@ static void it_fits_the_terminal(void **state)
     fits(40, 24, "trial 7      50% RUNNING   batch 50\n");
     fits(20, 24, "trial 8 waits: it\nasks for 1 slot\n");
     fits(24, 12, "experiment 3  n\xc3\xa4me");
+    fits(44, 12, "experiment 3  n\xc3\xa4me[2J  RUNNING 25%\n"); /* no "2" of "2 trials" */
+    fits(32, 12, "\nbest so far: trial 7, f1 0.875\nat batch 40,\nno checkpoint yet\n");
+    fits(20, 5, "experiment 3  n\xc3\xa4me"); /* its beginning, whatever the rows */
 }
 
 /* Two columns each, of which half a one is not shown. */
@@ -141,11 +144,65 @@ static void those_that_wait_are_counted(void **state)
     assert_null(strstr(buf_str(&out), "QUEUED"));
 }
 
+/* The master was asked for the first few only. */
+static void the_others_are_counted_too(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    struct watch_view view = {
+        .experiment = e, .trials = t, .total = 960, .columns = 100, .rows = 9};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "\n959 more\n"));
+    view.rows = 3; /* no room for it */
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_null(strstr(buf_str(&out), "trial 7"));
+    assert_non_null(strstr(buf_str(&out), "\n960 trials\n"));
+}
+
+/* What a trial did before the screen began, and while it waited, is no speed of it. */
+static void who_does_not_run_has_no_speed(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    JSON_OWN first = parsed("{\"7\": [10.0, 20.0]}");
+    JSON_OWN none = json_object();
+    struct watch_view view = {
+        .experiment = e, .trials = t, .first = first, .seconds = 22, .columns = 100, .rows = 24};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "  20 batches/s, 2 s left"));
+    view.first = none;
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_null(strstr(buf_str(&out), "batches/s"));
+}
+
+static void a_long_reason_says_that_there_is_more(void **state)
+{
+    JSON_OWN e = experiment();
+    struct watch_view view = {.experiment = e,
+                              .why = "trial 8 waits: it asks for 1 slot; its experiment holds 4, "
+                                     "its fair share of pool default is 4 now, and no other",
+                              .columns = 59,
+                              .rows = 8};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out),
+                           "\ntrial 8 waits: it asks for 1 slot; its experiment holds 4,\n"
+                           "its fair share of pool default is 4 now, and no other\n"));
+    view.columns = 49;
+    buf_clear(&out);
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "\nholds 4, its fair share of pool default is 4 ...\n"));
+}
+
 static void what_runs_elsewhere_has_no_slots_and_may_take_long(void **state)
 {
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
-    JSON_OWN first = parsed("{\"7\": 49.0}");
+    JSON_OWN first = parsed("{\"7\": [49.0, 0.0]}");
     json_set(e, "unmanaged", json_true());
     const struct {
         double seconds;
@@ -187,7 +244,7 @@ static void curves_are_told_apart(void **state)
                               .rows = 24};
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
     watch_screen(&view, &out);
-    const char *cut = "\nf1 of \033[36mtrial 7, validation\033[0m; \033[33mtrial 8\033[0m\n";
+    const char *cut = "\nvalidation f1 of trials \033[36m7\033[0m; \033[33m8\033[0m\n";
     assert_non_null(strstr(buf_str(&out), cut));
     json_set(json_path(e, "config.searcher"), "metric", json_string("\033[8mf1"));
     buf_clear(&out);
@@ -198,7 +255,7 @@ static void curves_are_told_apart(void **state)
     view.plain = true;
     buf_clear(&out);
     watch_screen(&view, &out);
-    assert_non_null(strstr(buf_str(&out), "\nf1 of * trial 7, validation; + tri\n"));
+    assert_non_null(strstr(buf_str(&out), "\nvalidation f1 of trials * 7; + 8\n"));
     assert_null(strchr(buf_str(&out), '\033'));
 }
 
@@ -224,7 +281,7 @@ static void another_metric_is_shown(void **state)
     struct curves curves = {&line, 1}, none = {0};
     JSON_OWN e = experiment();
     JSON_OWN t = trials();
-    JSON_OWN first = parsed("{\"7\": 10.0}");
+    JSON_OWN first = parsed("{\"7\": [10.0, 0.0]}");
     struct watch_view view = {.experiment = e,
                               .trials = t,
                               .curves = &curves,
@@ -307,6 +364,9 @@ int main(void)
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
         cmocka_unit_test(a_checkpoint_is_never_cut),
         cmocka_unit_test(those_that_wait_are_counted),
+        cmocka_unit_test(the_others_are_counted_too),
+        cmocka_unit_test(who_does_not_run_has_no_speed),
+        cmocka_unit_test(a_long_reason_says_that_there_is_more),
         cmocka_unit_test(curves_are_told_apart),
         cmocka_unit_test(without_a_screen_it_is_a_line),
         cmocka_unit_test(the_length_is_the_configurations),
