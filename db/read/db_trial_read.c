@@ -49,13 +49,19 @@ void db_trial_end(struct db *db, int64_t id, db_cb *cb, void *arg)
     "THEN (SELECT greatest(max(steps), 0) FROM metric_heads WHERE trial_id = t.id) "               \
     "ELSE t.closed_batches END"
 
+/* Of those that are alive the ones that have slots are a group, as their states are shown. */
+#define STATE_AND_SLOTS                                                                            \
+    "t.state || (t.id IN (SELECT a.trial_id FROM allocations a WHERE a.state <> 'TERMINATED' "     \
+    "AND a.placed_time IS NOT NULL AND a.experiment_id = $1::bigint "                              \
+    "AND a.trial_id IS NOT NULL))::text"
+
 /* By SORT_BY_* of GetExperimentTrials, upwards and downwards. The states and most of what is sorted
  * by stand in the index trials_experiment: thousands of rows are not read for a page. */
 static const char *const sorted_trials_sql[][2] = {
     [0] = {LISTED("t.id", "", "ASC"), LISTED("t.id", "", "DESC")},
     [4] = BY("t.start_time"),
     [5] = BY("t.end_time"),
-    [6] = BY("t.state"),
+    [6] = BY(STATE_AND_SLOTS),
     [7] = BY("t.searcher_metric_value"),
     [8] = BY("t.latest_value"),
     [9] = BY(BATCHES),
