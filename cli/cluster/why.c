@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "12" and "trial:12" are trials, "exp:3" and "experiment:3" experiments, a UUID is a job. Caller
@@ -185,18 +186,44 @@ static void print_failure(struct cli *c, const json_t *why)
         printf("%s%s\n", trial > 0 ? "Its log says: " : "The log of ", reason);
 }
 
+/* Whoever types a bare number may mean an experiment, which has a why of its own: which one, else
+ * 0.
+ */
+static int64_t experiment_meant(struct cli *c, const char *what, int64_t trials_experiment)
+{
+    struct det_err err;
+    JSON_OWN e = NULL;
+    bool is_bare = strspn(what, "0123456789") == strlen(what);
+    int64_t id = is_bare ? strtoll(what, NULL, 10) : 0;
+    return id > 0 && id != trials_experiment && experiment_get(c, id, &e, &err) == 0 ? id : 0;
+}
+
+static int fail_absent(struct cli *c, const char *what, struct det_err *err)
+{
+    int64_t id = experiment_meant(c, what, 0);
+    if (err->code == DET_ENOENT && id > 0)
+        det_fail(err, DET_ENOENT, "trial %s not found; of experiment %s:  det why exp:%s", what,
+                 what, what);
+    return CLI_FAILED;
+}
+
 static int explain_waiting(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
-    det_cleanup(freep) char *path = path_of(cli_arg(c, 0), err);
+    const char *what = cli_arg(c, 0);
+    det_cleanup(freep) char *path = path_of(what, err);
     if (!path)
         return CLI_USAGE;
     if (cli_get(c, &answer, err, "%s", path) < 0)
-        return CLI_FAILED;
+        return fail_absent(c, what, err);
     if (cli_print_json(c, answer))
         return 0;
     print_why(answer);
     print_failure(c, answer);
+    int64_t other = experiment_meant(c, what, json_int(answer, "experimentId", 0));
+    if (other > 0)
+        printf("\nThere is an experiment %" PRId64 " too:  det why exp:%" PRId64 "\n", other,
+               other);
     return 0;
 }
 

@@ -166,6 +166,19 @@ def held(c):
     assert sum("is held (paused): " + said in c.logs(t["id"]) for t in trials) == 1
 
 
+def names_the_experiment_of_that_number(c, exp):
+    """A bare number is a trial's, but whoever types it may mean the experiment."""
+    assert c.api("GET", f"/trials/{exp}")["trial"]["experimentId"] != exp
+    assert f"There is an experiment {exp} too:  det why exp:{exp}\n" in c.det("why", str(exp)).stdout
+    assert "too:" not in c.det("why", f"trial:{exp}").stdout
+    last = max(t["id"] for e in c.api("GET", "/experiments?limit=-1")["experiments"] for t in c.trials(e["id"]))
+    alone = 0
+    while alone <= last:  # without any trial
+        alone = c.api("POST", "/experiments", {"config": "{name: alone, searcher: {name: single, metric: loss, max_length: 1}}", "unmanaged": True})["experiment"]["id"]
+    r = c.det("why", str(alone), check=False)
+    assert r.returncode == 1 and f"trial {alone} not found; of experiment {alone}:  det why exp:{alone}" in r.stderr, r
+
+
 def main():
     with Cluster(slots=2) as c:
         silent(c)
@@ -224,6 +237,7 @@ def main():
             assert r.returncode == code and text in r.stderr, (wrong, r.returncode, r.stderr)
         r = c.det("why", check=False)
         assert r.returncode == 2, r
+        names_the_experiment_of_that_number(c, failed)
         gpu_that_another_has(c)
     print("test_why: passed")
 
