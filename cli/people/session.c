@@ -10,7 +10,9 @@
 #include "client.h"
 #include "fsx.h"
 #include "hash.h"
+#include "remedy.h"
 #include "trust.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -197,12 +199,32 @@ static json_t *for_people(json_t *answer)
     return answer && shown ? plain_json(answer) : answer;
 }
 
+static int add_remedy(int rc, const char *remedy, struct det_err *err)
+{
+    char *said det_cleanup(freep) = det_strdup(err->text);
+    int sys = err->sys;
+    if (!remedy)
+        return rc;
+    det_fail(err, rc, "%s; %s", said, remedy);
+    err->sys = sys;
+    return rc;
+}
+
+static const char *remedy_of_away(int rc, const struct det_err *err)
+{
+    return rc == DET_EUNAVAIL && err->sys == ECONNREFUSED
+               ? "no det-master is there: -m URL or DET_MASTER names another"
+               : NULL;
+}
+
 int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
              json_t **ret_answer, struct det_err *err)
 {
     char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
     int rc = choose_token(c, err);
-    for (int again = 1; rc >= 0 && again == 1;) {
+    if (rc < 0)
+        return add_remedy(rc, remedy_of_away(rc, err), err);
+    for (int again = 1; again == 1;) {
         rc = client_json(c->s->client, method, full, body, ret_answer, err);
         if (rc == 0) {
             if (ret_answer)
@@ -212,7 +234,8 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
         again = renew_token(c, rc, err);
         rc = again;
     }
-    return rc;
+    const char *remedy = rc == DET_ENOENT ? remedy_of_absent(path) : remedy_of_away(rc, err);
+    return add_remedy(rc, remedy, err);
 }
 
 int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char *fmt, ...)
@@ -270,14 +293,17 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
     struct lines l = {fn, arg};
     struct client_req q = {.path = full};
     int rc = choose_token(c, err);
-    for (int again = 1; rc >= 0 && again == 1;) {
+    if (rc < 0)
+        return add_remedy(rc, remedy_of_away(rc, err), err);
+    for (int again = 1; again == 1;) {
         rc = client_stream(c->s->client, &q, 0, on_line, &l, err);
         if (rc == 0)
             return 0;
         again = renew_token(c, rc, err);
         rc = again;
     }
-    return rc;
+    const char *remedy = rc == DET_ENOENT ? remedy_of_absent(path) : remedy_of_away(rc, err);
+    return add_remedy(rc, remedy, err);
 }
 
 int cli_download(struct cli *c, const char *path, const char *accept, size_t max, struct buf *out,
@@ -288,7 +314,9 @@ int cli_download(struct cli *c, const char *path, const char *accept, size_t max
         .path = path, .headers = (const char *const[]){header, NULL}, .answer_max = max};
     struct client_resp r = CLIENT_RESP_INIT;
     int rc = choose_token(c, err);
-    for (int again = 1; rc >= 0 && again == 1;) {
+    if (rc < 0)
+        return add_remedy(rc, remedy_of_away(rc, err), err);
+    for (int again = 1; again == 1;) {
         rc = client_call(c->s->client, &q, &r, err);
         if (rc == 0)
             break;

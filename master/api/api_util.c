@@ -128,12 +128,43 @@ bool api_missing(struct api_call *c, const char *what, const struct db_result *r
     return true;
 }
 
+/* "/experiments/9/labels" is of an experiment: its noun, and its name in *ret_id. NULL: of another
+ * kind. */
+static const char *thing_of(const char *path, const char **ret_id, size_t *ret_n)
+{
+    static const char *const kinds[][2] = {{"/experiments/", "experiment"},
+                                           {"/trials/", "trial"},
+                                           {"/tasks/", "task"},
+                                           {"/allocations/", "allocation"},
+                                           {"/users/", "user"},
+                                           {"/groups/", "group"},
+                                           {"/workspaces/", "workspace"},
+                                           {"/projects/", "project"},
+                                           {"/tokens/", "token"},
+                                           {"/webhooks/", "webhook"},
+                                           {"/checkpoints/", "checkpoint"}};
+    for (size_t i = 0; i < DET_ARRAY_LEN(kinds); i++) {
+        size_t n = strlen(kinds[i][0]);
+        if (strncmp(path, kinds[i][0], n) == 0 && path[n]) {
+            *ret_id = path + n;
+            *ret_n = strcspn(path + n, "/");
+            return kinds[i][1];
+        }
+    }
+    return NULL;
+}
+
 void api_not_found(struct http_req *req)
 {
-    const char *path = req->path;
+    const char *path = req->path, *id;
+    size_t n;
     if (!strncmp(path, "/api/v1", 7))
         path += 7;
-    http_fail(req, DET_ENOENT, "not found: %.300s", path);
+    const char *thing = thing_of(path, &id, &n);
+    if (thing)
+        http_fail(req, DET_ENOENT, "%s %.*s not found", thing, n < 100 ? (int)n : 100, id);
+    else
+        http_fail(req, DET_ENOENT, "not found: %.300s", path);
 }
 
 void api_reply_doc(void *arg, const struct db_result *r)

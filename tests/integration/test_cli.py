@@ -138,7 +138,8 @@ def test_commands():
         says(c.det("agent", "disable", check=False), 2, "--all")
         says(c.det("agent", "disable", "--all"), 0, "agent-0 disabled")
         says(c.det("agent", "enable", "--all"), 0, "agent-0 enabled")
-        says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found")
+        says(c.det("e", "replay", "77", check=False), 1, "experiment 77 not found; det experiment list --all shows all")
+        says(c.det("e", "download-model-def", "77", check=False), 1, "experiment 77 not found; det experiment list --all shows all")
         small = ["--config", "searcher.max_length={batches: 60}", "--config", "scheduling_unit=20", "--config", "resources.shm_size=4g",
                  "--config", "profiling.enabled=true"]
         r = c.det("e", "create", CONST, DIGITS, *small, "-f")
@@ -384,7 +385,7 @@ def test_edits():
         says(c.det("user", "link-with-agent-user", "ada", "--agent-uid", "5", "--agent-user", "u", "--agent-gid", "6", "--agent-group", "g"), 0)
         assert c.api("GET", "/users/ada/by-username")["user"]["agentUserGroup"] == {
             "agentUid": 5, "agentUser": "u", "agentGid": 6, "agentGroup": "g"}
-        says(c.det("user", "activate", "ä b", check=False), 1, "not found")
+        says(c.det("user", "activate", "ä b", check=False), 1, "user ", " not found; det user list shows all")
 
 
 def test_follow_without_a_trial():
