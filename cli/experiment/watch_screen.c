@@ -397,23 +397,40 @@ static void add_others(int64_t others, bool all_wait, bool is_first, struct buf 
                  all_wait ? " wait" : "");
 }
 
-/* Those that run, and one or two that wait; of the others one line says how many. */
-static void add_trials(const struct watch_view *v, int most, struct buf *out)
+/* Waits for no slot, but for its searcher. */
+static bool is_idle(const json_t *trial)
 {
-    int n = (int)json_array_size(v->trials), waiting = 0, shown = 0, left_out = 0;
+    return strcmp(json_str(trial, "state", ""), "STATE_ACTIVE") == 0;
+}
+
+static int count_if(const json_t *trials, bool (*is)(const json_t *))
+{
     size_t i;
     json_t *t;
-    json_array_foreach((json_t *)v->trials, i, t) waiting += is_waiting(t);
-    bool all_fit = v->total <= n && n <= most && waiting <= 2;
+    int n = 0;
+    json_array_foreach((json_t *)trials, i, t) n += is(t);
+    return n;
+}
+
+/* Those that run, one or two that wait, and where there is room those that wait for their searcher;
+ * of the others one line says how many. */
+static void add_trials(const struct watch_view *v, int most, struct buf *out)
+{
+    int n = (int)json_array_size(v->trials), shown = 0;
+    int waiting = count_if(v->trials, is_waiting), idle = count_if(v->trials, is_idle);
+    int left_out = waiting > 2 ? waiting : 0;
+    bool all_fit = v->total <= n && n <= most && left_out == 0;
     int lines = all_fit ? most : most - 1; /* one for the others */
+    int too_many = n - left_out - lines;
+    size_t i;
+    json_t *t;
     json_array_foreach((json_t *)v->trials, i, t)
     {
-        if (waiting > 2 && is_waiting(t)) {
-            left_out++;
-        } else if (shown < lines) {
-            add_trial(v, t, out);
-            shown++;
-        }
+        bool is_first_to_go = is_idle(t) && idle-- <= too_many;
+        if (is_first_to_go || (left_out && is_waiting(t)) || shown >= lines)
+            continue;
+        add_trial(v, t, out);
+        shown++;
     }
     int64_t others = (v->total > n ? v->total : n) - shown;
     if (most > 0)

@@ -17,6 +17,7 @@ SEED = int(os.environ.get("DET_TEST_SEED", "0")) or (random.randrange(1, 1 << 30
 N, TRIALS = 60, 150
 STATES = ["COMPLETED", "ERROR", "CANCELED", "DELETE_FAILED"]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+placed = set()  # trials that have slots
 ROWS = """
 INSERT INTO users (id, username, display_name) SELECT 10 + u, 'user-' || u, '' FROM generate_series(1, 5) u;
 INSERT INTO workspaces (id, name, user_id, archived) VALUES (11, 'old', 11, true), (12, 'new', 12, false);
@@ -153,7 +154,7 @@ def trials_of(c, exp, rows, ckpts, batches):
             sizes[k["trial_id"]] = sizes.get(k["trial_id"], 0) + k["bytes"]
     latest = lambda r: r["latest_validation"] and number(r["latest_validation"].split('"loss": ')[1].split("}")[0])
     seconds = lambda r: datetime.datetime.fromisoformat(r["end_time"]) - datetime.datetime.fromisoformat(r["start_time"])
-    sorts = {"ID": lambda r: r["id"], "START_TIME": lambda r: r["start_time"], "END_TIME": lambda r: r["end_time"], "STATE": lambda r: r["state"],
+    sorts = {"ID": lambda r: r["id"], "START_TIME": lambda r: r["start_time"], "END_TIME": lambda r: r["end_time"], "STATE": lambda r: (r["state"], r["id"] in placed),
              "BEST_VALIDATION_METRIC": lambda r: r["searcher_metric_value"], "LATEST_VALIDATION_METRIC": latest, "BATCHES_PROCESSED": lambda r: batches.get(r["id"], 0),
              "DURATION": seconds, "RESTARTS": lambda r: r["restarts"], "CHECKPOINT_SIZE": lambda r: sizes.get(r["id"])}
     filters = [({}, STATES), ({"states": "STATE_ERROR"}, ["ERROR"]), ({"states": ["STATE_ERROR", "STATE_COMPLETED"]}, ["ERROR", "COMPLETED"]), ({"states": "STATE_DELETED"}, [])]
@@ -198,6 +199,11 @@ def make(c):
     insert(c, "trials", trials)
     ckpts = [checkpoint(i, random.choice(trials[:60])) for i in range(1, 150)]
     insert(c, "checkpoints", ckpts)
+    for t in trials[:90]:
+        state, since = random.choice([("RUNNING", START.isoformat()), ("PENDING", None), ("TERMINATED", START.isoformat())])
+        insert(c, "allocations", [dict(id=f"of-{t['id']}", task_id=t["task_id"], experiment_id=t["experiment_id"], trial_id=t["id"], run_id=1, state=state, slots=1,
+                                       start_time=START.isoformat(), placed_time=since)])
+        placed.update([t["id"]] if state == "RUNNING" else [])
     batches, values, reports = {}, {}, []
     for t in trials[:100]:
         for steps in random.sample([100, 200, 300, 400], random.randint(0, 4)):
@@ -318,6 +324,7 @@ def main():
             change(c, rows, trials, ckpts)
             share = 0.2
         kept(c, "after changes")
+        c.sql("DELETE FROM allocations")  # an hour of what runs is another each time
         at_once(c)
         validations(c, trials)
         workloads(c, next(t["id"] for t in reversed(trials) if t["id"] > 100))

@@ -21,6 +21,7 @@ MANY = {  # the beginning of a case's name, the longest counts: pages, and what 
     f"exp_trials_sample of {BIG} trials": (1700, "25 trials of all, with a point for each chunk"),
     f"exp_trials_snapshot of {BIG} trials batches": (650, "a report of each trial"),
     f"get_experiment_trials of {BIG} trials": (580, "the trials' heap, 330 pages, and the page's tails"),
+    f"get_experiment_trials of {BIG} trials sortBy=SORT_BY_STATE": (750, "the same, and the runs of the experiment"),
     f"exp_metric_batches of {BIG} trials": (200, "the steps, and the tails of those that run"),
     f"preview_gc of {BIG} trials": (330, "each checkpoint"),
     "search_experiments sort": (1550, "the best trial of each experiment"),

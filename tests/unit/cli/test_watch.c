@@ -144,6 +144,24 @@ static void those_that_wait_are_counted(void **state)
     assert_null(strstr(buf_str(&out), "QUEUED"));
 }
 
+/* In a halving search most wait for a promotion, and some of them came first. */
+static void those_that_run_are_shown_before_those_that_wait_for_the_search(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = json_array();
+    for (int i = 1; i <= 9; i++)
+        json_array_append_new(t, json_make("{s:i, s:s}", "id", i, "state",
+                                           i == 5 || i == 9 ? "STATE_RUNNING" : "STATE_ACTIVE"));
+    struct watch_view view = {.experiment = e, .trials = t, .columns = 60, .rows = 6};
+    det_cleanup(buf_finish) struct buf out = BUF_INIT;
+    watch_screen(&view, &out); /* the head, three trials and the others */
+    assert_non_null(strstr(buf_str(&out), "\ntrial 1 "));
+    assert_null(strstr(buf_str(&out), "\ntrial 2 "));
+    assert_non_null(strstr(buf_str(&out), "\ntrial 5 "));
+    assert_non_null(strstr(buf_str(&out), "\ntrial 9 "));
+    assert_non_null(strstr(buf_str(&out), "\n6 more\n"));
+}
+
 /* The master was asked for the first few only. */
 static void the_others_are_counted_too(void **state)
 {
@@ -364,6 +382,7 @@ int main(void)
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
         cmocka_unit_test(a_checkpoint_is_never_cut),
         cmocka_unit_test(those_that_wait_are_counted),
+        cmocka_unit_test(those_that_run_are_shown_before_those_that_wait_for_the_search),
         cmocka_unit_test(the_others_are_counted_too),
         cmocka_unit_test(who_does_not_run_has_no_speed),
         cmocka_unit_test(a_long_reason_says_that_there_is_more),
