@@ -5,10 +5,8 @@
 #include "mem.h"
 
 #include <dlfcn.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OPEN_MS 60000
@@ -184,7 +182,7 @@ static int look_around(struct comm_device *d, int64_t deadline_ms, struct det_er
     return comm_watch(d->control, (int)left_ms, err);
 }
 
-/* Spins for a moment, since most waits are short, then looks once in 50 us. */
+/* Spins for a moment, since most waits are short; then the stream itself says when it is done. */
 int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err)
 {
     struct det_err local;
@@ -200,7 +198,7 @@ int comm_device_wait(struct comm_device *d, void *stream, struct det_err *err)
             break;
         }
         watch_ms = clk_mono_ms() >= watch_ms ? clk_mono_ms() + COMM_DEVICE_WATCH_MS : watch_ms;
-        ppoll(NULL, 0, &(const struct timespec){.tv_nsec = 50000}, NULL);
+        d->type->await(d->self, stream, COMM_DEVICE_WATCH_MS);
     }
     return rc < 0 ? rc : 0;
 }

@@ -13,7 +13,7 @@
 
 /* What the module exports under the name COMM_DEVICE_SYMBOL. */
 #define COMM_DEVICE_SYMBOL   "det_comm_device"
-#define COMM_DEVICE_VERSION  4
+#define COMM_DEVICE_VERSION  5
 #define COMM_DEVICE_ID_MAX   256
 #define COMM_DEVICE_UUID     16
 #define COMM_DEVICE_WATCH_MS 200 /* between two looks at the peers */
@@ -40,6 +40,9 @@ struct comm_device_type {
                               struct det_err *err);
     /* 1: all work of the stream is done; 0: not yet. */
     int (*poll)(void *self, void *stream, struct det_err *err);
+    /* Waits until the stream has come to where it is now, or for timeout_ms, or less: poll() says.
+     */
+    void (*await)(void *self, void *stream, int timeout_ms);
     /* Ends what is under way; every later call fails with *why. */
     void (*abort)(void *self, const struct det_err *why);
     void (*close)(void *self);

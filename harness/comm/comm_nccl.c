@@ -6,18 +6,31 @@
 #include "mem.h"
 
 #include <cuda_runtime_api.h>
+#include <errno.h>
 #include <nccl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define SETTLE_SPINS 500
 #define WHERE_MAX    96
 
+/* Rung by a stream that has come so far; it outlives the communicator, since a stream whose work
+ * was aborted may ring late. */
+struct bell {
+    atomic_int refs;
+    int fd; /* an eventfd */
+};
+
 struct nccl {
     ncclComm_t comm;
     int device;
+    struct bell *bell;
+    bool will_ring;
     const struct comm_device_watch *watch;
     struct det_err dead; /* code != 0: aborted */
 };
@@ -127,11 +140,60 @@ static int await_settled(struct nccl *n, const char *what, ncclResult_t r, int t
     return kill_comm(n, nccl_fail(err, what, r), err);
 }
 
+static void bell_unref(struct bell *b)
+{
+    if (atomic_fetch_sub(&b->refs, 1) > 1)
+        return;
+    close(b->fd);
+    free(b);
+}
+
+static int bell_create(struct bell **ret, struct det_err *err)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return det_fail_errno(err, DET_EIO, errno, "an eventfd for a device's stream");
+    struct bell *b = det_zalloc(sizeof *b);
+    b->refs = 1;
+    b->fd = fd;
+    *ret = b;
+    return 0;
+}
+
+/* In a thread of CUDA's, which may call nothing of CUDA. */
+static void CUDART_CB ring_bell(void *arg)
+{
+    struct bell *b = arg;
+    eventfd_write(b->fd, 1);
+    bell_unref(b);
+}
+
+/* One ring is under way at most; one that an earlier wait has not stayed for only wakes this one
+ * early. */
+static void await_ring(void *self, void *stream, int timeout_ms)
+{
+    struct nccl *n = self;
+    eventfd_t count;
+    if (!n->will_ring) {
+        atomic_fetch_add(&n->bell->refs, 1);
+        n->will_ring = cudaLaunchHostFunc(stream, ring_bell, n->bell) == cudaSuccess;
+    }
+    if (!n->will_ring) { /* the next poll() says why */
+        bell_unref(n->bell);
+        timeout_ms = 1;
+    }
+    poll(&(struct pollfd){.fd = n->bell->fd, .events = POLLIN}, 1, timeout_ms);
+    if (eventfd_read(n->bell->fd, &count) == 0)
+        n->will_ring = false;
+}
+
 static void nccl_close(void *self)
 {
     struct nccl *n = self;
     if (n->comm)
         ncclCommAbort(n->comm); /* all that mattered was waited for; a finalize could hang */
+    if (n->bell)
+        bell_unref(n->bell);
     free(n);
 }
 
@@ -218,8 +280,10 @@ static int nccl_open(const void *id, int rank, int size, int device, int timeout
     struct nccl *n = det_zalloc(sizeof *n);
     n->device = device;
     n->watch = watch;
-    ncclResult_t r = ncclCommInitRankConfig(&n->comm, size, u, rank, &config);
-    int rc = await_settled(n, "init", r, timeout_ms, err);
+    int rc = bell_create(&n->bell, err);
+    if (rc == 0)
+        rc = await_settled(n, "init", ncclCommInitRankConfig(&n->comm, size, u, rank, &config),
+                           timeout_ms, err);
     if (rc == 0)
         rc = connect_peers(n, timeout_ms, err);
     if (rc < 0) {
@@ -244,5 +308,6 @@ const struct comm_device_type det_comm_device = {.version = COMM_DEVICE_VERSION,
                                                  .device_uuid = device_uuid,
                                                  .allreduce_mean_f32 = allreduce_mean_f32,
                                                  .poll = poll_stream,
+                                                 .await = await_ring,
                                                  .abort = abort_all,
                                                  .close = nccl_close};

@@ -11,10 +11,12 @@
  *   FAKE_UNSETTLED=1      the second all-reduce is "in progress" for ever
  *   FAKE_ASYNC_ERROR=1    the second all-reduce ends in an error of a peer
  *   FAKE_STUCK=1          the stream never ends the second all-reduce
+ *   FAKE_LATE=1           the second all-reduce is asked for when rank 0's stream is to call back
  */
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nccl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +34,7 @@
 
 /* Of all processes of a communicator. */
 struct shared {
-    atomic_int joined, put[RANKS], got[RANKS];
+    atomic_int joined, put[RANKS], got[RANKS], called[RANKS];
     size_t n[RANKS][DEPTH];
     float v[RANKS][DEPTH][FLOATS];
 };
@@ -146,7 +148,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t 
     int k = comm->collectives++, at = k % DEPTH;
     if (type != ncclFloat || op != ncclAvg || n > FLOATS)
         return ncclInvalidArgument;
-    while (!is_free(comm, k)) {
+    while (!is_free(comm, k) ||
+           (k == 1 && setting("FAKE_LATE") && atomic_load(&comm->all->called[0]) == 0)) {
         go_on(comm);
         sched_yield();
     }
@@ -229,6 +232,42 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     bool waits = setting("FAKE_STUCK") || setting("FAKE_ASYNC_ERROR");
     if ((the_comm.collectives > 1 && waits) || !go_on(&the_comm) || the_comm.unlike)
         return cudaErrorNotReady;
+    return cudaSuccess;
+}
+
+/* Called when all ranks have put what this one had asked for. */
+struct callback {
+    void (*fn)(void *);
+    void *arg;
+    int after;
+};
+
+static void *call_back(void *arg)
+{
+    struct callback c = *(struct callback *)arg;
+    free(arg);
+    while (!is_complete(&the_comm, c.after))
+        sched_yield();
+    c.fn(c.arg);
+    return NULL;
+}
+
+static bool is_stuck(void)
+{
+    return the_comm.collectives > 1 &&
+           (setting("FAKE_STUCK") || setting("FAKE_ASYNC_ERROR") || the_comm.unlike);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
+{
+    pthread_t t;
+    struct callback *c = malloc(sizeof *c);
+    *c = (struct callback){fn, arg, the_comm.collectives - 1};
+    atomic_fetch_add(&the_comm.all->called[the_comm.rank], 1);
+    if (is_stuck())
+        free(c);
+    else if (pthread_create(&t, NULL, call_back, c) == 0)
+        pthread_detach(t);
     return cudaSuccess;
 }
 

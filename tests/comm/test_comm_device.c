@@ -61,6 +61,28 @@ static void test_in_progress_is_waited_for(void **state)
     ranks_pass(2, slow_rank, NULL, 60000);
 }
 
+/* Rank 1 comes when rank 0 has asked its stream to wake it, not before. */
+static int late_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    struct comm *c = NULL;
+    struct comm_device *d = NULL;
+    set_number("FAKE_GPU", rank);
+    set_number("FAKE_LATE", rank);
+    RANK_CHECK(open_device(rank, size, port, &c, &d, &err) == 0);
+    for (int i = 0; i < 3; i++)
+        RANK_CHECK(sum(d, &err) == 0);
+    RANK_CHECK(comm_barrier(c, &err) == 0);
+    comm_device_close(d);
+    comm_close(c);
+    return 0;
+}
+
+static void test_a_stream_wakes_who_waits(void **state)
+{
+    ranks_pass(2, late_rank, NULL, 60000);
+}
+
 /* What a rank gives for place i of an all-reduce: no other rank, place or all-reduce has it. */
 static float share(int rank, int which, int i)
 {
@@ -279,6 +301,7 @@ int main(void)
     snprintf(shared_name, sizeof shared_name, "/det-fake-nccl-%d", (int)getpid());
     const struct CMUnitTest tests[] = {
         CASE(test_in_progress_is_waited_for),
+        CASE(test_a_stream_wakes_who_waits),
         CASE(test_means_are_over_all_ranks),
         CASE(test_ranks_that_ask_for_different_things_end),
         CASE(test_a_shared_device_is_left_to_gloo),
