@@ -1,10 +1,19 @@
-/* The master's own log as a stream: the lines still held, then, when followed, each new one. */
+/*
+ * The master's own log as a stream: the lines still held, then, when followed, each new one. Each
+ * leadership's ids are above those of the one before, so that whoever asks again after a failover
+ * takes no line for one that it has seen; where ids are not consecutive, there were others.
+ */
 #include "api_handlers.h"
 #include "api_util.h"
 #include "clk.h"
+#include "db.h"
 #include "logring.h"
 #include "shell.h"
 #include <string.h>
+
+#define LINES_MAX                                                                                  \
+    INT64_C(10000000000) /* of a leadership; 900,000 of them are exact in a double                 \
+                          */
 
 struct master_logs {
     struct shell *sh;
@@ -18,9 +27,10 @@ struct master_logs {
 static void send_line(struct master_logs *m, int64_t id)
 {
     const struct logring_line *l = logring_at(m->sh->logring, id);
+    json_int_t told = db_epoch(m->sh->db) * LINES_MAX + id;
     char when[CLK_RFC3339_MAX];
     clk_format(l->wall_us, when);
-    JSON_OWN j = json_make("{s:{s:I,s:o,s:s,s:s}}", "logEntry", "id", (json_int_t)id, "message",
+    JSON_OWN j = json_make("{s:{s:I,s:o,s:s,s:s}}", "logEntry", "id", told, "message",
                            json_lossy(l->text, strlen(l->text)), "timestamp", when, "level",
                            wire_name_of(wire_log_level, (int)l->level + 1));
     struct buf out = BUF_INIT;

@@ -1,6 +1,7 @@
 /*
  * The last lines of the master's own log, for GET /api/v1/master/logs. Bounded in lines and bytes:
- * the oldest fall out. Ids count up from 0 and are never used again. Thread: the loop's.
+ * the oldest fall out. Ids count up from 0 and are never used again by this process. Thread: the
+ * loop's.
  */
 #ifndef SHELL_LOGRING_H
 #define SHELL_LOGRING_H
