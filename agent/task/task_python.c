@@ -142,6 +142,18 @@ static void fail_configured(struct task *t, struct det_err *err)
     task_fail_start(t, err);
 }
 
+/* The interpreter itself: one that is not here, or that the account may not run, will not be the
+ * next time either. */
+static void fail_interpreter(struct task *t, struct det_err *err)
+{
+    if (err->code != DET_ENOENT && err->code != DET_EPERM) {
+        fail_configured(t, err);
+        return;
+    }
+    det_wrap(err, err->code, "environment.python, on agent %s", t->spec.agent_id);
+    task_fail_absent(t, err);
+}
+
 /* ---- the Python of a trial class ---- */
 
 /* Takes exe; NULL: none. */
@@ -277,7 +289,7 @@ static void on_hook(struct task *t, int status)
     json_decref(t->env);
     t->env = json_incref(env);
     if (t->spec.task.interpreter && !t->has_python && take_configured(t, &err) < 0)
-        fail_configured(t, &err);
+        fail_interpreter(t, &err);
     else
         start_choice(t);
 }
@@ -478,11 +490,15 @@ static void start_environment(struct task *t)
     struct det_err err = {0};
     char *exe;
     const char *wanted = t->spec.task.interpreter;
+    if (wanted && look_for(t, wanted, &exe, &err) < 0) {
+        fail_interpreter(t, &err);
+        return;
+    }
+    if (wanted)
+        set_python(t, exe);
     int rc = write_request(t, &err);
     if (rc == 0 && !wanted)
         rc = find_for_task(t, "python3", &err);
-    else if (rc == 0 && (rc = look_for(t, wanted, &exe, &err)) == 0)
-        set_python(t, exe);
     if (rc < 0)
         fail_configured(t, &err);
     else
@@ -496,7 +512,7 @@ void task_start_steps(struct task *t)
         start_environment(t);
     else if (t->spec.task.interpreter && take_configured(t, &err) < 0 &&
              !prepare_has_hook(&t->spec))
-        fail_configured(t, &err);
+        fail_interpreter(t, &err);
     else
         hook_or_ranks(t);
 }

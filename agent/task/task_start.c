@@ -28,6 +28,12 @@ void task_fail_start(struct task *t, const struct det_err *err)
                "%s", err->text);
 }
 
+void task_fail_absent(struct task *t, const struct det_err *err)
+{
+    task_fails(t, TASKLIFE_FAILED, (struct link_exit){.reason = LINK_ABSENT, .rank = -1}, "%s",
+               err->text);
+}
+
 void task_fail_trial(struct task *t, int code, const struct det_err *err)
 {
     task_fails(t, TASKLIFE_FAILED,

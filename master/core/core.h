@@ -193,6 +193,7 @@ enum core_exit_reason {
     CORE_START_FAILED,
     CORE_LOST,
     CORE_STORE_AWAY,
+    CORE_ABSENT,
     CORE_EXIT_REASON_COUNT
 };
 struct core_exit {

@@ -249,6 +249,7 @@ struct avoid {
     char *text;       /* why */
     int failures;     /* to start it there, since it last got somewhere */
     bool is_out;      /* else it is known, but may be tried again */
+    bool is_absent;   /* it has not what the configuration names; not kept over a restart */
     int64_t until_ms; /* INT64_MAX: no time lifts it */
 };
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const char *const device_names[] = {"cpu", "cuda", "rocm"};
-static const char *const exit_names[] = {"exited",       "killed", "stalled",
-                                         "start_failed", "lost",   "store_away"};
+static const char *const exit_names[] = {"exited", "killed",     "stalled", "start_failed",
+                                         "lost",   "store_away", "absent"};
 static const char *const state_names[] = {"starting", "running", "ended"};
 static const char *const event_names[] = {"hello", "state", "exit", "store", "slot"};
 static const char *const store_names[] = {"present", "other",  "absent",

@@ -457,7 +457,7 @@ def test_python_of_the_configuration(m, a):
         alloc = f"1.no{len(m.orders)}.1"
         m.start(alloc, "model_def:T", files, python={"interpreter": interpreter})
         e = m.wait_exit(alloc)
-        assert e["reason"] == "start_failed" and e["text"].startswith("environment.python, on agent a1: " + says), e
+        assert e["reason"] == "absent" and e["text"].startswith("environment.python, on agent a1: " + says), e
         m.wait_log(e["text"])
 
 

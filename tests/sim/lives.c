@@ -184,7 +184,7 @@ void life_end(struct sim *m, struct task *t, enum core_exit_reason reason, int c
         end_harness(t); /* whoever comes in its place finds nothing */
     } else if (reason == CORE_KILLED) {
         kill_task(m, t);
-    } else if (reason == CORE_START_FAILED) {
+    } else if (reason == CORE_START_FAILED || reason == CORE_ABSENT) {
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_FAILED, .exit = e});
     } else if (reason == CORE_STALLED) {
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_STALLED, .exit = e});

@@ -318,7 +318,7 @@ void task_begin(struct sim *m, struct task *t)
     t->begun_ms = m->now_ms;
     enter(m, t, P_STARTING, 5);
     if (m->now_ms < m->hosts[t->host].broken_until)
-        task_end(m, t, CORE_START_FAILED, 0);
+        task_end(m, t, sim_random(m, 4) ? CORE_START_FAILED : CORE_ABSENT, 0);
     else if (sim_random(m, 2))
         life_step(m, t, (struct tasklife_event){.kind = TASKLIFE_STEP, .step = "a hook"});
 }

@@ -130,9 +130,13 @@ void alloc_preempt(struct core *c, struct alloc *a, enum kill_why why, const cha
 }
 
 static const char *const reason_words[CORE_EXIT_REASON_COUNT] = {
-    "exited",   "was killed",
-    "stalled",  "could not be started",
-    "was lost", "ended without its checkpoint store"};
+    "exited",
+    "was killed",
+    "stalled",
+    "could not be started",
+    "was lost",
+    "ended without its checkpoint store",
+    "could not be started"};
 
 /* The text of one that exited or stalled is the whole sentence; of the rest it is why. Caller
  * frees. */

@@ -188,7 +188,8 @@ void trial_on_alloc_end(struct core *c, struct trial *t, const struct alloc *a)
         trial_reconsider(c, t);
     } else if (t->exit_reason >= 0) {
         complete_op(c, t, t->exit_reason);
-    } else if (transient && a->failure.reason == CORE_START_FAILED) {
+    } else if (transient &&
+               (a->failure.reason == CORE_START_FAILED || a->failure.reason == CORE_ABSENT)) {
         if (!avoid_on_failed_start(c, t, a))
             trial_reconsider(c, t);
     } else if (transient) {

@@ -108,10 +108,19 @@ int64_t avoid_pause_ms(const struct trial *t)
     return 1000 * (s < PAUSE_MAX_S ? s : PAUSE_MAX_S);
 }
 
+/* To try again would find the same. */
+static bool all_lack_it(const struct trial *t)
+{
+    for (size_t i = 0; i < t->avoids.n; i++)
+        if (is_out(&t->avoids.v[i], BIT(AVOID_START)) && !t->avoids.v[i].is_absent)
+            return false;
+    return true;
+}
+
 static bool is_over(const struct core *c, const struct trial *t)
 {
     const struct fit *f = &t->exp->pool->fit;
-    return t->start_rounds >= AVOID_ROUNDS && c->now_ms >= c->settled_ms &&
+    return (t->start_rounds >= AVOID_ROUNDS || all_lack_it(t)) && c->now_ms >= c->settled_ms &&
            !fit_ever_for(f, t->exp->conf.slots, t, AVOID_ANY);
 }
 
@@ -148,7 +157,9 @@ static bool give_up(struct core *c, struct trial *t, const struct alloc *a)
 bool avoid_on_failed_start(struct core *c, struct trial *t, const struct alloc *a)
 {
     const char *agent = a->containers.v[a->failure.node]->agent_id;
-    leave_out(c, t, agent, AVOID_START, a->failure.text, AVOID_MS)->failures++;
+    struct avoid *v = leave_out(c, t, agent, AVOID_START, a->failure.text, AVOID_MS);
+    v->failures++;
+    v->is_absent = a->failure.reason == CORE_ABSENT;
     fx_log(c, a, FX_WARNING,
            "Agent %s could not start trial %lld; it is left out for %d min, or until it connects "
            "anew.",

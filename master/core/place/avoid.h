@@ -4,9 +4,9 @@
  *
  * A host that could not start the trial (AVOID_START) is left out until it says hello anew, or for
  * AVOID_MS. Where that leaves no host, all of them are tried again after a pause that grows; after
- * AVOID_ROUNDS of these the trial ends with the reason, unless a host that is off or away could
- * have it: then it waits for that one. What a trial's log policies exclude stays so. Private to
- * master/core.
+ * AVOID_ROUNDS of these the trial ends with the reason, and at once where each of them lacks what
+ * the configuration names, unless a host that is off or away could have it: then it waits for that
+ * one. What a trial's log policies exclude stays so. Private to master/core.
  */
 #ifndef CORE_AVOID_H
 #define CORE_AVOID_H

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 static_assert((int)LINK_ROCM == (int)CORE_ROCM && (int)LINK_CPU == (int)CORE_CPU, "same order");
-static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_STORE_AWAY == (int)CORE_STORE_AWAY,
+static_assert((int)LINK_EXITED == (int)CORE_EXITED && (int)LINK_ABSENT == (int)CORE_ABSENT &&
+                  (int)LINK_EXIT_REASON_COUNT == (int)CORE_EXIT_REASON_COUNT,
               "same order");
 static_assert((int)LINK_STARTING == (int)CORE_TASK_STARTING &&
                   (int)LINK_ENDED == (int)CORE_TASK_ENDED,

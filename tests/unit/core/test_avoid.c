@@ -21,11 +21,14 @@ static int teardown(void **state)
     return 0;
 }
 
+static void fail_start_as(enum core_exit_reason reason, const char *text)
+{
+    world_exit(&w, 1, 0, (struct core_exit){.reason = reason, .rank = -1, .text = text});
+}
+
 static void fail_start(void)
 {
-    world_exit(
-        &w, 1, 0,
-        (struct core_exit){.reason = CORE_START_FAILED, .rank = -1, .text = "no such user: det"});
+    fail_start_as(CORE_START_FAILED, "no such user: det");
 }
 
 static bool said(const char *text)
@@ -195,6 +198,43 @@ static void test_several_broken_hosts(void **state)
     assert_true(has_ended());
 }
 
+/* What a configuration names and no host has is asked for once on each. */
+static void test_what_all_lack_ends_it(void **state)
+{
+    world_hello(&w, "b", 1, NULL, 0);
+    world_create(&w, "{}");
+    fail_start_as(CORE_ABSENT, "there is no python0");
+    assert_false(has_ended());
+    assert_string_not_equal(place(), "");
+    fail_start_as(CORE_ABSENT, "there is no python0");
+    assert_true(has_ended());
+    assert_true(said("agent a: the task could not be started: there is no python0 (1 time)"));
+    assert_true(said("agent b: the task could not be started: there is no python0 (1 time)"));
+}
+
+/* A host that fails for a reason of its own may have it. */
+static void test_one_that_may_have_it_is_tried(void **state)
+{
+    world_hello(&w, "b", 1, NULL, 0);
+    world_create(&w, "{}");
+    fail_start_as(CORE_ABSENT, "there is no python0");
+    int n = 1 + fail_while_tried(60000);
+    assert_int_equal(n, 2 * AVOID_ROUNDS);
+    assert_true(has_ended());
+}
+
+/* So may one that is switched off. */
+static void test_what_one_that_is_off_may_have(void **state)
+{
+    world_hello(&w, "b", 1, NULL, 0);
+    struct core_event off = {.kind = CORE_EV_AGENT_SET};
+    off.agent_set = (struct core_agent_set){.agent_id = "b", .slot = -1};
+    assert_int_equal(world_step(&w, off), 0);
+    world_create(&w, "{}");
+    fail_start_as(CORE_ABSENT, "there is no python0");
+    assert_int_equal(world_trial(&w, 1).state, TRIAL_ACTIVE);
+}
+
 /* A host that is switched off could have it: what ends a trial waits for that one. */
 static void test_a_host_that_is_off_may_have_it(void **state)
 {
@@ -345,6 +385,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_full_store_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_several_broken_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_host_that_is_off_may_have_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_all_lack_ends_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_may_have_it_is_tried, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_one_that_is_off_may_have, setup, teardown),
         cmocka_unit_test_setup_teardown(test_progress_counts_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts_outlast_the_master, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_host_of_a_gang, setup, teardown),
