@@ -89,6 +89,9 @@ struct buf;
 DET_MUST int module_grads_pack(struct det_module *m, struct buf *out, struct det_err *err);
 DET_MUST int module_grads_unpack(struct det_module *m, const char **at, size_t *left,
                                  struct det_err *err);
+/* det_module_grads_max() as a scalar of the device, which nobody waits for; the caller owns it.
+ * NULL after an error. */
+struct det_tensor *module_grads_most(struct det_module *m);
 /* For a mean over ranks: det_module_grads() and, behind it, a number for each parameter, 1 where it
  * has a gradient, else 0. NULL after an error. */
 struct det_tensor *module_grads_marked(struct det_module *m);

@@ -135,17 +135,23 @@ static int number_of(struct det_engine *e, struct det_tensor *grads, enum det_ke
                              err);
 }
 
-double det_module_grads_max(struct det_module *m)
+struct det_tensor *module_grads_most(struct det_module *m)
 {
     TENSOR_OWN most = NULL;
     struct det_err err;
     struct det_tensor *grads = det_module_grads(m);
     if (!grads)
-        return NAN;
+        return NULL;
     if (number_of(m->engine, grads, DET_KERNEL_ABSMAX, &most, &err) == 0)
-        return det_item(m->engine, most);
+        return det_take(most);
     det__keep_error(m->engine, &err);
-    return NAN;
+    return NULL;
+}
+
+double det_module_grads_max(struct det_module *m)
+{
+    TENSOR_OWN most = module_grads_most(m);
+    return most ? det_item(m->engine, most) : NAN;
 }
 
 void det_module_scale_grads(struct det_module *m, double factor)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "module.h"
 #include "optim_impl.h"
 
 enum stage { UNSCALED = 1, STEPPED };
@@ -14,7 +15,8 @@ enum stage { UNSCALED = 1, STEPPED };
 struct seen {
     const struct det_optim *optim;
     enum stage stage;
-    bool infinite;
+    struct det_tensor *most; /* of its gradients, on the device; NULL: it was read */
+    bool infinite;           /* as far as was read */
 };
 
 struct det_grad_scaler {
@@ -55,10 +57,18 @@ struct det_grad_scaler *det_grad_scaler_create(struct det_engine *e,
     return NULL;
 }
 
+static void forget_seen(struct det_grad_scaler *s)
+{
+    for (size_t i = 0; i < s->seen.n; i++)
+        det_tensor_unref(s->seen.v[i].most);
+    s->seen.n = 0;
+}
+
 void det_grad_scaler_destroy(struct det_grad_scaler *s)
 {
     if (!s)
         return;
+    forget_seen(s);
     vec_free(&s->seen);
     free(s);
 }
@@ -94,9 +104,37 @@ int det_grad_scaler_unscale(struct det_grad_scaler *s, struct det_optim *o)
         return wrong_order(s, was->stage == STEPPED
                                   ? "unscale after the step: it is too late for this update"
                                   : "unscale was called already since the last update");
-    double most = det_module_grads_max(o->module);
+    struct det_tensor *most = module_grads_most(o->module);
     det_module_scale_grads(o->module, 1 / s->scale);
-    vec_push(&s->seen, (struct seen){o, UNSCALED, !isfinite(most)});
+    vec_push(&s->seen, (struct seen){o, UNSCALED, most, false});
+    return s->engine->err.code;
+}
+
+/* Once more: a mean over ranks may have brought another's infinity, and a clamp have hidden the
+ * first. */
+static int look_again(struct det_grad_scaler *s, struct seen *now)
+{
+    struct det_err err;
+    struct det_tensor *again = module_grads_most(now->optim->module);
+    struct det_call c = {.kernel = DET_KERNEL_BINARY,
+                         .in = {now->most, again},
+                         .out = {again},
+                         .a.fn = DET_BINARY_MAXIMUM};
+    if (!again)
+        return s->engine->err.code;
+    int rc = now->most ? det__run(s->engine, &c, &err) : 0;
+    det_tensor_unref(now->most);
+    now->most = again;
+    return rc < 0 ? det__keep_error(s->engine, &err) : 0;
+}
+
+/* The one wait of a step: the host counts the steps that are made. */
+static int read_most(struct det_grad_scaler *s, struct seen *now)
+{
+    if (now->most)
+        now->infinite = !isfinite(det_item(s->engine, now->most));
+    det_tensor_unref(now->most);
+    now->most = NULL;
     return s->engine->err.code;
 }
 
@@ -113,8 +151,8 @@ int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o)
     int rc = s->engine->err.code;
     if (rc == 0 && now && now->stage == STEPPED)
         return wrong_order(s, "step was called already since the last update");
-    if (rc == 0 && now) /* once more: a mean over ranks may have brought another's infinity */
-        now->infinite = now->infinite || !isfinite(det_module_grads_max(o->module));
+    if (rc == 0 && now)
+        rc = look_again(s, now);
     else if (rc == 0 && !s->disabled)
         rc = det_grad_scaler_unscale(s, o);
     if (rc < 0)
@@ -122,6 +160,8 @@ int det_grad_scaler_step(struct det_grad_scaler *s, struct det_optim *o)
     now = find_seen(s, o);
     if (now)
         now->stage = STEPPED;
+    if (now && (rc = read_most(s, now)) < 0)
+        return rc;
     if (now && now->infinite)
         return 0;
     rc = det_optim_step(o);
@@ -137,9 +177,13 @@ int det_grad_scaler_update(struct det_grad_scaler *s)
         return s->engine->err.code;
     if (s->seen.n == 0)
         return wrong_order(s, "update without a step or unscale before it");
-    for (size_t i = 0; i < s->seen.n; i++)
+    for (size_t i = 0; i < s->seen.n; i++) {
+        int rc = read_most(s, &s->seen.v[i]);
+        if (rc < 0)
+            return rc;
         infinite = infinite || s->seen.v[i].infinite;
-    s->seen.n = 0;
+    }
+    forget_seen(s);
     if (infinite) {
         s->scale *= s->backoff_factor;
         s->growth_tracker = 0;
@@ -158,7 +202,7 @@ int det_grad_scaler_update_to(struct det_grad_scaler *s, double scale)
     if (!(scale > 0) || !isfinite(scale))
         return det_engine_fail(s->engine, DET_EINVAL, "grad_scaler: a scale of %g", scale);
     s->scale = scale;
-    s->seen.n = 0;
+    forget_seen(s);
     return s->engine->err.code;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "det/functional.h"
+#include "det/grad_scaler.h"
 #include "det/optim.h"
 #include "engine.h"
 #include "include/cuda_runtime_api.h"
@@ -253,11 +254,39 @@ static void test_marks_wait_for_nothing(void **state)
     det_engine_destroy(n.e);
 }
 
+/* The scaler's step with its gradients clipped, and what the step after an infinity does. */
+static void test_a_scaled_step_waits_once(void **state)
+{
+    struct net n = make("cuda");
+    struct det_optim *o = adam(n.all);
+    struct det_grad_scaler *s = det_grad_scaler(n.e);
+    for (int step = 0; step < 4; step++) {
+        bool bad = step == 2;
+        backward(&n, 0);
+        det_module_scale_grads(n.all, bad ? 3e38 : 65536);
+        long waits = calls_of(EMULATED_WAIT);
+        assert_int_equal(det_grad_scaler_unscale(s, o), 0);
+        det_clip_grad_value(n.all, 1); /* hides the infinity */
+        assert_int_equal(calls_of(EMULATED_WAIT), waits);
+        assert_int_equal(det_grad_scaler_step(s, o), !bad);
+        assert_int_equal(det_grad_scaler_update(s), 0);
+        assert_int_equal(calls_of(EMULATED_WAIT), waits + 1);
+        assert_true(det_grad_scaler_get_scale(s) == (step < 2 ? 65536 : 32768));
+        det_optim_zero_grad(o);
+        det_engine_step_end(n.e);
+    }
+    det_grad_scaler_destroy(s);
+    det_optim_destroy(o);
+    det_module_destroy(n.all);
+    det_engine_destroy(n.e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps),
                                        cmocka_unit_test(test_gradients_are_limited),
                                        cmocka_unit_test(test_clipping_waits_for_nothing),
-                                       cmocka_unit_test(test_marks_wait_for_nothing)};
+                                       cmocka_unit_test(test_marks_wait_for_nothing),
+                                       cmocka_unit_test(test_a_scaled_step_waits_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
