@@ -244,7 +244,7 @@ class Plot {
     show(props: CurvesProps): void {
         this.props = this.isMoving ? { ...props, zoom: this.props.zoom } : props;
         props = this.props;
-        const of = [props.zoom?.[0], props.zoom?.[1], ...this.behind().flatMap((c) => [c.points, c.raw, c.band, c.colour, c.layer, c.dash.join()])];
+        const of = [props.zoom?.[0], props.zoom?.[1], ...this.behind().flatMap((c) => [c.points, c.raw, c.band, c.star?.x, c.star?.y, c.colour, c.layer, c.dash.join()])];
         if (areSame(of, this.behindOf)) return this.drawFront();
         this.behindOf = of;
         this.range = ranges(props);

@@ -21,6 +21,8 @@ export interface Curve {
     layer: Layer;
     /* Of several curves: how far they lie apart. */
     band?: Band;
+    /* Where the best checkpoint was made. */
+    star?: { x: number; y: number } | null;
 }
 
 const WIDTH = { front: 2.5, plain: 1.5, back: 1 };
@@ -94,6 +96,21 @@ function drawOne(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number, grey: st
     if (n < 2 || (isFront && n <= DOTTED_MOST)) dots(ctx, shown, x, y, 3 * ratio);
 }
 
+/* A star of five points, whatever the layer of its curve. */
+function star(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number): void {
+    const [px, py] = [toPixel(x, c.star!.x), toPixel(y, c.star!.y)];
+    if (!Number.isFinite(px) || !Number.isFinite(py)) return;
+    ctx.fillStyle = c.colour;
+    ctx.globalAlpha = 1;
+    ctx.beginPath();
+    for (let i = 0; i < 10; i++) {
+        const r = (i % 2 ? 3.4 : 8) * ratio, turn = (i * Math.PI) / 5 - Math.PI / 2;
+        if (i) ctx.lineTo(px + r * Math.cos(turn), py + r * Math.sin(turn));
+        else ctx.moveTo(px + r * Math.cos(turn), py + r * Math.sin(turn));
+    }
+    ctx.fill();
+}
+
 /* Those of `layers`, back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
 export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string, layers = LAYERS): void {
     ctx.save();
@@ -104,5 +121,6 @@ export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio:
     const areMany = curves.reduce((n, c) => n + c.points.x.length, 0) > MANY;
     for (const layer of layers)
         for (const c of curves) if (c.layer === layer) drawOne(ctx, c, x, y, ratio, grey, areMany);
+    for (const c of curves) if (c.star && layers.includes(c.layer)) star(ctx, c, x, y, ratio);
     ctx.restore();
 }

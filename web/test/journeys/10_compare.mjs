@@ -16,6 +16,9 @@ async function compares(page) {
     check((await names()).join() === "learning_rate", `what differs: ${await names()}`);
     await page.getByText("1 hyperparameter differs").waitFor();
     check((await table.locator("tr.differs td").allInnerTexts()).join() === "0.05,0.01", "other values");
+    const said = async (name) => (await table.locator(`tr[data-metric='${name}'] td`).allInnerTexts()).map(Number);
+    const [trained, validated] = [await said("training.loss"), await said("validation.accuracy")];
+    check(trained.length === 2 && trained.every((v) => v > 0) && validated.length === 2 && validated.join() !== trained.join(), `the newest of both: ${trained}; ${validated}`);
     await page.getByLabel("also what is the same").check();
     await table.getByRole("rowheader", { name: "dropout" }).waitFor();
     await page.getByLabel("Metric").selectOption("training.loss");

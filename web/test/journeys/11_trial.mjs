@@ -36,6 +36,8 @@ export default async function ({ page, another }) {
     const series = (await lines(`/trials/${trial}/profiler/available_series`)).at(-1).labels;
     check(series.length > 0, "the master has no profile");
     await page.goto(`${url}/det/trials/${trial}`);
+    await page.locator(".curve-summary", { hasText: "★ the best checkpoint" }).waitFor();
+    await pictures(page, "trial-star");
     const { events } = await api("GET", `/trials/${trial}/timeline`), timeline = page.getByRole("region", { name: "Timeline" });
     await timeline.getByText(`${events.length} events`).waitFor();
     await timeline.getByText("As a table").click();
@@ -65,5 +67,7 @@ export default async function ({ page, another }) {
     await page.setViewportSize({ width: 320, height: 800 });
     await fitsIn(page, "the files of a checkpoint");
     await page.setViewportSize({ width: 1400, height: 1000 });
+    await page.goto(`${url}/det/experiments/${id}`);
+    await page.locator(".curve-summary", { hasText: "★ its best checkpoint" }).waitFor();
     await restsWhenEnded(await another(), other);
 }

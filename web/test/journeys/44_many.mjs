@@ -12,6 +12,22 @@ async function made(experimentId, i) {
     await report(20);
 }
 
+/* From a trial to its neighbours, with what is seen of each. */
+async function turns(page, id) {
+    const ids = (await api("GET", `/experiments/${id}/trials?limit=1000&sortBy=SORT_BY_ID`)).trials.map((t) => t.id);
+    await page.goto(`${url}/det/trials/${ids[300]}?m=validation.loss&x=time`);
+    const pager = page.getByRole("navigation", { name: "Trials of the search" });
+    await pager.getByText("301 of 504").waitFor();
+    await pager.getByRole("link", { name: `trial ${ids[301]}` }).click();
+    await page.getByRole("heading", { name: `Trial ${ids[301]}`, exact: true }).waitFor();
+    await pager.getByText("302 of 504").waitFor();
+    check(page.url().endsWith(`/det/trials/${ids[301]}?m=validation.loss&x=time`), page.url());
+    await page.goto(`${url}/det/trials/${ids[0]}`);
+    await pager.getByText("1 of 504").waitFor();
+    check(await pager.getByRole("link").count() === 1, "there is one before the first");
+    await pictures(page, "trial-of-many");
+}
+
 export default async function ({ page }) {
     const { experiment: { id } } = await api("POST", "/experiments", { config: CONFIG, unmanaged: true });
     for (let i = 0; i < TRIALS; i += 8) await Promise.all(Array.from({ length: 8 }, (_, k) => made(id, i + k)));
@@ -26,4 +42,5 @@ export default async function ({ page }) {
     const all = [await said("ArrowRight"), await said("ArrowDown")].sort();
     check(all[0].startsWith("lr 0.1 (n = 252) · 10 · 251") && all[1].startsWith("lr 0.2 (n = 252) · 10 · 252"), all.join(" | "));
     await pictures(page, "experiment-many-groups");
+    await turns(page, id);
 }

@@ -19,7 +19,7 @@ import { isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/words/time";
 import { askSides, compareQuery, compareView, differences, settingsOf, SIDES_MOST, type CompareView, type Difference, type Side } from "./data";
 import { epochMetric } from "../experiment/epochs";
-import { askMetrics, lostText, metricId, points, searchOf } from "../experiment/data";
+import { askMetrics, lostText, metricId, newestOf, points, searchOf } from "../experiment/data";
 import { KeptSeries } from "../experiment/kept_series";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
@@ -93,14 +93,23 @@ function Rows({ title, of }: { title: string; of: Difference[] }) {
                 {d.differs ? <strong><Name text={value(v)} /></strong> : <Name text={value(v)} />}</td>)}</tr>)}</tbody>;
 }
 
+/* Of each metric that one of them reported the newest value; the others when pointed at. */
+function MetricRows({ sides, all }: { sides: Side[]; all: string[] }) {
+    const of = sides.map((s) => newestOf(s.trial));
+    return <tbody><tr><th scope="rowgroup" colSpan={sides.length + 1} class="soft">metrics, the newest value</th></tr>
+        {all.map((name) => <tr key={name} data-metric={name}><th scope="row"><Name text={name} /></th>
+            {of.map((m, i) => { const n = m.get(name); return <td key={i} class="text" title={n && `lowest ${value(n.min)}, highest ${value(n.max)}`}><Name text={value(n?.last)} /></td>; })}</tr>)}</tbody>;
+}
+
 function Table(p: Part) {
     const { sides, view, set } = p, now = Date.now();
     const hp = differences(sides.map((s) => flat(s.trial.hparams))), settings = differences(sides.map((s) => settingsOf(s.exp.config)));
+    const newest = sides.map((s) => newestOf(s.trial)), metrics = [...new Set(newest.flatMap((m) => [...m.keys()]))].sort();
     const wanted = (d: Difference) => view.isWhole || d.differs, facts: [string, (s: Side) => unknown][] = [
         ["state", (s) => <State state={s.trial.state} />], ["batches", (s) => number(s.trial.totalBatchesProcessed)],
         ["best", (s) => `${number(s.trial.searcherMetricValue as number | null)} ${searchOf(s.exp).metric}`], ["restarts", (s) => s.trial.restarts],
         ["duration", (s) => duration(between(s.trial.startTime, s.trial.endTime, now))]];
-    const save = () => saveAs("compare.csv", csv(["what", ...sides.map(labelOf)], [...hp, ...settings].map((d) => [d.name, ...d.values])));
+    const save = () => saveAs("compare.csv", csv(["what", ...sides.map(labelOf)], [...[...hp, ...settings].map((d) => [d.name, ...d.values]), ...metrics.map((m) => [m, ...newest.map((n) => n.get(m)?.last)])]));
     return <section class="panel stacked" aria-label="Differences">
         <header><h2>Differences</h2>
             <label class="quiet"><input type="checkbox" checked={view.isWhole} onChange={(e) => set({ isWhole: e.currentTarget.checked })} /> also what is the same</label>
@@ -109,6 +118,7 @@ function Table(p: Part) {
         <div class="wide" tabIndex={0} role="region" aria-label="Side by side"><table class="grid" aria-label="Side by side">
             <Heads {...p} />
             <tbody>{facts.map(([name, of]) => <tr key={name}><th scope="row">{name}</th>{sides.map((s) => <td key={s.trial.id}>{of(s) as string}</td>)}</tr>)}</tbody>
+            {metrics.length > 0 && <MetricRows sides={sides} all={metrics} />}
             <Rows title="hyperparameters" of={hp.filter(wanted)} />
             <Rows title="settings" of={settings.filter(wanted)} />
         </table></div>

@@ -20,7 +20,7 @@ import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { collapsed, groupName, groupsOf } from "./groups";
-import { axesOf, bestOf, lostText, metricId, points, rowsOf, searchOf, trialsEvery, wanted } from "./data";
+import { axesOf, batchesOf, bestOf, lostText, metricId, points, rowsOf, searchOf, starOf, trialsEvery, wanted } from "./data";
 import { epochMetric } from "./epochs";
 import { KeptSeries } from "./kept_series";
 import { Problem } from "../problem";
@@ -66,7 +66,7 @@ function Options({ seen }: { seen: Seen }) {
     </>;
 }
 
-interface Series { id: number; points: Points }
+interface Series { id: number; points: Points; star: { x: number; y: number } | null }
 
 /* A curve a group, over its trials that are here; it has the colour of its first trial. */
 function grouped(seen: Seen, series: Series[]): TrialsCurve[] {
@@ -83,7 +83,7 @@ function single(seen: Seen, series: Series[]): TrialsCurve[] {
     const dashes = dashesOf([...new Set([...seen.trials, ...series].map((t) => t.id))]); // a trial keeps its own whichever are drawn
     return series.filter((s) => s.points.x.length).map((s) => ({
         id: s.id, of: [s.id], label: `trial ${s.id}`, points: smooth(s.points, seen.view.smooth), raw: seen.view.smooth > 0 ? s.points : null,
-        colour: colourOf(s.id, isDark.value), dash: dashes.get(s.id)!,
+        colour: colourOf(s.id, isDark.value), dash: dashes.get(s.id)!, star: s.star,
     }));
 }
 
@@ -98,11 +98,13 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochs = view.x === "epochs" ? epochMetric(seen.metrics, metric) : null;
     const ended = isTerminal(exp.state), kept = useRef(new KeptSeries()).current, asked = [...new Set([metric, epochs ?? metric])];
     const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : trialsEvery(ids.length, CURVES_MS)));
-    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs) })), [live.data, metric, view.x, epochs]);
+    const best = seen.best && { trial: seen.best.training.trialId, batches: batchesOf(seen.best) };
+    const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs),
+        star: s.trial.id === best?.trial ? starOf(s, metric, best.batches, view.x, exp.config, epochs) : null })), [live.data, metric, view.x, epochs, best?.trial, best?.batches]);
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
-    const n = series.reduce((sum, s) => sum + s.points.x.length, 0), best = bestOf(trials, smallerIsBetter);
-    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (best ? `; the best trial is ${best.id}` : "") + lostText(trials, metric);
+    const n = series.reduce((sum, s) => sum + s.points.x.length, 0), first = bestOf(trials, smallerIsBetter);
+    const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (first ? `; the best trial is ${first.id}` : "") + (curves.some((c) => c.star) ? "; ★ its best checkpoint" : "") + lostText(trials, metric);
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2><Options seen={seen} /></header>

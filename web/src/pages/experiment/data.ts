@@ -2,7 +2,7 @@
 import { call, stream, type Messages } from "../../api/client";
 import { axis, declared, flat, type Axis, type Value } from "../../charts/axes";
 import type { Row } from "../../charts/parallel";
-import type { Points } from "../../charts/sample";
+import { nearest, type Points } from "../../charts/sample";
 import type { XAxis } from "../../state/address";
 import { epochAt } from "./epochs";
 
@@ -52,6 +52,12 @@ export async function askBestCheckpoint(e: Experiment, signal: AbortSignal): Pro
     const { checkpoints: [first] } = await call("GET /api/v1/experiments/{id}/checkpoints",
         { path: { id: e.id }, query: { sortByAttr: "SORT_BY_SEARCHER_METRIC", orderBy, states: ["STATE_COMPLETED"], limit: 1 }, signal });
     return { checkpoint: first && typeof first.training.searcherMetric === "number" ? first : null };
+}
+
+/* At which of its trial's batches it was made. */
+export function batchesOf(c: Checkpoint): number | null {
+    const n = c.metadata?.["steps_completed"];
+    return typeof n === "number" ? n : null;
 }
 
 /* One look at the names that have been reported. The stream goes on as long as one of the experiments does: its first line has all that is known. */
@@ -152,6 +158,24 @@ export function points(s: Series, metric: string, x: XAxis, config: Experiment["
 function inOrder(p: Points): Points {
     const order = p.x.map((_, i) => i).sort((a, b) => p.x[a]! - p.x[b]!);
     return { x: order.map((i) => p.x[i]!), y: order.map((i) => p.y[i]!) };
+}
+
+/* Where on the axis a checkpoint of these batches was made, by the point of the metric that is nearest; null: there is none. */
+export function starOf(s: Series, metric: string, batches: number | null, x: XAxis, config: Experiment["config"], epochs: string | null): { x: number; y: number } | null {
+    const all = reported(s, metric, (b) => b).x, i = batches === null ? -1 : nearest(all, batches), place = all[i], name = metric.slice(groupOf(metric).length + 1);
+    if (place === undefined) return null;
+    const isAway = (p: { batches: number }, group: string) => group === groupOf(metric) && p.batches !== place;
+    const one = { ...s, metrics: s.metrics.map((g) => ({ ...g, data: g.data.map((p) => (isAway(p, g.group) ? { ...p, values: { ...p.values, [name]: null } } : p)) })) } as Series;
+    const p = points(one, metric, x, config, epochs);
+    return p.x.length ? { x: p.x[0]!, y: p.y[0]! } : null;
+}
+
+/* "group.name" of each metric that was reported as numbers: what was the newest, the lowest and the highest. */
+export interface Newest { last: unknown; min: unknown; max: unknown }
+export function newestOf(trial: Pick<Trial, "summaryMetrics">): Map<string, Newest> {
+    const group = (key: string) => ({ validation_metrics: "validation", avg_metrics: "training" } as Record<string, string>)[key] ?? key;
+    return new Map(Object.entries(trial.summaryMetrics ?? {}).flatMap(([key, all]) =>
+        Object.entries((all ?? {}) as Record<string, Newest>).map(([name, of]): [string, Newest] => [`${group(key)}.${name}`, of])));
 }
 
 export interface Search {

@@ -9,6 +9,7 @@ import { Cut } from "../../ui/table/cut";
 import { bytes, number } from "../../ui/words/format";
 import { State } from "../../ui/state";
 import { full } from "../../ui/words/time";
+import { batchesOf } from "../experiment/data";
 import { Problem } from "../problem";
 import { CheckpointActions } from "./checkpoint_actions";
 import { Files, FilesButton } from "./checkpoint_files";
@@ -19,11 +20,6 @@ export const COLLECTED_MS = 10_000;
 
 export function sizeOf(c: Checkpoint): number {
     return Object.values(c.resources).reduce((sum: number, n) => sum + Number(n), 0);
-}
-
-function batchesOf(c: Checkpoint): number | null {
-    const n = c.metadata?.["steps_completed"];
-    return typeof n === "number" ? n : null;
 }
 
 interface TableProps { live: Live<{ checkpoints: Checkpoint[]; pagination: Messages["Pagination"] }>; withTrial?: boolean; /* Which is marked as the best; null: none is known. */ best: string | null; /* Whose they are. */ of: Of }

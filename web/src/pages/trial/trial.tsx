@@ -23,12 +23,13 @@ import { toast } from "../../ui/talk/toasts";
 import { CheckpointTable, COLLECTED_MS } from "./checkpoints";
 import { UnknownAxis } from "../experiment/charts";
 import { epochMetric } from "../experiment/epochs";
-import { askMetrics, lost, metricId, points, type Metric, type Trial } from "../experiment/data";
+import { askMetrics, lost, metricId, points, starOf, type Metric, type Trial } from "../experiment/data";
 import { KeptSeries } from "../experiment/kept_series";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
 import { TrialProfile } from "./profile";
 import { TrialReports } from "./reports";
+import { SiblingLinks } from "./siblings";
 import { TrialTimeline } from "./timeline";
 import { WhyLine } from "../cluster/why";
 
@@ -52,7 +53,7 @@ function MetricChoice({ chosen, metrics, set }: { chosen: string[]; metrics: Met
         })}</ul></details>;
 }
 
-function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; config: Record<string, unknown> | null }) {
+function TrialCurves({ trial, ended, config, searcherMetric }: { trial: Trial; ended: boolean; config: Record<string, unknown> | null; searcherMetric: string }) {
     const view = expView(query.value.toString());
     const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
     const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
@@ -61,14 +62,14 @@ function TrialCurves({ trial, ended, config }: { trial: Trial; ended: boolean; c
     const kept = useRef(new KeptSeries()).current, asked = [...new Set([...chosen, ...chosen.flatMap((m) => epochsOf(m) ?? [])])];
     const live = useLive(`curves of ${trial.id}`, `${asked.join("|")} ${zoom} ${ended}`,
         async (s) => ({ chosen, series: asked.length ? (await kept.ask([trial.id], asked, zoom, ended, s))[0] : undefined }), () => (ended ? null : LIVE_MS));
-    const dark = isDark.value;
+    const dark = isDark.value, made = trial.bestCheckpoint?.totalBatches ?? null;
     const curves = useMemo(() => (live.data?.series ? live.data.chosen : []).flatMap((metric, i, all) => {
         const p = points(live.data!.series!, metric, view.x, config, epochsOf(metric));
-        return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
-    }), [live.data, view.x, view.smooth, dark, config, names.data]);
+        return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, star: metric.endsWith(`.${searcherMetric}`) ? starOf(live.data!.series!, metric, made, view.x, config, epochsOf(metric)) : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
+    }), [live.data, view.x, view.smooth, dark, config, names.data, made, searcherMetric]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";
-    const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${said}`;
+    const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${curves.some((c) => c.star) ? "; ★ the best checkpoint" : ""}${said}`;
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
     return <section class="panel" aria-label="Curves">
         <header><h2>Curves</h2>
@@ -142,6 +143,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
         <div class="head">
             <h1>Trial {id}</h1><State state={trial.state} />
             <span>of <a href={`/det/experiments/${trial.experimentId}`}>{exp.data ? <Name text={exp.data.name} /> : "experiment"} #{trial.experimentId}</a></span>
+            <SiblingLinks trial={trial} ended={ended} />
             <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{trial.checkpointCount > 0 && maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${trial.experimentId}&trial=${id}`} title="A new experiment that begins with the weights of its latest checkpoint">Warm start</a>}{!ended && may("operate", of) && <Kill trial={trial} again={again} />}</span>
         </div>
         <p class="facts soft"><span>{count(trial.totalBatchesProcessed, "batch", "batches")}</span>
@@ -150,7 +152,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         {(!ended || trial.state === "STATE_ERROR") && <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} ended={ended} onlyWaiting={!ended} />}
-        <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} searcherMetric={exp.data?.searcherMetric ?? ""} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <Reports trial={trial} ended={ended} />
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />

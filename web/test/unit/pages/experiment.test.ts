@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layer } from "../../../src/pages/experiment/charts";
-import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, points, pointsOf, rowsOf, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
+import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, newestOf, points, pointsOf, rowsOf, starOf, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
 import { epochAt, epochMetric } from "../../../src/pages/experiment/epochs";
@@ -24,6 +24,20 @@ test("of too many trials the chosen, the running and the best are drawn", () => 
     assert.equal(ids.length, CURVES_MOST);
     assert.deepEqual([ids[0], ids.at(-2), ids.at(-1)], [1, 1501, 1999]);
     assert.equal(drawn(all.slice(0, 3), [], true).length, 3);
+});
+
+test("the best checkpoint stands at its metric's nearest point, on any axis", () => {
+    const data = [10, 20, 30].map((batches) => ({ batches, time: `2026-01-01T00:00:${batches}Z`, values: { loss: 9 - batches / 10, other: 1 } }));
+    const s = { trial: trial(1, 0, "", { global_batch_size: 2 }), metrics: [{ group: "validation", type: "METRIC_TYPE_VALIDATION" as const, data }] };
+    const at = (x: "batches" | "records" | "time", batches: number | null, metric = "validation.loss") => starOf(s, metric, batches, x, null, null);
+    assert.deepEqual([at("batches", 20), at("records", 20), at("time", 20), at("batches", 29)], [{ x: 20, y: 7 }, { x: 40, y: 7 }, { x: 20, y: 7 }, { x: 30, y: 6 }]);
+    assert.deepEqual([at("batches", null), at("batches", 20, "training.loss")], [null, null]);
+});
+
+test("the newest value of each metric, by group and name", () => {
+    const of = newestOf({ summaryMetrics: { avg_metrics: { loss: { last: 1, min: 0, max: 2 } }, validation_metrics: { loss: { last: "NaN" } }, "my.group": { x: { last: 0 } } } });
+    assert.deepEqual([...of].map(([name, n]) => [name, n.last]), [["training.loss", 1], ["validation.loss", "NaN"], ["my.group.x", 0]]);
+    assert.equal(newestOf({ summaryMetrics: null }).size, 0);
 });
 
 test("a group's curve is of all of its trials, and of very many each has fewer points", () => {
