@@ -4,14 +4,17 @@
 BUILD_DIR is a build with -Db_coverage=true whose programs have run. A line or a branch is reached where any of the objects that hold it
 reached it: headers and templates are in many, and tests build some sources again, those for GPUs over an emulated CUDA and a fake NCCL.
 What only an exception of C++ takes is no branch of ours. Fails where a layer is below its floor (FLOORS): each is what a whole run has
-reached, and is raised when one reaches more. --missed prints a folder's lines that nothing reached, in place of the table. A process
-that ends by SIGKILL counts nothing, so what only a killed one does stands here as not reached.
+reached, and is raised when one reaches more. Behind the table stand the lines that nothing reached, by reason (unreached.py); --missed
+prints those of a folder, each with its reason, in place of the table ("." is all of them). A process that ends by SIGKILL counts
+nothing, so what only a killed one does stands here as not reached.
 """
 import collections
 import json
 import os
 import subprocess
 import sys
+
+from unreached import reasons
 
 TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 NOT_THE_PRODUCT = ("tests/", "bench/", "examples/")
@@ -87,9 +90,18 @@ def below(lines, branches, floors):
 
 
 def missed(lines, folder):
-    for path in sorted(p for p in lines if p.startswith(folder)):
-        for n in sorted(n for n, c in lines[path].items() if not c):
-            print(f"{path}:{n}")
+    """(path, line, reason)"""
+    for path in sorted(p for p in lines if folder == "." or is_within(p, folder)):
+        with open(os.path.join(TOP, path), encoding="utf-8", errors="replace") as f:
+            for n, reason in sorted(reasons(lines[path], f.read()).items()):
+                yield path, n, reason
+
+
+def by_reason(lines):
+    counts = collections.Counter(reason for _, _, reason in missed(lines, "."))
+    print(f"\nlines that nothing reached: {sum(counts.values())}")
+    for reason, n in counts.most_common():
+        print(f"{n:7d}  {reason}")
 
 
 def main():
@@ -98,9 +110,11 @@ def main():
     if not lines:
         sys.exit(f"{build}: no object there counts (meson setup -Db_coverage=true)")
     if len(sys.argv) > 3 and sys.argv[2] == "--missed":
-        missed(lines, sys.argv[3].rstrip("/") + "/")
+        for path, n, reason in missed(lines, sys.argv[3].rstrip("/")):
+            print(f"{path}:{n}: {reason}")
     else:
         table(lines, branches)
+        by_reason(lines)
         wrong = list(below(lines, branches, FLOORS))
         if wrong:
             sys.exit("\n".join(wrong))
