@@ -19,9 +19,9 @@ from unreached import reasons
 TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 NOT_THE_PRODUCT = ("tests/", "bench/", "examples/")
 FLOORS = {  # folder and all within: lines and branches in percent
-    "all": (90.5, 73.5), "base": (95, 85), "proto": (95, 85), "client": (94, 81), "storage": (92, 78), "db": (95, 83),
+    "all": (90.5, 73.5), "base": (96, 87), "proto": (97, 88), "client": (94, 81), "storage": (98, 91), "db": (95, 87),
     "master/core": (95, 85), "master/shell": (93, 79), "master/api": (92, 76), "agent/core": (98, 88), "agent/life": (98, 87),
-    "agent/shell": (91, 72), "cli": (87, 68), "harness/loop": (93, 79), "harness/trial": (74, 56), "harness/comm": (72, 54),
+    "agent/shell": (91, 72), "cli": (88, 74), "harness/loop": (93, 79), "harness/trial": (74, 56), "harness/comm": (72, 54),
 }
 AT_ONCE = 64  # objects in one call of gcov
 
