@@ -7,18 +7,21 @@
 
 #define MIB 1048576.0
 
-/* 0: after the pass. */
-static size_t part_bytes(void)
+/* *ret 0: after the pass. */
+static int read_part_bytes(size_t *ret, struct det_err *err)
 {
     const char *v = getenv("DET_OVERLAP_MIB");
-    double mib = v ? strtod(v, NULL) : 0;
-    return mib > 0 && mib < MIB ? (size_t)(mib * MIB) : 0;
-}
-
-static bool is_asked_for(const struct det_trial_context *ctx)
-{
-    return ctx->optims.n == 1 && part_bytes() > 0 &&
-           strcmp(ctx->engine->backend->name, "cuda") == 0;
+    char *end = NULL;
+    double mib = v && *v ? strtod(v, &end) : 0;
+    *ret = 0;
+    if ((end && (end == v || *end)) || !(mib >= 0 && mib < MIB))
+        return det_fail(
+            err, DET_EINVAL,
+            "DET_OVERLAP_MIB is \"%s\": it is the MiB of a part of the gradients, 25 say; "
+            "0 averages them after the backward pass",
+            v);
+    *ret = (size_t)(mib * MIB);
+    return 0;
 }
 
 static int mean_of_part(void *arg, float *v, size_t n, struct det_stream *s, struct det_err *err)
@@ -32,12 +35,15 @@ static int mean_of_part(void *arg, float *v, size_t n, struct det_stream *s, str
  * and of NCCL. */
 static int find_overlap(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
 {
-    const struct grads_overlap_options o = {part_bytes(), mean_of_part, ctx};
+    struct grads_overlap_options o = {.mean = mean_of_part, .arg = ctx};
     if (ctx->overlap)
         return 0;
-    if (!is_asked_for(ctx))
+    int rc = read_part_bytes(&o.part_bytes, err);
+    if (rc < 0)
+        return rc;
+    if (o.part_bytes == 0 || ctx->optims.n != 1 || strcmp(ctx->engine->backend->name, "cuda") != 0)
         return det_fail(err, DET_EUNAVAIL, "gradients are averaged after the backward pass");
-    int rc = trial_device_open(ctx, control, err);
+    rc = trial_device_open(ctx, control, err);
     return rc < 0 ? rc : grads_overlap_create(ctx->optims.v[0]->module, &o, &ctx->overlap, err);
 }
 

@@ -186,32 +186,39 @@ static void test_weights_are_those_of_a_mean_after_the_pass(void **state)
 static int refused_rank(int rank, int size, int port, void *arg)
 {
     struct det_err err = {0};
-    setenv("DET_OVERLAP_MIB", "1", 1);
     RANK_CHECK(train(rank, size, port, &err) < 0);
     RANK_CHECK(strstr(err.text, arg) != NULL);
     return 0;
 }
 
-static void refuse(enum odd what, char *text)
+static void refuse(const char *mib, enum odd what, char *text)
 {
     passes = 1;
     odd = what;
+    setenv("DET_OVERLAP_MIB", mib, 1);
     ranks_pass(2, refused_rank, text, 120000);
     odd = ODD_NOTHING;
 }
 
 static void test_what_cannot_be_beside_it_is_refused(void **state)
 {
-    refuse(ODD_TWO_PASSES, "a second backward pass before the step");
-    refuse(ODD_NO_STEP, "no det_trial_step_optimizer() after det_trial_backward()");
-    refuse(ODD_LOOKS, "being averaged over the ranks");
+    refuse("1", ODD_TWO_PASSES, "a second backward pass before the step");
+    refuse("1", ODD_NO_STEP, "no det_trial_step_optimizer() after det_trial_backward()");
+    refuse("1", ODD_LOOKS, "being averaged over the ranks");
+}
+
+static void test_what_is_no_size_is_refused(void **state)
+{
+    refuse("25MiB", ODD_NOTHING, "DET_OVERLAP_MIB is \"25MiB\"");
+    refuse("-1", ODD_NOTHING, "DET_OVERLAP_MIB is \"-1\"");
+    refuse("nan", ODD_NOTHING, "DET_OVERLAP_MIB is \"nan\"");
 }
 
 /* In the middle of the second batch's backward pass. */
 static void test_a_mean_that_fails_ends_the_run(void **state)
 {
     fails_at = 3;
-    refuse(ODD_NOTHING, "rank 1 is gone");
+    refuse("1", ODD_NOTHING, "rank 1 is gone");
     fails_at = 0;
 }
 
@@ -220,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weights_are_those_of_a_mean_after_the_pass),
         cmocka_unit_test(test_what_cannot_be_beside_it_is_refused),
+        cmocka_unit_test(test_what_is_no_size_is_refused),
         cmocka_unit_test(test_a_mean_that_fails_ends_the_run),
     };
     setenv("DET_DEVICE", "cuda", 1);
