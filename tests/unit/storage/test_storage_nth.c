@@ -7,6 +7,7 @@
 
 #include "fsx.h"
 #include "mem.h"
+#include "nth_call.h"
 #include "storage.h"
 #include <dirent.h>
 #include <errno.h>
@@ -23,26 +24,6 @@
 
 /* ---- in place of the C library's ---- */
 
-static int countdown;      /* 0: nothing fails */
-static int says;           /* what the call that fails says */
-static const char *struck; /* which one it was */
-
-static bool fails(const char *name)
-{
-    if (countdown == 0 || --countdown > 0)
-        return false;
-    struck = name;
-    errno = says;
-    return true;
-}
-
-#define WRAP(type, failed, name, params, ...)                                                      \
-    type __real_##name params;                                                                     \
-    type __wrap_##name params;                                                                     \
-    type __wrap_##name params                                                                      \
-    {                                                                                              \
-        return fails(#name) ? failed : __real_##name(__VA_ARGS__);                                 \
-    }
 WRAP(int, -1, fchmod, (int fd, mode_t mode), fd, mode)
 WRAP(int, -1, fstat64, (int fd, struct stat *st), fd, st)
 WRAP(int, -1, fstatat64, (int fd, const char *name, struct stat *st, int flags), fd, name, st,

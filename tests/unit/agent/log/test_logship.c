@@ -16,6 +16,8 @@
 
 #define CLOSE "Connection: close\r\n\r\n"
 
+static const struct logspool_origin origin = {"3.x", "3.x.1", "c", "agent-0"};
+
 struct shipping {
     char path[32];
     uv_loop_t loop;
@@ -36,7 +38,6 @@ static void on_empty(void *arg)
 static void begin(struct shipping *s, const char *const *answers)
 {
     char url[64];
-    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
     *s = (struct shipping){.path = "/tmp/det-logship-XXXXXX"};
     close(mkstemp(s->path));
     uv_loop_init(&s->loop);
@@ -44,7 +45,7 @@ static void begin(struct shipping *s, const char *const *answers)
     snprintf(url, sizeof url, "http://127.0.0.1:%d", s->master.port);
     struct client_options co = {.url = url, .token_kind = CLIENT_TOKEN_ALLOCATION, .token = "t"};
     assert_int_equal(client_uv_create(&s->loop, &co, &s->http, NULL), 0);
-    assert_int_equal(logspool_open(AT_FDCWD, s->path, &o, 7, &s->spool, NULL), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s->path, &origin, 7, &s->spool, NULL), 0);
     s->ship = logship_create(&s->loop, s->http, s->spool);
 }
 
@@ -110,17 +111,22 @@ static void what_is_refused_blocks_nothing(void **state)
     end(&s);
 }
 
+/* A det-task that was killed when its task had said a line. */
+static void begin_left_behind(struct shipping *s, const char *const *answers)
+{
+    begin(s, answers);
+    say(s, "one\n");
+    logship_close(s->ship);
+    logspool_close(s->spool);
+}
+
 /* A det-task that was killed: whoever opens its spool sends what is in it. */
 static void what_was_left_behind_goes(void **state)
 {
     static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
-    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
     struct shipping s;
-    begin(&s, answers);
-    say(&s, "one\n");
-    logship_close(s.ship);
-    logspool_close(s.spool);
-    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    begin_left_behind(&s, answers);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &origin, 8, &s.spool, NULL), 0);
     s.ship = logship_create(&s.loop, s.http, s.spool);
     ship(&s);
     assert_int_equal(times(&s, "\"one\\n\""), 1);
@@ -131,16 +137,12 @@ static void what_was_left_behind_goes(void **state)
 static void half_a_line_is_cut_off(void **state)
 {
     static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
-    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
     struct shipping s;
-    begin(&s, answers);
-    say(&s, "one\n");
-    logship_close(s.ship);
-    logspool_close(s.spool);
+    begin_left_behind(&s, answers);
     FILE *f = fopen(s.path, "a");
     assert_true(fputs("{\"task_id\":\"3.x\",\"log\":\"hal", f) > 0);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &origin, 8, &s.spool, NULL), 0);
     say(&s, "two\n");
     s.ship = logship_create(&s.loop, s.http, s.spool);
     ship(&s);
@@ -157,7 +159,6 @@ static void half_a_line_is_cut_off(void **state)
 static void a_hole_is_passed_over(void **state)
 {
     static const char *const answers[] = {"HTTP/1.1 200 OK\r\n" CLOSE "{}", NULL};
-    struct logspool_origin o = {"3.x", "3.x.1", "c", "agent-0"};
     struct shipping s;
     begin(&s, answers);
     logship_close(s.ship);
@@ -166,7 +167,7 @@ static void a_hole_is_passed_over(void **state)
     assert_int_equal(fseek(f, (17 << 20) + 5, SEEK_SET), 0);
     assert_true(fputs("{\"task_id\":\"3.x\",\"log\":\"one\\n\"}\n", f) > 0);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(logspool_open(AT_FDCWD, s.path, &o, 8, &s.spool, NULL), 0);
+    assert_int_equal(logspool_open(AT_FDCWD, s.path, &origin, 8, &s.spool, NULL), 0);
     say(&s, "two\n");
     s.ship = logship_create(&s.loop, s.http, s.spool);
     ship(&s);

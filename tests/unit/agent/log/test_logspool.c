@@ -2,6 +2,8 @@
  * lines, each once, and what is missing is told. */
 #include "logspool.h"
 
+#include "nth_call.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,31 +19,12 @@
 
 /* ---- in place of the C library's ---- */
 
-static int countdown;      /* 0: nothing fails */
-static int says;           /* what the call that fails says */
-static const char *struck; /* which one it was */
 static bool disk_is_full;
 
-static bool fails(const char *name)
-{
-    if (countdown == 0 || --countdown > 0)
-        return false;
-    struck = name;
-    errno = says;
-    return true;
-}
-
-#define WRAP(type, name, params, ...)                                                              \
-    type __real_##name params;                                                                     \
-    type __wrap_##name params;                                                                     \
-    type __wrap_##name params                                                                      \
-    {                                                                                              \
-        return fails(#name) ? -1 : __real_##name(__VA_ARGS__);                                     \
-    }
-WRAP(int, fstat64, (int fd, struct stat *st), fd, st)
-WRAP(int, ftruncate64, (int fd, off_t size), fd, size)
-WRAP(int, fallocate64, (int fd, int mode, off_t from, off_t n), fd, mode, from, n)
-WRAP(ssize_t, pread64, (int fd, void *p, size_t n, off_t at), fd, p, n, at)
+WRAP(int, -1, fstat64, (int fd, struct stat *st), fd, st)
+WRAP(int, -1, ftruncate64, (int fd, off_t size), fd, size)
+WRAP(int, -1, fallocate64, (int fd, int mode, off_t from, off_t n), fd, mode, from, n)
+WRAP(ssize_t, -1, pread64, (int fd, void *p, size_t n, off_t at), fd, p, n, at)
 
 int __real_openat64(int dirfd, const char *path, int flags, mode_t mode);
 int __wrap_openat64(int dirfd, const char *path, int flags, mode_t mode);
