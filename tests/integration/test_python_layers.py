@@ -133,7 +133,7 @@ def test_client(c, model):
     assert [line.split()[0] for line in det("e", "list").splitlines()][-1] == str(exp)
     trial = det("e", "list-trials", str(exp)).splitlines()[1].split()[0]
     assert "state: COMPLETED" in det("t", "describe", trial) and det("t", "logs", trial, "--tail", "1").count("\n") == 1
-    uuid = det("e", "list-checkpoints", str(exp)).splitlines()[-1].split()[0]
+    uuid = det("e", "list-checkpoints", str(exp)).splitlines()[1].split()[-1]
     assert os.path.exists(os.path.join(c.path(""), det("c", "download", uuid, "-o", "here").strip(), "state.pth"))
     assert "det: " in det("e", "describe", "999", status=1)
     done = subprocess.run([PYTHON, "-c", ELSEWHERE, c.path("elsewhere")], env=env, capture_output=True, text=True, timeout=60 * SLOWER)

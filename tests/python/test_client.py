@@ -194,6 +194,15 @@ class Program(unittest.TestCase):
             self.assertEqual(made.pop(), ({"name": "x", "searcher": {"name": "single", "max_length": {"batches": 9}}, "labels": ["a"]}, None, None, None, None, None, True))
             self.assertRegex(self.run_det("e", "create", file, "--config", "labels")[2], "--config labels: write KEY=VALUE")
 
+    def test_checkpoints_that_are_there_come_first(self):
+        made = [types.SimpleNamespace(uuid=uuid, state=client.CheckpointState[state], metadata={"steps_completed": steps}, training=types.SimpleNamespace(trial_id=7))
+                for uuid, state, steps in (("a", "DELETED", 10), ("b", "COMPLETED", 20), ("c", "PARTIALLY_DELETED", 30), ("d", "COMPLETED", 40))]
+        with mock.patch.object(cli.client, "login"), mock.patch.object(cli.client, "get_experiment") as get:
+            get()._in_any_state.return_value = made
+            lines = self.run_det("e", "list-checkpoints", "1")[1].splitlines()
+        self.assertEqual([line.split() for line in lines], [["TRIAL", "BATCHES", "STATE", "UUID"], ["7", "20", "COMPLETED", "b"], ["7", "40", "COMPLETED", "d"],
+                                                            ["7", "10", "DELETED", "a"], ["7", "30", "PARTIALLY_DELETED", "c"]])
+
     def test_config_is_read_as_the_master_reads_it(self):
         """YAML 1.2 in the file and in what goes over it: no text where the master has a number, no truth and no date where it has a text."""
         made = []

@@ -122,7 +122,9 @@ def _list_trials(a: argparse.Namespace) -> int:
 
 def _list_checkpoints(a: argparse.Namespace) -> int:
     found = client.get_experiment(a.id)._in_any_state()
-    _table(("UUID", "STATE", "BATCHES"), [(c.uuid, c.state.name, c.metadata.get("steps_completed")) for c in found])
+    found.sort(key=lambda c: c.state is not client.CheckpointState.COMPLETED)  # those that can be had first, as det shows them
+    rows = [(c.training.trial_id, c.metadata.get("steps_completed"), c.state.name, c.uuid) for c in found]
+    _table(("TRIAL", "BATCHES", "STATE", "UUID"), rows)
     return 0
 
 
