@@ -154,26 +154,12 @@ static void ask_why(struct watch *w)
         w->why = why_paused(answer);
 }
 
-/* What a trial had when it was first seen at work: its speed is what came since. Of one that does
- * not run, or began anew, that says nothing. */
-static void note_speed(struct watch *w, const json_t *trial)
-{
-    char id[24];
-    snprintf(id, sizeof id, "%" PRId64, json_int(trial, "id", 0));
-    double batches = json_num(trial, "totalBatchesProcessed", 0);
-    const json_t *then = json_object_get(w->first, id);
-    if (strcmp(json_str(trial, "state", ""), "STATE_RUNNING") != 0)
-        json_object_del(w->first, id);
-    else if (!then || batches < json_number_value(json_array_get(then, 0)))
-        json_set(w->first, id,
-                 json_make("[f,f]", batches, (double)(clk_mono_ms() - w->began_ms) / 1000));
-}
-
 static void note_speeds(struct watch *w)
 {
     size_t i;
     json_t *t;
-    json_array_foreach(w->trials, i, t) note_speed(w, t);
+    double seconds = (double)(clk_mono_ms() - w->began_ms) / 1000;
+    json_array_foreach(w->trials, i, t) watch_note(t, seconds, w->first);
 }
 
 static int fetch_trials(struct watch *w, bool *ret_news, struct det_err *err)

@@ -12,11 +12,14 @@ struct watch_view {
     const char *why;             /* a sentence where something waits; NULL: nothing does */
     const struct curves *curves; /* of the searcher's metric */
     double seconds;              /* since the first look */
-    const json_t *first;         /* {"id": [batches, seconds]}: when it was first seen at work */
+    const json_t *first;         /* what watch_note() kept */
     const char *metric;          /* asked for; NULL: the searcher's */
     int columns, rows;
     bool plain, coloured, keys; /* keys: say which one leaves */
 };
+/* Keeps in `first` what a trial's speed is measured from: its first report that was seen to come.
+ * Of one that does not run, or began anew, what was before says nothing. */
+void watch_note(const json_t *trial, double seconds, json_t *first);
 /* The whole screen, every line of it no wider than the terminal. */
 void watch_screen(const struct watch_view *v, struct buf *out);
 /* One line about a trial, for where there is no screen. metric: as in the view. */

@@ -106,7 +106,22 @@ static void add_words(struct buf *out, const char *text, int columns, int most)
     }
 }
 
-/* Batches a second since it was first seen at work; of one that does not run there is none. */
+/* {"id": [batches, seconds, whether it is a report's]}: until one comes a trial may still load. */
+void watch_note(const json_t *trial, double seconds, json_t *first)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%" PRId64, json_int(trial, "id", 0));
+    double batches = json_num(trial, "totalBatchesProcessed", 0);
+    const json_t *then = json_object_get(first, id);
+    double before = json_number_value(json_array_get(then, 0));
+    bool is_report = then && batches > before;
+    if (strcmp(json_str(trial, "state", ""), "STATE_RUNNING") != 0)
+        json_object_del(first, id);
+    else if (!then || batches < before || (is_report && !json_is_true(json_array_get(then, 2))))
+        json_set(first, id, json_make("[f,f,b]", batches, seconds, is_report));
+}
+
+/* Batches a second since then; of one that does not run there is none. */
 static double speed_of(const struct watch_view *v, const json_t *trial)
 {
     char id[24];

@@ -197,6 +197,35 @@ static void who_does_not_run_has_no_speed(void **state)
     assert_null(strstr(buf_str(&out), "batches/s"));
 }
 
+/* Its start, in which it imports and loads, is no training. */
+static void the_speed_is_from_the_first_report(void **state)
+{
+    static const struct {
+        const char *trial;
+        double seconds;
+        const char *kept;
+    } steps[] = {
+        {"{\"id\": 7, \"state\": \"STATE_QUEUED\"}", 1, "{}"},
+        {"{\"id\": 7, \"state\": \"STATE_RUNNING\"}", 2, "{\"7\": [0.0, 2.0, false]}"},
+        {"{\"id\": 7, \"state\": \"STATE_RUNNING\"}", 3, "{\"7\": [0.0, 2.0, false]}"},
+        {"{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 10}", 8,
+         "{\"7\": [10.0, 8.0, true]}"},
+        {"{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 30}", 9,
+         "{\"7\": [10.0, 8.0, true]}"},
+        {"{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 5}", 10, /* anew */
+         "{\"7\": [5.0, 10.0, false]}"},
+        {"{\"id\": 7, \"state\": \"STATE_ACTIVE\", \"totalBatchesProcessed\": 5}", 11, "{}"},
+    };
+    JSON_OWN first = json_object();
+    for (size_t i = 0; i < DET_ARRAY_LEN(steps); i++) {
+        JSON_OWN t = parsed(steps[i].trial);
+        JSON_OWN kept = parsed(steps[i].kept);
+        watch_note(t, steps[i].seconds, first);
+        if (!json_equal(first, kept))
+            fail_msg("step %zu", i);
+    }
+}
+
 static void a_long_reason_says_that_there_is_more(void **state)
 {
     JSON_OWN e = experiment();
@@ -385,6 +414,7 @@ int main(void)
         cmocka_unit_test(those_that_run_are_shown_before_those_that_wait_for_the_search),
         cmocka_unit_test(the_others_are_counted_too),
         cmocka_unit_test(who_does_not_run_has_no_speed),
+        cmocka_unit_test(the_speed_is_from_the_first_report),
         cmocka_unit_test(a_long_reason_says_that_there_is_more),
         cmocka_unit_test(curves_are_told_apart),
         cmocka_unit_test(without_a_screen_it_is_a_line),
