@@ -142,18 +142,14 @@ static void add_left(double seconds, struct buf *out)
     size_t i = 0;
     while (units[i].below > 0 && seconds >= units[i].below)
         i++;
-    buf_addf(out, ", %.0f %s left", seconds / units[i].seconds, units[i].unit);
+    buf_addf(out, "%.0f %s left", seconds / units[i].seconds, units[i].unit);
 }
 
-static void add_speed(const struct watch_view *v, const json_t *trial, struct buf *out)
+static double seconds_left(const struct watch_view *v, const json_t *trial)
 {
-    double speed = speed_of(v, trial), all = trial_target(trial, v->experiment);
-    double left = all - json_num(trial, "totalBatchesProcessed", 0);
-    if (speed <= 0)
-        return;
-    buf_addf(out, v->columns < NARROW ? "  %.4g/s" : "  %.4g batches/s", speed);
-    if (left > 0)
-        add_left(left / speed, out);
+    double left = trial_target(trial, v->experiment) - json_num(trial, "totalBatchesProcessed", 0);
+    double speed = speed_of(v, trial);
+    return speed > 0 && left > 0 ? left / speed : 0;
 }
 
 static int columns_of(const char *text)
@@ -162,11 +158,13 @@ static int columns_of(const char *text)
 }
 
 /* Half a number is none: what does not fit whole is left out. part is emptied. */
-static void add_if_fits(struct buf *line, struct buf *part, int columns)
+static bool add_if_fits(struct buf *line, struct buf *part, int columns)
 {
-    if (columns_of(buf_str(line)) + columns_of(buf_str(part)) <= columns)
+    bool fits = columns_of(buf_str(line)) + columns_of(buf_str(part)) <= columns;
+    if (fits)
         buf_add_str(line, buf_str(part));
     buf_clear(part);
+    return fits;
 }
 
 /* How far it is: a bar, or per cent where there is no room for one. */
@@ -181,6 +179,25 @@ static void add_bar(const struct watch_view *v, const json_t *trial, struct buf 
     for (int i = 0; i < bar; i++)
         buf_add_ch(out, i < full ? '#' : '.');
     buf_add_ch(out, ' ');
+}
+
+/* Where there is no room for both, the time that is left says more. */
+static void add_speed(const struct watch_view *v, const json_t *trial, struct buf *line)
+{
+    det_cleanup(buf_finish) struct buf part = BUF_INIT;
+    double speed = speed_of(v, trial), left = seconds_left(v, trial);
+    if (speed <= 0)
+        return;
+    buf_addf(&part, v->columns < NARROW ? "  %.4g/s" : "  %.4g batches/s", speed);
+    if (left > 0) {
+        buf_add_str(&part, ", ");
+        add_left(left, &part);
+    }
+    if (add_if_fits(line, &part, v->columns) || left <= 0)
+        return;
+    buf_add_str(&part, "  ");
+    add_left(left, &part);
+    add_if_fits(line, &part, v->columns);
 }
 
 /* What matters most comes first. */
@@ -198,8 +215,7 @@ static void add_trial(const struct watch_view *v, const json_t *trial, struct bu
     if (v->metric)
         add_training(trial, v->metric, &part);
     add_if_fits(&line, &part, v->columns);
-    add_speed(v, trial, &part);
-    add_if_fits(&line, &part, v->columns);
+    add_speed(v, trial, &line);
     for (size_t i = 0; i < n && i < NAMES; i++) {
         add_training(trial, names[i], &part);
         add_if_fits(&line, &part, v->columns);

@@ -80,7 +80,8 @@ static void it_fits_the_terminal(void **state)
     fits(100, 30, "trial 8 waits: it asks for 1 slot");
     fits(100, 30, "\xe2\xa0"); /* a curve */
     fits(79, 24, "trial 7      50% RUNNING   batch 50  validation f1 0.75  20/s, 2 s left\n");
-    fits(50, 24, "trial 7      50% RUNNING   batch 50  loss 0.1235\n"); /* what fits whole */
+    fits(50, 24, "trial 7      50% RUNNING   batch 50  2 s left\n"); /* what fits whole */
+    fits(66, 24, "trial 7      50% RUNNING   batch 50  validation f1 0.75  2 s left\n");
     fits(40, 24, "trial 7      50% RUNNING   batch 50\n");
     fits(20, 24, "trial 8 waits: it\nasks for 1 slot\n");
     fits(24, 12, "experiment 3  n\xc3\xa4me");
