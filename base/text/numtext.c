@@ -33,6 +33,7 @@ static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1
                                      1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
 
 #define SCALE_MAX 47 /* 17 digits of 1e-30 */
+#define EXACT_MAX 22 /* the last power of ten that a double has as it is */
 
 static long double times_power(long double x, int k)
 {
@@ -58,13 +59,28 @@ static bool divide_by_power(uint64_t m, int k, double *ret)
     return below < 0x3fd || below > 0x403;
 }
 
+/* The same, quicker for numbers as short as most: where a double has m and 10^k exactly, one
+ * division of doubles rounds correctly. */
+static bool divide_exactly(uint64_t m, int k, double *ret)
+{
+    if (m > UINT64_C(1) << 53 || k > EXACT_MAX)
+        return divide_by_power(m, k, ret);
+    *ret = k == 0 ? (double)m : (double)m / (double)powers[k];
+    return true;
+}
+
 /* Does m / 10^k, correctly rounded, give v? */
 static enum answer reads_back(uint64_t m, int k, double v)
 {
     double got;
-    if (!divide_by_power(m, k, &got))
+    if (!divide_exactly(m, k, &got))
         return UNKNOWN;
     return got == v ? YES : NO;
+}
+
+static bool ends_plain(char c)
+{
+    return c != 'e' && c != 'E' && c != 'x' && c != 'X';
 }
 
 /* A decimal without exponent, of so many digits that they are exact in 64 bits. */
@@ -85,7 +101,7 @@ static bool read_plain(const char *text, double *ret, char **ret_end)
         m = m * 10 + (uint64_t)(*p - '0');
         behind += point;
     }
-    if (digits == 0 || strchr("eExX", *p ? *p : ' ') || !divide_by_power(m, behind, ret))
+    if (digits == 0 || !ends_plain(*p) || !divide_exactly(m, behind, ret))
         return false;
     *ret = *text == '-' ? -*ret : *ret;
     *ret_end = (char *)p;
