@@ -28,7 +28,11 @@ static void put_time(struct buf *out, const char *s, size_t n)
         return;
     }
     size_t digits = n - 3 - whole;
-    buf_addf(out, "\"%.10sT%.8s.", s, s + 11);
+    buf_add_ch(out, '"');
+    buf_add(out, s, 10);
+    buf_add_ch(out, 'T');
+    buf_add(out, s + 11, 8);
+    buf_add_ch(out, '.');
     if (digits > 1)
         buf_add(out, s + whole + 1, digits - 1);
     buf_add(out, "000000", 6 - (digits > 1 ? digits - 1 : 0));
