@@ -25,6 +25,8 @@ async function turns(page, id) {
     await page.goto(`${url}/det/trials/${ids[0]}`);
     await pager.getByText("1 of 504").waitFor();
     check(await pager.getByRole("link").count() === 1, "there is one before the first");
+    await page.getByRole("link", { name: /^many #/ }).waitFor();
+    check(await page.getByRole("button", { name: "Kill" }).count() === 0, "what runs elsewhere cannot be killed here");
     await pictures(page, "trial-of-many");
 }
 

@@ -144,7 +144,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             <h1>Trial {id}</h1><State state={trial.state} />
             <span>of <a href={`/det/experiments/${trial.experimentId}`}>{exp.data ? <Name text={exp.data.name} /> : "experiment"} #{trial.experimentId}</a></span>
             <SiblingLinks trial={trial} ended={ended} />
-            <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{trial.checkpointCount > 0 && maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${trial.experimentId}&trial=${id}`} title="A new experiment that begins with the weights of its latest checkpoint">Warm start</a>}{!ended && may("operate", of) && <Kill trial={trial} again={again} />}</span>
+            <span class="row push"><a href={`/det/trials/${id}/logs`}>Logs</a>{trial.checkpointCount > 0 && maySomewhere("create") && <a class="button" href={`/det/experiments/new?from=${trial.experimentId}&trial=${id}`} title="A new experiment that begins with the weights of its latest checkpoint">Warm start</a>}{!ended && exp.data && !exp.data.unmanaged && may("operate", of) && <Kill trial={trial} again={again} />}</span>
         </div>
         <p class="facts soft"><span>{count(trial.totalBatchesProcessed, "batch", "batches")}</span>
             {typeof trial.searcherMetricValue === "number" && <span>best {exp.data?.searcherMetric} <strong>{number(trial.searcherMetricValue)}</strong></span>}
