@@ -15,6 +15,7 @@ import { Confirm } from "./ui/talk/confirm";
 import { Keys, showKeys } from "./ui/keys";
 import { CommandPalette, openPalette } from "./ui/palette";
 import { toast, Toasts } from "./ui/talk/toasts";
+import { Newer } from "./ui/newer";
 import { Views } from "./ui/views";
 import "./tokens.css";
 import "./app.css";
@@ -85,7 +86,7 @@ function App() {
         <a class="skip" href="#page">To the page</a>
         {away}
         <Side />
-        <main class="page" id="page" tabIndex={-1}><Page /></main>
+        <main class="page" id="page" tabIndex={-1}><Newer /><Page /></main>
         <Confirm />
         <Keys />
         <CommandPalette />

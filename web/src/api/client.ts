@@ -95,6 +95,11 @@ export async function call<K extends keyof Routes>(route: K, options: Request<K>
     return (text ? JSON.parse(text) : {}) as Routes[K]["answer"];
 }
 
+/* The page's own file as the master has it now. */
+export async function askOwnPage(signal: AbortSignal): Promise<string> {
+    return bodyOf((await send("GET /det/", { accept: "text/html", signal })).text(), signal);
+}
+
 /* A file as the browser holds it: a large one is on its disk, not in its memory. */
 export async function fetched(route: keyof Routes, path: Params, accept: string): Promise<Blob> {
     return bodyOf((await send(route, { path, accept })).blob(), undefined);

@@ -25,6 +25,7 @@ import { GroupTable } from "./group_table";
 import { groupsOf } from "./groups";
 import { HeatTab, ScatterTab } from "./pairs";
 import { Rungs } from "./rungs";
+import { configWithoutSecrets, secretsOf, withoutSecrets } from "./secrets";
 
 const ROWS = 200;
 
@@ -124,13 +125,16 @@ function CheckpointsTab({ seen }: { seen: Seen }) {
     return <CheckpointTable live={live} withTrial best={seen.best?.uuid ?? null} of={ofExperiment(seen.exp)} />;
 }
 
-/* What was submitted, as it was written. */
+/* What was submitted, as it was written, but for what signs in to a registry: that is shown to who asks for it. */
 function ConfigTab({ seen }: { seen: Seen }) {
-    const { exp } = seen;
+    const { exp } = seen, secrets = secretsOf(exp.config), [isBare, setBare] = useState(false);
+    const text = isBare ? exp.originalConfig : withoutSecrets(exp.originalConfig, secrets);
     return <section class="panel" aria-label="Configuration">
-        <header><h2>As it was submitted</h2><button type="button" class="push" onClick={() => saveAs(`experiment_${exp.id}.yaml`, exp.originalConfig, "text/yaml")}>Download</button></header>
-        <pre class="text" tabIndex={0}>{exp.originalConfig}</pre>
-        <details><summary>With all that it left out</summary><pre class="text" tabIndex={0}>{JSON.stringify(exp.config, null, 2)}</pre></details>
+        <header><h2>As it was submitted</h2><span class="row push">
+            {secrets.length > 0 && <label class="quiet"><input type="checkbox" checked={isBare} onChange={() => setBare(!isBare)} /> show the registry's secrets</label>}
+            <button type="button" {...(secrets.length ? { title: "With its secrets" } : {})} onClick={() => saveAs(`experiment_${exp.id}.yaml`, exp.originalConfig, "text/yaml")}>Download</button></span></header>
+        {text === null ? <p class="soft">It has secrets of a registry that are written so that they cannot be found and hidden in it.</p> : <pre class="text" tabIndex={0}>{text}</pre>}
+        <details><summary>With all that it left out</summary><pre class="text" tabIndex={0}>{JSON.stringify(isBare ? exp.config : configWithoutSecrets(exp.config), null, 2)}</pre></details>
     </section>;
 }
 

@@ -5,10 +5,10 @@ import { useLive } from "../../state/live";
 import { FormDialog } from "../../ui/talk/dialog";
 import { shown } from "../../ui/words/name";
 import { toast } from "../../ui/talk/toasts";
-import { askModels } from "./data";
+import { askModels, MODELS_VIEW } from "./data";
 
 export function RegisterDialog({ uuid, close }: { uuid: string; close: () => void }) {
-    const models = useLive("models to choose", "", (signal) => askModels("", false, true, signal), () => null).data?.rows ?? [];
+    const models = useLive("models to choose", "", (signal) => askModels(MODELS_VIEW, true, signal), () => null).data?.rows ?? [];
     const [model, setModel] = useState(""), [fresh, setFresh] = useState(""), [comment, setComment] = useState("");
     const made = useRef(""); // a second try need not make it again
     const save = async () => {

@@ -62,7 +62,7 @@ export function CheckpointActions({ c, of, size, again }: { c: Checkpoint; of: O
     if (state === "DELETED" && !may("edit", of)) return null;
     if (state === "DELETED") return <button type="button" title={`det checkpoint undelete ${c.uuid}`} onClick={() => void undelete()}>Undelete</button>;
     if (state !== "COMPLETED") return null;
-    return <span class="row"><Download uuid={c.uuid} />{maySomewhere("create") && <WarmStart experiment={c.training.experimentId} checkpoint={c.uuid} />}
+    return <span class="row one-line"><Download uuid={c.uuid} />{maySomewhere("create") && <WarmStart experiment={c.training.experimentId} checkpoint={c.uuid} />}
         {maySomewhere("create") && <button type="button" onClick={() => setRegistering(true)}>Register…</button>}
         {may("delete", of) && <button type="button" onClick={() => void drop()}>Delete</button>}
         {isRegistering && <Register uuid={c.uuid} close={() => setRegistering(false)} />}</span>;

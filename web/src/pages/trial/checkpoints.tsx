@@ -35,7 +35,7 @@ export function CheckpointTable({ live, withTrial = false, best, of }: TableProp
         <tbody>{all.map((c) => <Fragment key={c.uuid}><tr class={c.uuid === best ? "chosen" : undefined}>
             {withTrial && <td data-label="trial">{c.training.trialId && <a href={`/det/trials/${c.training.trialId}`}>{c.training.trialId}</a>}</td>}
             <td data-label="batches">{number(batchesOf(c))}</td><td data-label="state"><State state={c.state} /></td><td data-label="metric">{number(c.training.searcherMetric as number | null)}</td>
-            <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><FilesButton c={c} isOpen={open.includes(c.uuid)} turn={() => setOpen(open.includes(c.uuid) ? open.filter((u) => u !== c.uuid) : [...open, c.uuid])} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID"><code>{c.uuid}</code>{c.uuid === best && <> <span class="chip">best</span></>}</td>
+            <td data-label="size">{bytes(sizeOf(c))}</td><td data-label="files"><FilesButton c={c} isOpen={open.includes(c.uuid)} turn={() => setOpen(open.includes(c.uuid) ? open.filter((u) => u !== c.uuid) : [...open, c.uuid])} /></td><td data-label="reported">{full(c.reportTime)}</td><td data-label="UUID" class="uuid"><code>{c.uuid}</code>{c.uuid === best && <> <span class="chip">best</span></>}</td>
             <td><CheckpointActions c={c} of={of} size={sizeOf(c)} again={live.again} /></td>
         </tr>{open.includes(c.uuid) && <tr><td colSpan={columns}><Files uuid={c.uuid} /></td></tr>}</Fragment>)}</tbody>
     </table></div></>;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filteredProject, now, OLD_PATTERNS } from "../../../src/pages/old_links";
+import { alsoAsked, MODELS_VIEW, modelsView } from "../../../src/pages/models/data";
 import { pageRoutes } from "../../../src/pages/routes";
 import { logView } from "../../../src/state/address";
 import { listView } from "../../../src/state/list_address";
@@ -42,6 +43,14 @@ test("every address of Determined's page opens what it meant", () => {
         assert.equal(isOfToday && to === "a page of today" ? to : opened(address), to, address);
     }
     assert.ok(OLD_PATTERNS.every((p) => pageRoutes.some((r) => r.pattern === p)));
+});
+
+test("an old link to models keeps what it was filtered and sorted by", () => {
+    const v = modelsView(new URLSearchParams("name=a%26b&description=d&tags=x&tags=y,z&users=2&users=no&workspace=3&archived=true&sortKey=SORT_BY_NAME&sortDesc=true&tableLimit=10"));
+    assert.deepEqual(v, { search: "a&b", description: "d", labels: ["x", "y,z"], owners: [2], workspaces: [3], archived: true, sort: "name", isDown: true });
+    assert.deepEqual(alsoAsked(v), ["described as d", "labelled x", "labelled y,z", "of user 2", "in workspace 3"]);
+    assert.deepEqual([modelsView(new URLSearchParams("sortKey=constructor&sort=toString&archived=no")), alsoAsked(MODELS_VIEW)], [MODELS_VIEW, []]);
+    assert.deepEqual([MODELS_VIEW.sort, MODELS_VIEW.isDown, modelsView(new URLSearchParams("sort=name")).isDown], ["changed", true, false]);
 });
 
 test("what an old link was filtered by is kept", () => {
