@@ -1,5 +1,6 @@
 // A tab that stays open: a newer page is told of and loaded, Escape in a list of choices leaves what is ticked, a registry's secrets are not on screen;
 // an old link to models keeps its filter.
+import { readFileSync } from "node:fs";
 import { api, check, create, pictures, until, url } from "./harness.mjs";
 
 const SECRET = "swordfish-of-the-registry";
@@ -52,6 +53,8 @@ async function models(page) {
     await pictures(page, "models-old-link");
     await page.getByRole("button", { name: "All others, too" }).click();
     await until(async () => (await rows.allInnerTexts()).map((t) => t.slice(0, 7)).join() === "tab two,tab one", "both, by name and downwards");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]), text = readFileSync(await file.path(), "utf8");
+    check(file.suggestedFilename() === "models.csv" && /^model,description,labels,versions,owner,changed\r\ntab two,,,0,admin,/.test(text), text);
     for (const name of ["tab one", "tab two"]) await api("DELETE", `/models/${encodeURIComponent(name)}`);
 }
 

@@ -46,7 +46,7 @@ function Switches({ a, s, again }: { a: Agent; s: Slot; again: () => void }) {
 }
 
 export function SlotTable({ a, slots, owners, again }: SlotsProps) {
-    return <Grid name={`Slots of ${shown(a.id)}`} rows={slots} keyOf={(s) => s.id} none="It has no slot." columns={[
+    return <Grid hasFile name={`Slots of ${shown(a.id)}`} rows={slots} keyOf={(s) => s.id} none="It has no slot." columns={[
         { head: "slot", cell: (s) => s.id }, { head: "device", cell: (s) => s.device && <Name text={s.device.brand || s.device.type.replace("TYPE_", "")} /> },
         { head: "now", cell: (s) => <Name text={slotWords(s, a, owners).replace(/^.*?: /, "")} /> },
         ...figures(slots), ...(may("cluster") ? [{ head: "", cell: (s: Slot) => <Switches a={a} s={s} again={again} /> }] : []),

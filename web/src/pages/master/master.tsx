@@ -33,7 +33,7 @@ function Quotas() {
         return quotasOf(config ?? {}, jobs);
     }, () => LIVE_MS);
     return <><Problem error={live.error} what="The quotas" />
-        {live.data && <Grid name="Quotas" rows={live.data} keyOf={(q) => `${q.user} ${q.pool}`} none="Nobody's slots are limited: quotas of master.yaml would." columns={[
+        {live.data && <Grid hasFile name="Quotas" rows={live.data} keyOf={(q) => `${q.user} ${q.pool}`} none="Nobody's slots are limited: quotas of master.yaml would." columns={[
             { head: "user", cell: (q) => <Name text={q.user} /> }, { head: "pool", cell: (q) => (q.pool ? <Name text={q.pool} /> : "all together") }, { head: "slots", cell: (q) => q.slots },
             { head: "held now", cell: (q) => <><meter min={0} max={Math.max(1, q.slots)} value={q.held} aria-label={`Held by ${q.user}`} /> {q.held}</> }]} />}</>;
 }
@@ -46,7 +46,7 @@ function Settings() {
 function Audit() {
     const live = useLive("audit", "", (signal) => call("GET /api/v1/master/audit", { query: { limit: ENTRIES }, signal }), () => LIVE_MS);
     return <><Problem error={live.error} what="The record" />
-        {live.data && <Grid name="Who did what" rows={live.data.entries} keyOf={(e) => e.id} none="Nobody has done anything yet." columns={[
+        {live.data && <Grid hasFile name="Who did what" rows={live.data.entries} keyOf={(e) => e.id} none="Nobody has done anything yet." columns={[
             { head: "when", cell: (e) => full(e.time) }, { head: "who", cell: (e) => <Name text={e.username} /> }, { head: "what", cell: (e) => e.operation.replace(/_/g, " ") },
             { head: "of", cell: (e) => <Name text={e.path} /> }, { head: "answer", cell: (e) => e.status ?? "" }, { head: "from", cell: (e) => <Name text={e.address} /> }]} />}</>;
 }

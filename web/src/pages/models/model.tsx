@@ -26,7 +26,7 @@ async function drop(m: Model, v: Version, again: () => void): Promise<void> {
 
 function Versions({ m, versions, again }: { m: Model; versions: Part<Version>; again: () => void }) {
     return <section class="panel stacked" aria-label="Versions"><h2>Versions</h2><Cut part={versions} one="version" />
-        <Grid name="Versions" rows={versions.rows} keyOf={(v) => v.version} none="No version yet: a checkpoint's Register… makes one." columns={[
+        <Grid hasFile name="Versions" rows={versions.rows} keyOf={(v) => v.version} none="No version yet: a checkpoint's Register… makes one." columns={[
             { head: "version", cell: (v) => <a href={`${modelAddress(m.name)}/versions/${v.version}`}>{v.version}{v.name && <> <Name text={v.name} /></>}</a> },
             { head: "comment", cell: (v) => v.comment && <Name text={v.comment} /> },
             { head: "from", cell: (v) => v.checkpoint.training.trialId && <a href={`/det/trials/${v.checkpoint.training.trialId}`}>trial {v.checkpoint.training.trialId}</a> },

@@ -46,7 +46,7 @@ export function ModelsPage() {
             <span class="row push">{maySomewhere("create") && <button type="button" title="det model create NAME" onClick={() => setMaking(true)}>New model…</button>}</span></div>
         <Problem error={live.error} what="The models" />
         <Cut part={live.data} one="model" />
-        {live.data && <Grid name="Models" rows={models} keyOf={(m) => m.id} none={search || also.length ? "No model fits." : "There is no model yet: a checkpoint's Register… makes its first version."} columns={[
+        {live.data && <Grid hasFile name="Models" rows={models} keyOf={(m) => m.id} none={search || also.length ? "No model fits." : "There is no model yet: a checkpoint's Register… makes its first version."} columns={[
             { head: "model", cell: (m) => <a href={modelAddress(m.name)}><Name text={m.name} /></a> },
             { head: "description", cell: (m) => m.description && <Name text={m.description} /> },
             { head: "labels", cell: (m) => <span class="row">{m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</span> },

@@ -52,7 +52,7 @@ export function Groups() {
         {!may("cluster") && <OnlyLook what="them" who={ADMINISTRATOR} />}
         <Problem error={live.error} what="The groups" />
         <Cut part={live.data} one="group" />
-        {live.data && <Grid name="Groups" rows={live.data.rows} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
+        {live.data && <Grid hasFile name="Groups" rows={live.data.rows} keyOf={(g) => g.groupId} none="There is no group yet." columns={[
             { head: "group", cell: (g) => <Name text={g.name} /> },
             { head: "who is in it", cell: (g) => <Name text={g.users.map((u) => u.username).join(", ") || "nobody"} /> },
             { head: "", cell: (g) => may("cluster") && <><button type="button" onClick={() => setOpen(g)}>Edit…</button><button type="button" onClick={() => void remove(g, live.again)}>Delete</button></> },

@@ -56,7 +56,7 @@ export function Roles() {
         {!gives && <OnlyLook what="them" who="an administrator, or who made the workspace" />}
         <Problem error={live.error} what="The roles" />
         {now?.cut.map(({ one, part }) => <Cut key={one} part={part} one={one} />)}
-        {now && <Grid name="Roles given" rows={now.grants} keyOf={(g) => `${g.role.roleId} ${g.userId} ${g.groupId} ${g.workspace}`} none="No role is given to anybody: owners and administrators act." columns={[
+        {now && <Grid hasFile name="Roles given" rows={now.grants} keyOf={(g) => `${g.role.roleId} ${g.userId} ${g.groupId} ${g.workspace}`} none="No role is given to anybody: owners and administrators act." columns={[
             { head: "who", cell: (g) => <Name text={g.who} /> }, { head: "role", cell: (g) => <Name text={g.role.name} /> }, { head: "where", cell: (g) => <Name text={g.where} /> },
             { head: "", cell: (g) => mayIn(g.workspace) && <button type="button" onClick={() => void take(g, live.again)}>Take away</button> },
         ]} />}

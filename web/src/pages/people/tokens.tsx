@@ -53,7 +53,7 @@ export function TokensPage() {
         {text && <Made text={text} done={() => setText("")} />}
         <Problem error={live.error} what="The tokens" />
         <Cut part={part} one="token" />
-        {live.data && <Grid name="Tokens" rows={tokens} keyOf={(t) => t.id} none="There is no token." columns={[
+        {live.data && <Grid hasFile name="Tokens" rows={tokens} keyOf={(t) => t.id} none="There is no token." columns={[
             { head: "what it is for", cell: (t) => <Name text={t.description || "not said"} /> }, { head: "of", cell: (t) => <Name text={t.username} /> },
             { head: "state", cell: stateOf }, { head: "made", cell: (t) => <span title={full(t.createdAt)}>{ago(t.createdAt, Date.now())}</span> },
             { head: "used last", cell: (t) => (t.lastUsedAt ? <span title={full(t.lastUsedAt)}>{ago(t.lastUsedAt, Date.now())}</span> : "never") }, { head: "good until", cell: (t) => full(t.expiry) },

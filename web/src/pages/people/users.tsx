@@ -48,7 +48,7 @@ function Users() {
         {!may("cluster") && <p class="soft">You may change what you are called and your password; all else takes {ADMINISTRATOR}.</p>}
         <Problem error={live.error} what="The users" />
         <Cut part={live.data} one="user" />
-        {live.data && <Grid name="Users" rows={found} keyOf={(u) => u.id} none="No user fits." columns={[
+        {live.data && <Grid hasFile name="Users" rows={found} keyOf={(u) => u.id} none="No user fits." columns={[
             { head: "user", cell: (u) => <a href={`/det/experiments?owner=${u.id}`} title="What they submitted"><Name text={u.username} /></a> },
             { head: "shown as", cell: (u) => u.displayName && <Name text={u.displayName} /> },
             { head: "may", cell: (u) => (u.admin ? "administrator" : "user") },

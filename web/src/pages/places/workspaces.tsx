@@ -39,7 +39,7 @@ export function WorkspacesPage() {
             <span class="row push">{may("found") && <button type="button" title="det workspace create NAME" onClick={() => setMaking(true)}>New workspace…</button>}</span></div>
         <Problem error={live.error} what="The workspaces" />
         <Cut part={live.data} one="workspace" />
-        {live.data && <Grid name="Workspaces" rows={live.data.rows} keyOf={(w) => w.id} none="There is none." columns={[
+        {live.data && <Grid hasFile name="Workspaces" rows={live.data.rows} keyOf={(w) => w.id} none="There is none." columns={[
             { head: "workspace", cell: (w) => <a href={`/det/workspaces/${w.id}`}><Name text={w.name} /></a> },
             { head: "projects", cell: (w) => w.numProjects }, { head: "experiments", cell: (w) => w.numExperiments }, { head: "owner", cell: (w) => <Name text={w.username} /> },
             { head: "state", cell: (w) => (w.archived ? "archived" : "open") },

@@ -1,2 +1,0 @@
-function s(t){let n=t==null?"":String(t);return typeof t=="string"&&/^[=+\-@\t\r]/.test(n)&&(n="'"+n),/[",\n\r]/.test(n)?`"${n.replace(/"/g,'""')}"`:n}function o(t){return t.map(n=>n.map(s).join(",")+`\r
-`).join("")}function c(t,n){return o([t])+o(n)}function u(t,n,i="text/csv"){let r=URL.createObjectURL(typeof n=="string"?new Blob([n],{type:`${i};charset=utf-8`}):n),e=document.createElement("a");e.href=r,e.download=t,e.click(),URL.revokeObjectURL(r)}export{o as a,c as b,u as c};
