@@ -46,14 +46,17 @@ pg_template() { # prints the template's path, making it first when absent
 }
 
 # prints the path of a template with a database det, whose schema PROGRAM has laid; a newer PROGRAM lays another. Most of what a
-# cluster of tests takes at its start is the schema, of which hundreds are alike.
+# cluster of tests takes at its start is the schema, of which hundreds are alike. Templates of builds that are gone go.
 pg_laid() { # PROGRAM
-    local from dir made
+    local from dir made of
+    for of in "${TMPDIR:-/tmp}/det-pg-template.$(id -u)".*/program; do
+        [ ! -e "$of" ] || [ -e "$(cat "$of")" ] || rm -rf "${of%/program}" "${of%/program}.lock"
+    done
     from=$(pg_template) || return 1
     made=$(stat -L -c %Y.%s "$1") && dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u).$(printf %s "$1" | cksum | cut -d ' ' -f 1) || return 1
     (
         flock 9
-        [ "$(cat "$dir/ready" 2>/dev/null)" = "$made" ] || { rm -rf "$dir" && mkdir -p "$dir" && pg_lay "$1" "$from" "$dir" && echo "$made" >"$dir/ready"; }
+        [ "$(cat "$dir/ready" 2>/dev/null)" = "$made" ] || { rm -rf "$dir" && mkdir -p "$dir" && echo "$1" >"$dir/program" && pg_lay "$1" "$from" "$dir" && echo "$made" >"$dir/ready"; }
     ) 9>"$dir.lock" || return 1
     echo "$dir/data"
 }
