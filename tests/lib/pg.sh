@@ -46,28 +46,32 @@ pg_template() { # prints the template's path, making it first when absent
 }
 
 # prints the path of a template with a database det, whose schema PROGRAM has laid; a newer PROGRAM lays another. Most of what a
-# cluster of tests takes at its start is the schema, of which hundreds are alike. Templates of builds that are gone go.
+# cluster of tests takes at its start is the schema, of which hundreds are alike.
 pg_laid() { # PROGRAM
-    local from dir made of
-    for of in "${TMPDIR:-/tmp}/det-pg-template.$(id -u)".*/program; do
-        [ ! -e "$of" ] || [ -e "$(cat "$of")" ] || rm -rf "${of%/program}" "${of%/program}.lock"
-    done
+    local from dir made
     from=$(pg_template) || return 1
     made=$(stat -L -c %Y.%s "$1") && dir=${TMPDIR:-/tmp}/det-pg-template.$(id -u).$(printf %s "$1" | cksum | cut -d ' ' -f 1) || return 1
+    pg_sweep
     (
-        flock 9
-        [ "$(cat "$dir/ready" 2>/dev/null)" = "$made" ] || { rm -rf "$dir" && mkdir -p "$dir" && echo "$1" >"$dir/program" && pg_lay "$1" "$from" "$dir" && echo "$made" >"$dir/ready"; }
+        flock -w 600 9 || { echo "pg.sh: another has held $dir.lock for ten minutes" >&2; exit 1; }
+        [ "$(cat "$dir/ready" 2>/dev/null)" = "$made" ] || { pg_lay "$1" "$from" "$dir" 9>&- && echo "$made" >"$dir/ready"; }
     ) 9>"$dir.lock" || return 1
     echo "$dir/data"
 }
 
-pg_lay() { # PROGRAM TEMPLATE DIR
-    local status
-    cp -a --sparse=always "$2" "$3/data" && : >"$3/log" && pg_own "$3" && pg_launch "$3" || return 1
-    "$(pg_bin)/createdb" -h "$3" -U det det && "$1" "host=$3 user=det dbname=det" >&2
-    status=$?
+pg_sweep() { # templates of builds that are gone go; their locks stay, or two could hold one
+    local of
+    for of in "${TMPDIR:-/tmp}/det-pg-template.$(id -u)".*/program; do
+        [ ! -s "$of" ] || [ -e "$(cat "$of")" ] || (flock -n 9 && rm -rf "${of%/program}") 9>"${of%/program}.lock"
+    done
+}
+
+pg_lay() { # PROGRAM TEMPLATE DIR: nothing of it is left running, and what did not stop whole is none
+    local status=1
+    rm -rf "$3" && mkdir -p "$3" && cp -a --sparse=always "$2" "$3/data" && : >"$3/log" && pg_own "$3" && echo "$1" >"$3/program" || return 1
+    pg_launch "$3" && "$(pg_bin)/createdb" -h "$3" -U det det && "$1" "host=$3 user=det dbname=det" >&2 && status=0
     pg_stop "$3"
-    return $status
+    [ ! -e "$3/data/postmaster.pid" ] && return $status
 }
 
 pg_uri() { echo "host=$1 user=det dbname=postgres"; }
