@@ -1,6 +1,8 @@
 /* Answers that are pages of lists. */
 #include "api_util.h"
 #include "db_doc.h"
+#include "db_exp_read.h"
+#include "expconf_hide.h"
 #include <string.h>
 
 /* {"<state in front>" + doc}. */
@@ -14,12 +16,50 @@ static void put_doc(struct buf *out, const char *state, const char *doc, size_t 
     buf_add(out, doc + 1, len - 1); /* the documents are never empty objects */
 }
 
-void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
-                 int members)
+/* Of the document that out has from `from` on. */
+static void hide_secrets(struct buf *out, size_t from)
+{
+    if (!expconf_may_hide(out->p + from, out->len - from))
+        return;
+    JSON_OWN doc = json_parse_nul(out->p + from, out->len - from, NULL);
+    out->len = from;
+    expconf_hide_answer(doc);
+    if (doc)
+        json_write(out, doc);
+    else
+        buf_add_str(out, "{}"); /* rather nothing than what may be a secret */
+}
+
+static void put_whole_row(struct buf *out, const char *state, const struct db_result *r, int row,
+                          int members)
 {
     buf_addf(out, "{\"state\":\"" API_STATE "%s\",", state);
     db_put_members(out, r, row, members, -1);
     buf_add_ch(out, '}');
+}
+
+void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
+                 int members)
+{
+    size_t from = out->len;
+    put_whole_row(out, state, r, row, members);
+    hide_secrets(out, from);
+}
+
+void api_put_experiment(struct buf *out, const struct http_req *req, const char *state,
+                        const struct db_result *r)
+{
+    bool is_own = req->who.is_admin || req->who.user_id == db_i64(r, 0, EXP_OWNER);
+    (is_own ? put_whole_row : api_put_row)(out, state, r, 0, EXP_MEMBERS);
+}
+
+void api_reply_hidden(struct http_req *req, const char *doc)
+{
+    struct buf out = BUF_INIT;
+    buf_add_str(&out, doc);
+    hide_secrets(&out, 0);
+    http_reply_buf(req, 200, &out);
+    buf_finish(&out);
 }
 
 json_t *api_pagination(const struct db_page *p, size_t start, size_t end, size_t total)
@@ -44,10 +84,13 @@ static void put_entry(struct buf *out, const struct api_call *c, const struct db
     const char *text = db_text(r, row, LIST_STATE);
     if (state)
         text = state(c->sh, db_i64(r, row, LIST_ID), text);
-    if (c->members)
+    size_t from = out->len;
+    if (c->members) {
         api_put_row(out, text, r, row, c->members);
-    else
-        put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC), db_text_len(r, row, LIST_DOC));
+        return;
+    }
+    put_doc(out, state ? text : NULL, db_text(r, row, LIST_DOC), db_text_len(r, row, LIST_DOC));
+    hide_secrets(out, from);
 }
 
 /* {<front>"<key>":[ */

@@ -77,6 +77,12 @@ void api_reply_list(const struct api_call *c, const struct db_result *r, api_sta
 /* {"<state in front>" + the document of a row's columns from `members` on}: db_doc.h. */
 void api_put_row(struct buf *out, const char *state, const struct db_result *r, int row,
                  int members);
+/* The same of an experiment's EXP_* columns, whole for its owner and administrators. Every other
+ * row, and every list, is without the secrets of configurations (expconf_hide.h), whoever asks. */
+void api_put_experiment(struct buf *out, const struct http_req *req, const char *state,
+                        const struct db_result *r);
+/* 200 with a document that may hold configurations, without their secrets. */
+void api_reply_hidden(struct http_req *req, const char *doc);
 /* The page of an in-memory list of total entries: [*start, *end). */
 bool api_slice(struct http_req *req, const struct db_page *p, size_t total, size_t *start,
                size_t *end);

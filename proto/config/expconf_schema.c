@@ -1,5 +1,6 @@
 #include "expconf_schema.h"
 
+#include "expconf_hide.h"
 #include <string.h>
 #include <strings.h>
 #include "pythonlimits.h"
@@ -10,6 +11,12 @@
 static bool not_empty(const json_t *v)
 {
     return *json_string_value(v) != '\0';
+}
+
+/* A copy of somebody else's configuration has what stands for his secrets. */
+static bool is_shown(const json_t *v)
+{
+    return strcmp(json_string_value(v), EXPCONF_HIDDEN) != 0;
 }
 
 /* What may become a word of a line: pip begins a new one at all that Unicode takes for its end. */
@@ -174,8 +181,11 @@ static bool above_zero(const json_t *v)
 
 /* ---- the table ---- */
 
-#define OBJ(p, dflt)         .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
-#define STR(p, dflt)         .path = p, .type = EXPCONF_STR, .fallback = dflt
+#define OBJ(p, dflt) .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
+#define STR(p, dflt) .path = p, .type = EXPCONF_STR, .fallback = dflt
+#define SECRET                                                                                     \
+    .ok = is_shown, .rule = "text, what the registry takes: it is hidden in a configuration that " \
+                            "somebody else wrote"
 #define STRS(p, dflt)        .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
 #define TEXTS(p)             .path = p, .type = EXPCONF_STRS /* with an example of its own */
 #define BOOL(p, dflt)        .path = p, .type = EXPCONF_BOOL, .fallback = dflt
@@ -369,12 +379,12 @@ const struct expconf_key expconf_keys[] = {
     {BOOL("environment.force_pull_image", "false"), IDLE(NO_CONTAINER "no image")},
     {OBJ("environment.registry_auth", "null"), IDLE(NO_CONTAINER "no image")},
     {STR("environment.registry_auth.username", NULL)},
-    {STR("environment.registry_auth.password", NULL)},
-    {STR("environment.registry_auth.auth", NULL)},
+    {STR("environment.registry_auth.password", NULL), SECRET},
+    {STR("environment.registry_auth.auth", NULL), SECRET},
     {STR("environment.registry_auth.email", NULL)},
     {STR("environment.registry_auth.serveraddress", NULL)},
-    {STR("environment.registry_auth.identitytoken", NULL)},
-    {STR("environment.registry_auth.registrytoken", NULL)},
+    {STR("environment.registry_auth.identitytoken", NULL), SECRET},
+    {STR("environment.registry_auth.registrytoken", NULL), SECRET},
     {STRS("environment.add_capabilities", "[]"), IDLE("tasks have the rights of their account")},
     {STRS("environment.drop_capabilities", "[]"), IDLE("tasks have the rights of their account")},
     {.path = "environment.pod_spec",

@@ -57,6 +57,7 @@ LARGER = {  # a folder of more files, and why it is one room all the same
     "db/migrations": "one file a version; those on main stay where and as they are",
     "harness/backend/ref": "one file an operation, flat on purpose: the plain C that all else is compared with",
     "harness/python/determined/pytorch": "the package that models import by its names",
+    "proto/config": "the stages that a configuration goes through, in the order of expconf.h, and what they share",
     "tests/faults": "one file a fault",
     "tests/integration": "one file a subject, run by its name",
     "tests/ops": "one file a family of operations",

@@ -32,7 +32,7 @@ static void on_checkpoint(void *arg, const struct db_result *r)
     struct buf out = BUF_INIT;
     buf_addf(&out, "{\"checkpoint\":%s,\"modelVersions\":%s}", db_text(r, 0, CKPT_DOC),
              db_text(r, 0, CKPT_VERSIONS));
-    http_reply_buf(req, 200, &out);
+    api_reply_hidden(req, buf_str(&out));
     buf_finish(&out);
 }
 
@@ -274,6 +274,16 @@ void api_patch_checkpoints(struct shell *sh, struct http_req *req)
 
 /* ---- metadata ---- */
 
+static void on_metadata(void *arg, const struct db_result *r)
+{
+    if (api_failed(arg, r))
+        return;
+    if (db_rows(r) == 0)
+        api_not_found(arg);
+    else
+        api_reply_hidden(arg, db_text(r, 0, 0));
+}
+
 void api_post_checkpoint_metadata(struct shell *sh, struct http_req *req)
 {
     const char *uuid = http_param(req, "checkpoint.uuid");
@@ -289,5 +299,5 @@ void api_post_checkpoint_metadata(struct shell *sh, struct http_req *req)
         return;
     }
     det_cleanup(freep) char *text = json_text(metadata);
-    db_ckpt_set_metadata(sh->db, uuid, text, api_reply_doc, req);
+    db_ckpt_set_metadata(sh->db, uuid, text, on_metadata, req);
 }

@@ -50,8 +50,8 @@ static void on_version(void *arg, const struct db_result *r)
 {
     if (db_rc(r) == 0 && db_rows(r) == 0)
         version_not_found(arg);
-    else
-        api_reply_doc(arg, r);
+    else if (!api_failed(arg, r))
+        api_reply_hidden(arg, db_text(r, 0, 0));
 }
 
 void api_get_model_version(struct shell *sh, struct http_req *req)
@@ -87,7 +87,7 @@ static void on_registered(void *arg, const struct db_result *r)
     if (api_failed(c->req, r))
         return;
     switch ((enum db_version_why)db_i64(r, 0, REGISTER_WHY)) {
-    case VERSION_MADE: http_reply(c->req, 200, db_text(r, 0, REGISTER_DOC)); break;
+    case VERSION_MADE: api_reply_hidden(c->req, db_text(r, 0, REGISTER_DOC)); break;
     case VERSION_NO_MODEL: model_not_found(c->req); break;
     case VERSION_ARCHIVED: model_is_archived(c->req); break;
     case VERSION_NO_CHECKPOINT:
@@ -133,7 +133,7 @@ static void on_edited(void *arg, const struct db_result *r)
     else if (db_bool(r, 0, MODEL_EDIT_ARCHIVED))
         model_is_archived(arg);
     else
-        http_reply(arg, 200, db_text(r, 0, MODEL_EDIT_DOC));
+        api_reply_hidden(arg, db_text(r, 0, MODEL_EDIT_DOC));
 }
 
 void api_patch_model_version(struct shell *sh, struct http_req *req)

@@ -186,7 +186,7 @@ static void on_stored(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_row(&out, api_exp_state(c->sh, c->b.id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
+    api_put_experiment(&out, c->req, api_exp_state(c->sh, c->b.id, db_text(r, 0, EXP_STATE)), r);
     buf_addf(&out, ",\"warnings\":[%s]}",
              c->exceeded ? "\"LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED\"" : "");
     http_reply_buf(c->req, 200, &out);

@@ -64,7 +64,7 @@ static void on_patched_read(void *arg, const struct db_result *r)
     }
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_row(&out, api_exp_state(p->sh, p->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
+    api_put_experiment(&out, p->req, api_exp_state(p->sh, p->id, db_text(r, 0, EXP_STATE)), r);
     buf_add_ch(&out, '}');
     http_reply_buf(p->req, 200, &out);
     buf_finish(&out);

@@ -25,7 +25,7 @@ static void on_experiment(void *arg, const struct db_result *r)
         return;
     struct buf out = BUF_INIT;
     buf_add_str(&out, "{\"experiment\":");
-    api_put_row(&out, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r, 0, EXP_MEMBERS);
+    api_put_experiment(&out, c->req, api_exp_state(c->sh, c->id, db_text(r, 0, EXP_STATE)), r);
     if (core_exp_get(api_core(c->sh), c->id, &v))
         buf_addf(&out, ",\"jobSummary\":{\"state\":\"%s\",\"jobsAhead\":%lld}}",
                  job_state_name(v.job_state), (long long)core_jobs_ahead(api_core(c->sh), c->id));
