@@ -49,6 +49,7 @@ async function typedAndShown(page, paused) {
     await sameRows(page, [waits]);
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("Conditions: none").waitFor();
     await page.getByText(/^State:/).click();
     await page.getByRole("group", { name: "State" }).getByLabel("queued").check();
     await sameRows(page, [waits]);

@@ -54,6 +54,12 @@ export async function askBestCheckpoint(e: Experiment, signal: AbortSignal): Pro
     return { checkpoint: first && typeof first.training.searcherMetric === "number" ? first : null };
 }
 
+/* What was the best when it was asked for; null where the list of checkpoints tells that it has been removed since. One that the list lacks may be newer. */
+export function stillThere<B extends { uuid: string }>(best: B | null, list: Pick<Checkpoint, "uuid" | "state">[]): B | null {
+    const found = best && list.find((c) => c.uuid === best.uuid);
+    return found && found.state !== "STATE_COMPLETED" ? null : best;
+}
+
 /* At which of its trial's batches it was made. */
 export function batchesOf(c: Checkpoint): number | null {
     const n = c.metadata?.["steps_completed"];

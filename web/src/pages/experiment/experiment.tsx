@@ -16,6 +16,7 @@ import { askBestCheckpoint, askMetrics, askTrials, bestOf, trialsEvery, metricId
 import { ExperimentCharts } from "./charts";
 import { ExperimentTab } from "./tabs";
 import { Problem } from "../problem";
+import { COLLECTED_MS } from "../trial/checkpoints";
 import { WhyLine } from "../cluster/why";
 
 const LIVE_MS = 1000, NAMES_MS = 5000;
@@ -83,7 +84,7 @@ function Loaded({ exp, live }: { exp: Experiment; live: Live<Experiment> }) {
     const hover = useSignal<number | null>(null);
     const trials = useLive<Trial[]>(`trials ${id}`, String(ended), (s, told) => askTrials(id, s, told), (all) => (ended ? null : trialsEvery(all.length, LIVE_MS)));
     const metrics = useLive(`metrics ${id}`, String(ended), (s) => askMetrics([exp.id], s), () => (ended ? null : NAMES_MS));
-    const best = useLive(`best checkpoint ${id}`, String(ended), (s) => askBestCheckpoint(exp, s), () => (ended ? null : NAMES_MS));
+    const best = useLive(`best checkpoint ${id}`, String(ended), (s) => askBestCheckpoint(exp, s), () => (ended ? COLLECTED_MS : NAMES_MS));
     const view = expView(query.value.toString()), again = () => { live.again(); trials.again(); };
     const seen: Seen = {
         exp, trials: trials.data ?? [], metrics: metrics.data ?? [], best: best.data?.checkpoint ?? null, metric: metricOf(view, exp, metrics.data ?? []), view,

@@ -60,14 +60,18 @@ function ColumnName({ was, set, leave }: { was: string; set: (column: string) =>
 }
 
 function ColumnPick({ f, names, set }: { f: Field; names: Columns; set: (f: Field) => void }) {
-    const [isTyped, setTyped] = useState(false);
+    const [isTyped, setTyped] = useState(false), pick = useRef<HTMLSelectElement>(null), wasTyped = useRef(false);
+    useEffect(() => { // what was typed in is gone, and the keys with it: they go on from here
+        if (wasTyped.current && !isTyped && document.activeElement === document.body) pick.current?.focus();
+        wasTyped.current = isTyped;
+    }, [isTyped]);
     const choose = (column: string) => {
         setTyped(column === ANOTHER);
         if (column !== ANOTHER) set(withColumn(f, column));
     };
     if (isTyped) return <ColumnName was={f.column} set={choose} leave={() => setTyped(false)} />;
     const isKnown = GENERAL.some((g) => g.column === f.column) || names.hps.some((n) => `hp.${n}` === f.column) || names.metrics.includes(f.column);
-    return <select aria-label="Column" value={f.column} onChange={(e) => choose(e.currentTarget.value)}>
+    return <select ref={pick} aria-label="Column" value={f.column} onChange={(e) => choose(e.currentTarget.value)}>
         {!isKnown && <option value={f.column}>{shown(f.column)}</option>}
         <optgroup label="Of the experiment">{GENERAL.map((g) => <option key={g.column} value={g.column}>{g.title}</option>)}</optgroup>
         <Options of={names.hps} prefix="hp." label="Hyperparameters" current={f.column} />

@@ -15,7 +15,7 @@ import { LIVE_MS } from "./data";
 
 const NEWEST = 100;
 
-export function ProjectPage({ id = "" }: Record<string, string>) {
+export function ProjectPage({ id = "", tab }: Record<string, string>) {
     const live = useLive(`project ${id}`, "", async (signal) => {
         const [{ project }, { experiments }] = await Promise.all([call("GET /api/v1/projects/{id}", { path: { id }, signal }),
             call("GET /api/v1/experiments", { query: { projectId: Number(id), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC", limit: NEWEST }, signal })]);
@@ -27,6 +27,7 @@ export function ProjectPage({ id = "" }: Record<string, string>) {
     return <>
         <div class="head"><h1>{p ? <Name text={p.name} /> : `Project ${id}`}</h1>{p?.archived && <span class="chip">archived</span>}
             {p && <span>in <a href={`/det/workspaces/${p.workspaceId}`}><Name text={p.workspaceName || `workspace ${p.workspaceId}`} /></a></span>}</div>
+        {tab === "notes" && <p role="note">A project has no notes of its own here: those of an experiment are on its page.</p>}
         <Problem error={live.error} what="The project" />
         {p && <p class="facts soft">{p.description && <Name text={p.description} />}<span>{count(p.numExperiments, "experiment")}, {p.numActiveExperiments} active</span>
             {p.numExperiments > NEWEST && <span>the newest {NEWEST} are below</span>}

@@ -23,7 +23,7 @@ import { toast } from "../../ui/talk/toasts";
 import { CheckpointTable, COLLECTED_MS } from "./checkpoints";
 import { UnknownAxis } from "../experiment/charts";
 import { epochMetric } from "../experiment/epochs";
-import { askMetrics, lost, metricId, points, starOf, type Metric, type Trial } from "../experiment/data";
+import { askMetrics, lost, metricId, points, starOf, stillThere, type Metric, type Trial } from "../experiment/data";
 import { KeptSeries } from "../experiment/kept_series";
 import { WholeCsv } from "../experiment/whole";
 import { Problem } from "../problem";
@@ -53,7 +53,7 @@ function MetricChoice({ chosen, metrics, set }: { chosen: string[]; metrics: Met
         })}</ul></details>;
 }
 
-function TrialCurves({ trial, ended, config, searcherMetric }: { trial: Trial; ended: boolean; config: Record<string, unknown> | null; searcherMetric: string }) {
+function TrialCurves({ trial, best, ended, config, searcherMetric }: { trial: Trial; best: Trial["bestCheckpoint"]; ended: boolean; config: Record<string, unknown> | null; searcherMetric: string }) {
     const view = expView(query.value.toString());
     const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
     const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
@@ -62,7 +62,7 @@ function TrialCurves({ trial, ended, config, searcherMetric }: { trial: Trial; e
     const kept = useRef(new KeptSeries()).current, asked = [...new Set([...chosen, ...chosen.flatMap((m) => epochsOf(m) ?? [])])];
     const live = useLive(`curves of ${trial.id}`, `${asked.join("|")} ${zoom} ${ended}`,
         async (s) => ({ chosen, series: asked.length ? (await kept.ask([trial.id], asked, zoom, ended, s))[0] : undefined }), () => (ended ? null : LIVE_MS));
-    const dark = isDark.value, made = trial.bestCheckpoint?.totalBatches ?? null;
+    const dark = isDark.value, made = best?.totalBatches ?? null;
     const curves = useMemo(() => (live.data?.series ? live.data.chosen : []).flatMap((metric, i, all) => {
         const p = points(live.data!.series!, metric, view.x, config, epochsOf(metric));
         return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, star: metric.endsWith(`.${searcherMetric}`) ? starOf(live.data!.series!, metric, made, view.x, config, epochsOf(metric)) : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
@@ -138,6 +138,8 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const of = exp.data ? ofExperiment(exp.data) : {};
     const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
         { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? COLLECTED_MS : 3000));
+    const best = stillThere(trial.bestCheckpoint ?? null, checkpoints.data?.checkpoints ?? []), isGone = best !== (trial.bestCheckpoint ?? null);
+    useEffect(() => { if (isGone) again(); }, [isGone]); // another is the best now
     useAt();
     return <>
         <div class="head">
@@ -148,21 +150,21 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
         </div>
         <p class="facts soft"><span>{count(trial.totalBatchesProcessed, "batch", "batches")}</span>
             {typeof trial.searcherMetricValue === "number" && <span>best {exp.data?.searcherMetric} <strong>{number(trial.searcherMetricValue)}</strong></span>}
-            {trial.bestCheckpoint && <span>best checkpoint at batch {number(trial.bestCheckpoint.totalBatches)}</span>}
+            {best && <span>best checkpoint at batch {number(best.totalBatches)}</span>}
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         {(!ended || trial.state === "STATE_ERROR") && <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} ended={ended} onlyWaiting={!ended} />}
-        <div class="pair"><TrialCurves trial={trial} ended={ended} config={exp.data?.config ?? null} searcherMetric={exp.data?.searcherMetric ?? ""} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <div class="pair"><TrialCurves trial={trial} best={best} ended={ended} config={exp.data?.config ?? null} searcherMetric={exp.data?.searcherMetric ?? ""} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
         <Reports trial={trial} ended={ended} />
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
-        <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} best={trial.bestCheckpoint?.uuid ?? null} of={of} /></section>
+        <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} best={best?.uuid ?? null} of={of} /></section>
     </>;
 }
 
 export function TrialPage({ id = "" }: Record<string, string>) {
     const live = useLive(`trial ${id}`, "", async (signal) => (await call("GET /api/v1/trials/{trialId}", { path: { trialId: id }, signal })).trial,
-        (t) => (isTerminal(t.state) ? null : LIVE_MS));
+        (t) => (isTerminal(t.state) ? COLLECTED_MS : LIVE_MS)); // what is not kept goes after its end
     if (live.data) return <Loaded trial={live.data} again={live.again} />;
     return <><h1>Trial {id}</h1>{live.error ? <Problem error={live.error} what="The trial" /> : <p class="soft">Asking…</p>}</>;
 }

@@ -30,16 +30,24 @@ function comeInside(list: Element | null): void {
     if (beyond > 0) list.style.marginLeft = `${-beyond}px`;
 }
 
-/* A button that opens what is in it, and closes as above. What was taken away by the press itself was in it. */
+/*
+ * A button that opens what is in it, and closes as above: of a press elsewhere when it is over, for what is open may
+ * hold up what is pressed, which must not move away from under the pointer. What was taken away by the press itself was in it.
+ */
 export function Opens({ summary, title, onOpen, children }: OpensProps) {
     const ref = useRef<HTMLDetailsElement>(null);
     useEffect(() => {
-        const close = (e: Event) => {
-            const d = ref.current;
-            if (d?.open && !(e.target instanceof Node && (d.contains(e.target) || !e.target.isConnected))) d.open = false;
+        let press: { isIn: boolean } | null = null;
+        const isIn = (e: Event): boolean => e.target instanceof Node && (!!ref.current?.contains(e.target) || !e.target.isConnected);
+        const on: Record<string, (e: Event) => void> = {
+            pointerdown: (e) => { press = { isIn: isIn(e) }; },
+            pointerup: () => { setTimeout(() => { press = null; }); }, // the click comes before that, where there is one
+            pointercancel: () => { press = null; },
+            click: (e) => { if (ref.current?.open && !(press ? press.isIn : isIn(e))) ref.current.open = false; },
+            focusin: (e) => { if (ref.current?.open && !press && !isIn(e)) ref.current.open = false; },
         };
-        for (const kind of ["pointerdown", "focusin"]) document.addEventListener(kind, close);
-        return () => { for (const kind of ["pointerdown", "focusin"]) document.removeEventListener(kind, close); };
+        for (const [kind, heard] of Object.entries(on)) document.addEventListener(kind, heard);
+        return () => { for (const [kind, heard] of Object.entries(on)) document.removeEventListener(kind, heard); };
     }, []);
     const onKeyDown = (e: KeyboardEvent) => {
         if (e.key !== "Escape" || !ref.current?.open) return;

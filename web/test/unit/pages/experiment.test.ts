@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layer } from "../../../src/pages/experiment/charts";
-import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, newestOf, points, pointsOf, rowsOf, starOf, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
+import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, newestOf, points, pointsOf, rowsOf, starOf, stillThere, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
 import { epochAt, epochMetric } from "../../../src/pages/experiment/epochs";
@@ -167,4 +167,13 @@ test("a curve is in front when it is pointed at or chosen, behind when another i
     assert.equal(of("brush=lr:0..1"), "plain plain back plain");
     assert.equal(of("brush=lr:0..1", 3), "back back front front");
     assert.equal(of("g=lr&brush=lr:0..1&t=2"), "plain plain plain plain"); // of groups: what lies outside is in none
+});
+
+test("the best checkpoint is no longer one that was removed since", () => {
+    const best = { uuid: "b", totalBatches: 1260 };
+    assert.equal(stillThere(best, []), best);
+    assert.equal(stillThere(best, [{ uuid: "a", state: "STATE_DELETED" }]), best); // a list that is older, or a part
+    assert.equal(stillThere(best, [{ uuid: "b", state: "STATE_COMPLETED" }]), best);
+    for (const state of ["STATE_DELETED", "STATE_PARTIALLY_DELETED", "STATE_ERROR"] as const) assert.equal(stillThere(best, [{ uuid: "b", state }]), null, state);
+    assert.equal(stillThere(null, [{ uuid: "b", state: "STATE_DELETED" }]), null);
 });

@@ -12,6 +12,12 @@ test("how to sign in to a registry is not shown, who signs in is", () => {
     assert.equal(JSON.stringify(configWithoutSecrets(c)).includes("pw"), false);
 });
 
+test("what the master hides already is shown as it is", () => {
+    const c = config({ password: "(hidden)", auth: "(hidden)" });
+    assert.deepEqual(secretsOf(c), []);
+    assert.deepEqual(configWithoutSecrets(c), c);
+});
+
 test("a text in which one of them cannot be found is not shown at all", () => {
     assert.equal(withoutSecrets('password: "a\\u0062c"', ["abc"]), null);
     assert.equal(withoutSecrets("name: x", []), "name: x");
