@@ -8,8 +8,8 @@
 
 static struct {
     bool all;
-    const char *description;
-} o = {.description = ""};
+    const char *description, *new_name; /* NULL: not given */
+} o;
 
 int place_project(struct cli *c, const char *workspace, const char *name, json_t **ret,
                   struct det_err *err)
@@ -42,7 +42,8 @@ static int create_project(struct cli *c, struct det_err *err)
 {
     JSON_OWN w = NULL;
     JSON_OWN answer = NULL;
-    JSON_OWN body = json_make("{s:s, s:s}", "name", cli_arg(c, 1), "description", o.description);
+    JSON_OWN body = json_make("{s:s, s:s}", "name", cli_arg(c, 1), "description",
+                              o.description ? o.description : "");
     if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
         return CLI_FAILED;
     char *path det_cleanup(freep) =
@@ -84,6 +85,31 @@ static int list_experiments(struct cli *c, struct det_err *err)
     return 0;
 }
 
+/* What is said of it, and nothing else. */
+static int edit_project(struct cli *c, struct det_err *err)
+{
+    JSON_OWN p = NULL;
+    JSON_OWN answer = NULL;
+    JSON_OWN body = json_object();
+    if (!o.new_name && !o.description) {
+        det_fail(err, DET_EINVAL, "say what is to change: --new_name NAME, --description TEXT");
+        return CLI_USAGE;
+    }
+    if (o.new_name)
+        json_set(body, "name", json_string(o.new_name));
+    if (o.description)
+        json_set(body, "description", json_string(o.description));
+    if (find_project(c, &p, err) < 0)
+        return CLI_FAILED;
+    char *path det_cleanup(freep) = det_asprintf("/projects/%" PRId64, json_int(p, "id", 0));
+    if (cli_call(c, "PATCH", path, body, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *now = json_obj(answer, "project");
+    if (!cli_print_json(c, now))
+        fprintf(stderr, "project %s changed\n", json_str(now, "name", ""));
+    return 0;
+}
+
 static int set_archived(struct cli *c, bool on, struct det_err *err)
 {
     JSON_OWN p = NULL;
@@ -106,6 +132,11 @@ static const struct opt create_opts[] = {
     {"description", 0, OPT_STR, &o.description, "TEXT", "what it is for"},
     {0},
 };
+static const struct opt edit_opts[] = {
+    {"new_name", 0, OPT_STR, &o.new_name, "NAME", "its name from now on"},
+    {"description", 0, OPT_STR, &o.description, "TEXT", "what it is for"},
+    {0},
+};
 static const struct opt list_opts[] = {
     {"all", 'a', OPT_FLAG, &o.all, NULL, "archived ones too"},
     {0},
@@ -113,6 +144,7 @@ static const struct opt list_opts[] = {
 static const struct verb verbs[] = {
     {"create", NULL, "WORKSPACE NAME", "a new one", create_opts, create_project},
     {"describe", NULL, "WORKSPACE NAME", "one project", NULL, describe_project},
+    {"edit", NULL, "WORKSPACE NAME", "another name or description", edit_opts, edit_project},
     {"list-experiments", NULL, "WORKSPACE NAME", "its experiments", list_opts, list_experiments},
     {"archive", NULL, "WORKSPACE NAME", "nothing is added to it any more", NULL, archive_project},
     {"unarchive", NULL, "WORKSPACE NAME", "use it again", NULL, unarchive_project},
@@ -120,4 +152,4 @@ static const struct verb verbs[] = {
 };
 
 const struct noun noun_project = {"project", "p", NULL,
-                                  "projects: create, archive, their experiments", verbs};
+                                  "projects: create, edit, archive, their experiments", verbs};

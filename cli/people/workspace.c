@@ -6,6 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static struct {
+    const char *name; /* NULL: not given */
+} o;
+
 int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err)
 {
     JSON_OWN answer = NULL;
@@ -107,6 +111,26 @@ static int describe_workspace(struct cli *c, struct det_err *err)
     return 0;
 }
 
+static int edit_workspace(struct cli *c, struct det_err *err)
+{
+    JSON_OWN w = NULL;
+    JSON_OWN answer = NULL;
+    if (!o.name) {
+        det_fail(err, DET_EINVAL, "say what is to change: --name NAME");
+        return CLI_USAGE;
+    }
+    JSON_OWN body = json_make("{s:s}", "name", o.name);
+    if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
+        return CLI_FAILED;
+    char *path det_cleanup(freep) = det_asprintf("/workspaces/%" PRId64, json_int(w, "id", 0));
+    if (cli_call(c, "PATCH", path, body, &answer, err) < 0)
+        return CLI_FAILED;
+    const json_t *now = json_obj(answer, "workspace");
+    if (!cli_print_json(c, now))
+        fprintf(stderr, "workspace %s changed\n", json_str(now, "name", ""));
+    return 0;
+}
+
 static int set_archived(struct cli *c, bool on, struct det_err *err)
 {
     JSON_OWN w = NULL;
@@ -125,15 +149,20 @@ static int unarchive_workspace(struct cli *c, struct det_err *err)
     return set_archived(c, false, err);
 }
 
+static const struct opt edit_opts[] = {
+    {"name", 0, OPT_STR, &o.name, "NAME", "its name from now on"},
+    {0},
+};
 static const struct verb verbs[] = {
     {"list", "ls", "", "all workspaces", NULL, list_workspaces},
     {"list-projects", NULL, "NAME", "its projects", NULL, list_projects},
     {"create", NULL, "NAME", "a new one", NULL, create_workspace},
     {"describe", NULL, "NAME", "one workspace", NULL, describe_workspace},
+    {"edit", NULL, "NAME", "another name", edit_opts, edit_workspace},
     {"archive", NULL, "NAME", "nothing is added to it any more", NULL, archive_workspace},
     {"unarchive", NULL, "NAME", "use it again", NULL, unarchive_workspace},
     {0},
 };
 
-const struct noun noun_workspace = {"workspace", "w", NULL,
-                                    "workspaces: list, create, archive, their projects", verbs};
+const struct noun noun_workspace = {
+    "workspace", "w", NULL, "workspaces: list, create, edit, archive, their projects", verbs};

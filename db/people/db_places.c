@@ -101,6 +101,18 @@ void db_project_create(struct db *db, int64_t workspace_id, const char *name,
              db_i64_arg(a, user_id), cb, arg);
 }
 
+void db_workspace_edit(struct db *db, int64_t id, const char *name, db_cb *cb, void *arg)
+{
+    db_write(db, sql_workspace_edit, db_str_arg(db_i64_arg(DB_ARGS, id), name), cb, arg);
+}
+
+void db_project_edit(struct db *db, int64_t id, const char *name, const char *description,
+                     db_cb *cb, void *arg)
+{
+    struct db_args *a = db_str_arg(db_i64_arg(DB_ARGS, id), name);
+    db_write(db, sql_project_edit, db_str_arg(a, description), cb, arg);
+}
+
 void db_workspace_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg)
 {
     db_write(db,

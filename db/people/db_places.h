@@ -27,6 +27,14 @@ void db_project_read(struct db *db, int64_t id, db_cb *cb, void *arg);
 void db_workspace_create(struct db *db, const char *name, int64_t user_id, db_cb *cb, void *arg);
 void db_project_create(struct db *db, int64_t workspace_id, const char *name,
                        const char *description, int64_t user_id, db_cb *cb, void *arg);
+/* Columns of what is done to one that is there: the answer, null where it was not done; whether it
+ * is the first, to which nothing is done; whether it is archived, or in what is. No row: none such.
+ */
+enum db_place_col { PLACE_DOC, PLACE_FIXED, PLACE_ARCHIVED };
+/* A text that is NULL stays as it is. DB_STATE_TAKEN: the name. */
+void db_workspace_edit(struct db *db, int64_t id, const char *name, db_cb *cb, void *arg);
+void db_project_edit(struct db *db, int64_t id, const char *name, const char *description,
+                     db_cb *cb, void *arg);
 /* A row if it is there and mutable. */
 void db_workspace_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);
 void db_project_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);

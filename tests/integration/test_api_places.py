@@ -99,6 +99,47 @@ def places(user):
     return vision["id"], project["id"]
 
 
+def changed(c, user, workspace, project):
+    """Another name, another description; what is not named stays. Neither of what every cluster has, nor of what is archived."""
+    before = user.call("get_project", id=project)["project"]
+    assert user.call("patch_project", {"description": "what it is for"}, id=project)["project"] == {**before, "description": "what it is for"}
+    renamed = user.call("patch_project", {"name": "letters", "description": None}, id=project)["project"]
+    assert renamed == {**before, "name": "letters", "description": "what it is for"} == user.call("get_project", id=project)["project"]
+    assert user.call("patch_project", {"name": "LETTERS"}, id=project)["project"]["name"] == "LETTERS"  # the same but for its case
+    assert user.call("patch_project", {"name": "digits", "description": ""}, id=project)["project"]["description"] == ""
+    other = user.call("post_project", {"name": "other"}, workspaceId=workspace)["project"]["id"]
+    user.refused(409, "already", "patch_project", {"name": "Digits"}, id=other)
+    user.call("archive_project", id=other)
+    place = user.call("patch_workspace", {"name": "Sight"}, id=workspace)["workspace"]
+    assert place["name"] == "Sight" == user.call("get_project", id=project)["project"]["workspaceName"]
+    create(user, CONFIG + "workspace: Sight\nproject: digits\n", validateOnly=True)
+    user.refused(404, "not found", "create_experiment", {"config": CONFIG + "workspace: Vision\nproject: digits\n", "validateOnly": True})
+    user.refused(409, "already", "patch_workspace", {"name": "uncategorized"}, id=workspace)
+    assert user.call("patch_workspace", {"name": "Vision"}, id=workspace)["workspace"] == {**place, "name": "Vision"}
+    for what, id in (("workspace", workspace), ("project", project)):
+        for bad in ("", "  ", "x" * 81):
+            user.refused(400, "name: 1 to 80", "patch_" + what, {"name": bad}, id=id)
+        user.refused(400, "name", "patch_" + what, {"name": 7}, id=id)
+        user.refused(404, what + " 999 not found", "patch_" + what, {"name": "x"}, id=999)
+        user.refused(400, "make another", "patch_" + what, {"name": "x"}, id=1)
+    user.refused(501, "defaultAuxPool: not kept", "patch_workspace", {"name": "lossy", "defaultAuxPool": "cpu"}, id=workspace)
+    for what, id in (("project", project), ("workspace", workspace)):
+        user.call("archive_" + what, id=id)
+        user.refused(400, "unarchive", "patch_project", {"name": "x"}, id=project)
+        user.call("unarchive_" + what, id=id)
+    user.call("archive_workspace", id=workspace)
+    user.refused(400, "unarchive", "patch_workspace", {"name": "x"}, id=workspace)
+    user.call("unarchive_workspace", id=workspace)
+    people.add(c, "piet")
+    piet = log_in(c.port, "piet")
+    piet.refused(403, "belongs to admin", "patch_project", {"name": "x"}, id=project)
+    piet.refused(403, "belongs to admin", "patch_workspace", {"name": "x"}, id=workspace)
+    assert user.call("get_workspace", id=workspace)["workspace"]["name"] == "Vision"
+    last = c.sql("SELECT operation, detail->>'name' FROM audit WHERE operation = 'patch_workspace' AND status = 200 ORDER BY epoch DESC, n DESC LIMIT 1")
+    assert last == "patch_workspace|Vision", last
+
+
+
 def belongs(user, workspace, project):
     """By name in the configuration, by id in the request; moved; never into what is archived."""
     by_name = create(user, CONFIG + "workspace: Vision\nproject: digits\n")["experiment"]
@@ -295,7 +336,9 @@ def main():
         c.login()
         user = Api(c.port, c.token)
         agent = FakeAgent(c.port, open(c.path("agent.token")).read().strip())
-        belongs(user, *places(user))
+        workspace, project = places(user)
+        changed(c, user, workspace, project)
+        belongs(user, workspace, project)
         remembered(user)
         templates(user)
         settings(c, user)

@@ -442,6 +442,16 @@ def test_places():
         says(c.det("w", "describe", "Vision & more"), 0, "workspace 2", "projects     1")
         assert json.loads(c.det("w", "describe", "Vision & more", "--json").stdout)["id"] == 2
         says(c.det("p", "describe", "Vision & more", "digit", check=False), 1, '"digit" not found in workspace "Vision & more"')
+        says(c.det("p", "edit", "Vision & more", "digits", check=False), 2, "--new_name", "--description")
+        says(c.det("p", "edit", "Vision & more", "digits", "--new_name", "ciphers"), 0, "project ciphers changed")
+        renamed = json.loads(c.det("p", "edit", "Vision & more", "ciphers", "--new_name", "digits", "--description", "0 to 9", "--json").stdout)
+        assert (renamed["name"], renamed["description"]) == ("digits", "0 to 9"), renamed
+        says(c.det("p", "edit", "Vision & more", "digits", "--description", "what it is"), 0, "project digits changed")
+        says(c.det("w", "edit", "Vision & more", check=False), 2, "--name")
+        says(c.det("w", "edit", "Vision & more", "--name", "Uncategorized", check=False), 1, "already")
+        says(c.det("w", "edit", "Vision & more", "--name", "x", "--default-aux-pool", "p", check=False), 2, "resource_pool")
+        says(c.det("w", "edit", "vision & more", "--name", "Vision"), 0, "workspace Vision changed")
+        says(c.det("w", "edit", "Vision", "--name", "Vision & more"), 0, "changed")
         says(c.det("e", "move", "1", "Vision & more", "digits"), 0, "moved to project digits")
         says(c.det("e", "move", "1", "Vision & more", "none", check=False), 1, '"none" not found')
         says(c.det("p", "describe", "Vision & more", "digits"), 0, "project 2", "what it is", "1, 0 of them active")

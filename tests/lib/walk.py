@@ -99,7 +99,7 @@ class Work:
                 "post_task_logs": {"logs": [log]}, "post_task_logs_plain": [log],
                 "post_profiler_metrics": {"batches": [{"labels": {"trialId": self.trial, "name": "x", "metricType": 1}}]},
                 "post_checkpoint": {"taskId": log["taskId"], "uuid": self.checkpoint, "metadata": {"steps_completed": 1}},
-                "post_workspace": {"name": "w"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
+                "post_workspace": {"name": "w"}, "patch_workspace": {}, "patch_project": {"description": "e"}, "post_project": {"name": "q"}, "put_template": {"config": {"description": "e"}},
                 "post_template": {"config": {"description": "e"}, "workspaceId": self.workspace},
                 "post_view": {"name": "v", "address": "/det/clusters", "workspaceId": self.workspace}, "patch_view": {"name": "w"},
                 "post_model": {"name": "m", "workspaceId": self.workspace}, "move_model": {"destinationWorkspaceId": self.workspace},

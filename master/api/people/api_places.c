@@ -1,4 +1,5 @@
 /* Workspaces and projects: where experiments belong. */
+#include "api_places.h"
 #include "api_handlers.h"
 #include "api_util.h"
 #include "db_places.h"
@@ -65,32 +66,44 @@ static const struct wire_field place_fields[] = {
     {"description", WIRE_STR, offsetof(struct place_body, description), 0, NULL},
 };
 
+bool place_check_name(struct http_req *req, const char *name)
+{
+    size_t n = strlen(name);
+    if (n > 0 && n <= NAME_MAX_BYTES && strspn(name, " \t\r\n") < n)
+        return true;
+    http_fail(req, DET_EINVAL, "name: 1 to %d bytes, not blank", NAME_MAX_BYTES);
+    return false;
+}
+
 /* The body, its name checked; false: answered. *ret_body owns the strings. */
 static bool place_read(struct http_req *req, struct place_body *b, json_t **ret_body)
 {
     *b = (struct place_body){.description = ""};
     if (!api_decode(req, place_fields, DET_ARRAY_LEN(place_fields), b, ret_body))
         return false;
-    size_t n = strlen(b->name);
-    if (n > 0 && n <= NAME_MAX_BYTES && strspn(b->name, " \t\r\n") < n)
+    if (place_check_name(req, b->name))
         return true;
-    http_fail(req, DET_EINVAL, "name: 1 to %d bytes, not blank", NAME_MAX_BYTES);
     json_decref(*ret_body);
     return false;
+}
+
+void place_name_taken(struct http_req *req)
+{
+    http_fail(req, DET_EEXIST,
+              "name: there is one of this name already (archived ones count); take another");
 }
 
 static void on_created(void *arg, const struct db_result *r)
 {
     if (db_state(r) == DB_STATE_TAKEN)
-        http_fail(arg, DET_EEXIST,
-                  "name: there is one of this name already (archived ones count); take another");
+        place_name_taken(arg);
     else
         api_reply_doc(arg, r);
 }
 
 /* What Determined's workspaces hold and these do not: to take it would be to lose it. Empty is as
  * good as not given. */
-static bool check_kept(struct http_req *req, const json_t *body)
+bool place_check_kept(struct http_req *req, const json_t *body)
 {
     static const char *const lost[] = {"agentUserGroup",     "checkpointStorageConfig",
                                        "defaultComputePool", "defaultComputeResourcePool",
@@ -117,7 +130,7 @@ void api_post_workspace(struct shell *sh, struct http_req *req)
     json_t *body;
     if (!place_read(req, &b, &body))
         return;
-    if (check_kept(req, body))
+    if (place_check_kept(req, body))
         db_workspace_create(sh->db, b.name, req->who.user_id, on_created, req);
     json_decref(body);
 }
