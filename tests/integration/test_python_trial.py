@@ -407,6 +407,8 @@ assert [facts(x) for x in e.list_trials()] == [facts(client.get_trial(t.id))], [
 pools = client.list_resource_pools()
 assert [(p.name, p.num_agents, p.slots_available) for p in pools] == [("default", 1, int(sys.argv[5]))], pools
 ours = client.create_workspace("ours"); best_project = ours.create_project("best")
+best_project.set_name("bets"); best_project.set_description("the best")
+assert (best_project.name, ours.get_project("bets").description) == ("bets", "the best"); best_project.set_name("best")
 ours.reload(); best_project.reload()
 assert [p.name for p in ours.list_pools()] == ["default"] and best_project.workspace_id == ours.id, ours
 e.move_to_project("ours", "best"); e.set_labels(["a", "b"])

@@ -50,7 +50,7 @@ class Absent(unittest.TestCase):
         from determined.experimental import client
 
         for kind, names in ((client.Checkpoint, "get_metrics"), (client.ModelVersion, "iter_metrics get_metrics"), (client.Workspace, "delete_project"),
-                            (client.Project, "set_name set_description add_note remove_note"), (client.Experiment, "delete_tensorboard_files"),
+                            (client.Project, "add_note remove_note"), (client.Experiment, "delete_tensorboard_files"),
                             (client.ResourcePool, "add_bindings remove_bindings replace_bindings list_workspaces"),
                             (client.Determined, "delete_workspace add_oauth_client list_oauth_clients remove_oauth_client")):
             one = kind.__new__(kind)

@@ -258,6 +258,8 @@ determined.experimental.client
   Workspace.reload(self)
   Project.list_experiments(self)
   Project.reload(self)
+  Project.set_name(self, name)
+  Project.set_description(self, description)
   Experiment.activate(self)
   Experiment.pause(self)
   Experiment.cancel(self)

@@ -53,15 +53,10 @@ class User(Told):
         self._patch(agentUserGroup=group)
 
 
-_MADE_ANEW = "make another (Workspace.create_project()) and move the experiments there (Experiment.move_to_project())"
-
-
 class Project(Told):
     """Experiments that belong together, in a workspace."""
 
     _LACKS = {
-        "set_name": _MADE_ANEW,
-        "set_description": _MADE_ANEW,
         "add_note": "a project has none; an experiment has: Experiment.set_notes()",
         "remove_note": "a project has none; an experiment has: Experiment.set_notes()",
     }
@@ -82,6 +77,15 @@ class Project(Told):
     def list_experiments(self) -> List[Experiment]:
         raw = pages(lambda o: self._master.get("/api/v1/experiments", offset=o, limit=200, projectId=self.id), "experiments")
         return [Experiment._of(self._master, e) for e in raw]
+
+    def set_name(self, name: str) -> None:
+        self._patch({"name": name})
+
+    def set_description(self, description: str) -> None:
+        self._patch({"description": description})
+
+    def _patch(self, words: Dict[str, str]) -> None:
+        self._take(self._master.patch(f"/api/v1/projects/{self.id}", words)["project"])
 
     def archive(self) -> None:
         self._master.post(f"/api/v1/projects/{self.id}/archive", None)
