@@ -87,7 +87,6 @@ const struct absent absent_table[] = {
     {"checkpoint", "download", "mode", 0,
      "the files are copied from the store, which this host must see"},
     /* places */
-    {"workspace", "delete", NULL, 0, "det workspace archive NAME hides it and closes it"},
     {"workspace", "list-pools", NULL, 0, "every workspace may use every pool: det rp list"},
     {"workspace", "create|edit", "agent-uid", 0, AGENTU},
     {"workspace", "create|edit", "agent-user", 0, AGENTU},
@@ -98,7 +97,6 @@ const struct absent absent_table[] = {
     {"workspace", "create|edit", "default-compute-pool", 0, POOLS},
     {"workspace", "create|edit", "default-aux-pool", 0, POOLS},
     {"project", "list|ls", NULL, 0, "det workspace list-projects WORKSPACE"},
-    {"project", "delete", NULL, 0, "det project archive WORKSPACE NAME hides it and closes it"},
     {"project", "describe", "all", 'a', "det project list-experiments WORKSPACE NAME --all"},
     {"template", "set-value", NULL, 0, "det template set NAME FILE replaces its configuration"},
     {"template", "create", "workspace-name", 'w', "a template is for all workspaces"},

@@ -132,12 +132,14 @@
     X(get_workspaces, GET, "/api/v1/workspaces", USER, DEFAULT)                                    \
     X(post_workspace, POST, "/api/v1/workspaces", USER, DEFAULT)                                   \
     X(get_workspace, GET, "/api/v1/workspaces/{id}", USER, DEFAULT)                                \
+    X(delete_workspace, DELETE, "/api/v1/workspaces/{id}", USER, DEFAULT)                          \
     X(patch_workspace, PATCH, "/api/v1/workspaces/{id}", USER, DEFAULT)                            \
     X(archive_workspace, POST, "/api/v1/workspaces/{id}/archive", USER, DEFAULT)                   \
     X(unarchive_workspace, POST, "/api/v1/workspaces/{id}/unarchive", USER, DEFAULT)               \
     X(get_workspace_projects, GET, "/api/v1/workspaces/{id}/projects", USER, DEFAULT)              \
     X(post_project, POST, "/api/v1/workspaces/{workspaceId}/projects", USER, DEFAULT)              \
     X(get_project, GET, "/api/v1/projects/{id}", USER, DEFAULT)                                    \
+    X(delete_project, DELETE, "/api/v1/projects/{id}", USER, DEFAULT)                              \
     X(patch_project, PATCH, "/api/v1/projects/{id}", USER, DEFAULT)                                \
     X(archive_project, POST, "/api/v1/projects/{id}/archive", USER, DEFAULT)                       \
     X(unarchive_project, POST, "/api/v1/projects/{id}/unarchive", USER, DEFAULT)

@@ -174,12 +174,14 @@ DET_MUST int rule_ids(const struct rule *r, const json_t *body, json_t *ids, str
     X(get_workspaces, SEE, NONE, "")                                                               \
     X(post_workspace, FOUND, NONE, "")                                                             \
     X(get_workspace, SEE, NONE, "")                                                                \
+    X(delete_workspace, PLACE, WORKSPACE, "id")                                                    \
     X(patch_workspace, PLACE, WORKSPACE, "id")                                                     \
     X(archive_workspace, PLACE, WORKSPACE, "id")                                                   \
     X(unarchive_workspace, PLACE, WORKSPACE, "id")                                                 \
     X(get_workspace_projects, SEE, NONE, "")                                                       \
     X(post_project, CREATE, WORKSPACE, "workspaceId")                                              \
     X(get_project, SEE, NONE, "")                                                                  \
+    X(delete_project, PLACE, PROJECT, "id")                                                        \
     X(patch_project, PLACE, PROJECT, "id")                                                         \
     X(archive_project, PLACE, PROJECT, "id")                                                       \
     X(unarchive_project, PLACE, PROJECT, "id")

@@ -11,5 +11,8 @@ DET_MUST int place_project(struct cli *c, const char *workspace, const char *nam
 /* POST /KIND/ID/VERB, and says that it is done. */
 DET_MUST int place_switch(struct cli *c, const char *kind, const json_t *place, bool archive,
                           struct det_err *err);
+/* Asks, unless is_sure; DELETE /KIND/ID, and says that it is done. */
+DET_MUST int place_delete(struct cli *c, const char *kind, const json_t *place, bool is_sure,
+                          struct det_err *err);
 
 #endif

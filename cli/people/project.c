@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 static struct {
-    bool all;
+    bool all, yes;
     const char *description, *new_name; /* NULL: not given */
 } o;
 
@@ -128,8 +128,20 @@ static int unarchive_project(struct cli *c, struct det_err *err)
     return set_archived(c, false, err);
 }
 
+static int delete_project(struct cli *c, struct det_err *err)
+{
+    JSON_OWN p = NULL;
+    if (find_project(c, &p, err) < 0)
+        return CLI_FAILED;
+    return place_delete(c, "project", p, o.yes, err);
+}
+
 static const struct opt create_opts[] = {
     {"description", 0, OPT_STR, &o.description, "TEXT", "what it is for"},
+    {0},
+};
+static const struct opt delete_opts[] = {
+    {"yes", 'y', OPT_FLAG, &o.yes, NULL, "do not ask"},
     {0},
 };
 static const struct opt edit_opts[] = {
@@ -148,8 +160,9 @@ static const struct verb verbs[] = {
     {"list-experiments", NULL, "WORKSPACE NAME", "its experiments", list_opts, list_experiments},
     {"archive", NULL, "WORKSPACE NAME", "nothing is added to it any more", NULL, archive_project},
     {"unarchive", NULL, "WORKSPACE NAME", "use it again", NULL, unarchive_project},
+    {"delete", NULL, "WORKSPACE NAME", "if nothing is in it", delete_opts, delete_project},
     {0},
 };
 
-const struct noun noun_project = {"project", "p", NULL,
-                                  "projects: create, edit, archive, their experiments", verbs};
+const struct noun noun_project = {
+    "project", "p", NULL, "projects: create, edit, archive, delete, their experiments", verbs};

@@ -8,6 +8,7 @@
 
 static struct {
     const char *name; /* NULL: not given */
+    bool yes;
 } o;
 
 int place_workspace(struct cli *c, const char *name, json_t **ret, struct det_err *err)
@@ -33,6 +34,19 @@ int place_switch(struct cli *c, const char *kind, const json_t *place, bool arch
         return CLI_FAILED;
     fprintf(stderr, "%s %s %s\n", kind, json_str(place, "name", ""),
             archive ? "archived" : "unarchived");
+    return 0;
+}
+
+int place_delete(struct cli *c, const char *kind, const json_t *place, bool is_sure,
+                 struct det_err *err)
+{
+    const char *name = json_str(place, "name", "");
+    char *question det_cleanup(freep) = det_asprintf("Delete %s %s?", kind, name);
+    char *path det_cleanup(freep) = det_asprintf("/%ss/%" PRId64, kind, json_int(place, "id", 0));
+    if ((!is_sure && !cli_confirmed(question, "deleted", err)) ||
+        cli_call(c, "DELETE", path, NULL, NULL, err) < 0)
+        return CLI_FAILED;
+    fprintf(stderr, "%s %s deleted\n", kind, name);
     return 0;
 }
 
@@ -149,6 +163,18 @@ static int unarchive_workspace(struct cli *c, struct det_err *err)
     return set_archived(c, false, err);
 }
 
+static int delete_workspace(struct cli *c, struct det_err *err)
+{
+    JSON_OWN w = NULL;
+    if (place_workspace(c, cli_arg(c, 0), &w, err) < 0)
+        return CLI_FAILED;
+    return place_delete(c, "workspace", w, o.yes, err);
+}
+
+static const struct opt delete_opts[] = {
+    {"yes", 'y', OPT_FLAG, &o.yes, NULL, "do not ask"},
+    {0},
+};
 static const struct opt edit_opts[] = {
     {"name", 0, OPT_STR, &o.name, "NAME", "its name from now on"},
     {0},
@@ -161,8 +187,10 @@ static const struct verb verbs[] = {
     {"edit", NULL, "NAME", "another name", edit_opts, edit_workspace},
     {"archive", NULL, "NAME", "nothing is added to it any more", NULL, archive_workspace},
     {"unarchive", NULL, "NAME", "use it again", NULL, unarchive_workspace},
+    {"delete", NULL, "NAME", "if nothing is in it", delete_opts, delete_workspace},
     {0},
 };
 
 const struct noun noun_workspace = {
-    "workspace", "w", NULL, "workspaces: list, create, edit, archive, their projects", verbs};
+    "workspace", "w", NULL, "workspaces: list, create, edit, archive, delete, their projects",
+    verbs};

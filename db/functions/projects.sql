@@ -15,3 +15,15 @@ BEGIN
                                  FROM experiment_counts c WHERE c.project_id = p.id) n
     WHERE u.id = p.user_id AND w.id = p.workspace_id);
 END $$;
+
+-- An experiment whose project is deleted in the moment in which it is made goes into the first one: the core's batch, in
+-- which it comes, can not be refused.
+CREATE OR REPLACE FUNCTION place_experiment() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM projects WHERE id = NEW.project_id FOR KEY SHARE;
+    IF NOT FOUND THEN
+        NEW.project_id := 1;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER experiments_placed BEFORE INSERT ON experiments FOR EACH ROW EXECUTE FUNCTION place_experiment();

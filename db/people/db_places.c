@@ -113,6 +113,16 @@ void db_project_edit(struct db *db, int64_t id, const char *name, const char *de
     db_write(db, sql_project_edit, db_str_arg(a, description), cb, arg);
 }
 
+void db_workspace_delete(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_write(db, sql_workspace_delete, db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
+void db_project_delete(struct db *db, int64_t id, db_cb *cb, void *arg)
+{
+    db_write(db, sql_project_delete, db_i64_arg(DB_ARGS, id), cb, arg);
+}
+
 void db_workspace_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg)
 {
     db_write(db,

@@ -35,6 +35,12 @@ enum db_place_col { PLACE_DOC, PLACE_FIXED, PLACE_ARCHIVED };
 void db_workspace_edit(struct db *db, int64_t id, const char *name, db_cb *cb, void *arg);
 void db_project_edit(struct db *db, int64_t id, const char *name, const char *description,
                      db_cb *cb, void *arg);
+/* Columns: whether it is gone; whether it is the first, which stays; how much of each kind is in
+ * it: of a project its experiments, of a workspace its projects, models and templates. No row: none
+ * such. DB_STATE_MISSING: something came into it meanwhile. */
+enum db_place_gone_col { GONE_DONE, GONE_FIXED, GONE_HELD };
+void db_workspace_delete(struct db *db, int64_t id, db_cb *cb, void *arg);
+void db_project_delete(struct db *db, int64_t id, db_cb *cb, void *arg);
 /* A row if it is there and mutable. */
 void db_workspace_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);
 void db_project_archive(struct db *db, int64_t id, bool archived, db_cb *cb, void *arg);

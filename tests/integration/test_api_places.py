@@ -16,7 +16,7 @@ import people  # noqa: E402
 from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
 from openapi import Api  # noqa: E402
-from walk import log_in  # noqa: E402
+from walk import VIEWER, grants, log_in  # noqa: E402
 
 LARGER = 8 if os.environ.get("DET_SANITIZED") else 1  # what is freed is kept for a while
 CONFIG = """
@@ -170,6 +170,65 @@ def belongs(user, workspace, project):
     user.call("unarchive_project", id=project)
     user.refused(404, "", "archive_workspace", id=1)
     user.refused(404, "", "archive_project", id=1)
+
+
+def deleted(c, user):
+    """What is empty; else it is said what is in it. What every cluster has stays."""
+    space = user.call("post_workspace", {"name": "Brittle"})["workspace"]["id"]
+    project = user.call("post_project", {"name": "p"}, workspaceId=space)["project"]["id"]
+    by_name = {"config": CONFIG + "labels: [gone]\nworkspace: Brittle\nproject: p\n", "modelDefinition": [], "activate": False}
+    exp = user.call("create_experiment", by_name)["experiment"]["id"]
+    user.refused(400, f"project {project} holds 1 experiment (archived ones count)", "delete_project", id=project)
+    user.call("post_model", {"name": "brittle", "workspaceId": space})
+    user.call("post_template", {"name": "brittle", "config": {"debug": True}, "workspaceId": space}, template__name="brittle")
+    user.refused(400, f"workspace {space} holds 1 project and 1 model and 1 template", "delete_workspace", id=space)
+    user.call("move_experiment", {"destinationProjectId": 1}, experimentId=exp)
+    piet = log_in(c.port, "piet")
+    piet.refused(403, "belongs to admin", "delete_project", id=project)
+    piet.refused(403, "belongs to admin", "delete_workspace", id=space)
+    user.call("archive_project", id=project)  # no hindrance
+    assert user.call("delete_project", id=project) == {"completed": True}
+    user.refused(404, f"project {project} not found", "delete_project", id=project)
+    user.refused(404, "not found", "get_project", id=project)
+    user.refused(404, "not found", "create_experiment", by_name)  # it is remembered no longer
+    user.refused(404, "not found", "create_experiment", {"config": CONFIG, "projectId": project})
+    user.refused(404, "not found", "move_experiment", {"destinationProjectId": project}, experimentId=exp)
+    assert c.sql(f"SELECT (SELECT count(*) FROM experiment_counts WHERE project_id = {project}), (SELECT count(*) FROM label_counts WHERE project_id = {project})") == "0|0"
+    user.call("delete_model", modelName="brittle")
+    user.call("delete_template", templateName="brittle")
+    view = user.call("post_view", {"name": "brittle", "address": "/det/jobs", "workspaceId": space})["view"]["id"]
+    user.call("add_assignments", grants(VIEWER, space, user=user.call("get_user_by_username", username="piet")["user"]["id"]))
+    assert user.call("delete_workspace", id=space) == {"completed": True}
+    assert user.call("get_view", viewId=view)["view"]["workspaceId"] == 0
+    user.call("delete_view", viewId=view)
+    user.refused(404, f"workspace {space} not found", "delete_workspace", id=space)
+    user.refused(404, "", "post_project", {"name": "p"}, workspaceId=space)
+    again = user.call("post_workspace", {"name": "Brittle"})["workspace"]["id"]
+    assert again > space
+    user.call("delete_workspace", id=again)
+    user.refused(400, "cannot be deleted", "delete_workspace", id=1)
+    user.refused(400, "cannot be deleted", "delete_project", id=1)
+
+
+def overtaken(c, user):
+    """Whoever is faster: an experiment stands in a project that is there, and the master lives on."""
+    space = user.call("post_workspace", {"name": "Contested"})["workspace"]["id"]
+    made = []
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for i in range(10):
+            project = user.call("post_project", {"name": f"p{i}"}, workspaceId=space)["project"]["id"]
+            body = {"config": CONFIG, "modelDefinition": [], "activate": False, "projectId": project}
+            asked = [pool.submit(user.raw, "POST", "/api/v1/experiments", body) for _ in range(3)] + [pool.submit(user.raw, "DELETE", f"/api/v1/projects/{project}")]
+            statuses = [a.result()[0] for a in asked]
+            assert set(statuses) <= {200, 400, 404}, statuses
+            made += [json.loads(a.result()[1])["experiment"]["id"] for a in asked[:3] if a.result()[0] == 200]
+    stand = {e["id"]: e["projectName"] for e in user.call("get_experiments", limit=-1)["experiments"]}
+    assert set(made) <= stand.keys(), (made, stand)
+    # What the core writes for a project that is gone meanwhile.
+    last = c.sql("SELECT max(id) FROM projects")
+    late = "INSERT INTO experiments (id, job_id, owner_id, project_id, state, start_time, name, config, original_config) "
+    c.sql(f"BEGIN; {late} VALUES (-5, 'late', 1, {int(last) + 1000}, 'PAUSED', now(), 'late', '{{}}', ''); "
+          "SELECT 1 / (project_id = 1)::integer FROM experiments WHERE id = -5; ROLLBACK")
 
 
 def templates(user):
@@ -339,6 +398,8 @@ def main():
         workspace, project = places(user)
         changed(c, user, workspace, project)
         belongs(user, workspace, project)
+        deleted(c, user)
+        overtaken(c, user)
         remembered(user)
         templates(user)
         settings(c, user)

@@ -464,6 +464,13 @@ def test_places():
             says(c.det("e", "create", CONST, DIGITS, "--project_id", "2", check=False), 1, "project 2 is archived")
             says(c.det(noun, "unarchive", *words), 0, "unarchived")
         says(c.det("workspace", "archive", "Uncategorized", check=False), 1, "cannot be archived")
+        says(c.det("p", "delete", "Vision & more", "digits", check=False), 1, "--yes")
+        says(c.det("p", "delete", "Vision & more", "digits", "--yes", check=False), 1, "holds 1 experiment", "move or delete")
+        says(c.det("w", "delete", "Vision & more", "-y", check=False), 1, "holds 1 project")
+        says(c.det("e", "move", "1", "Uncategorized", "Uncategorized"), 0, "moved")
+        says(c.det("p", "delete", "Vision & more", "digits", "--yes"), 0, "project digits deleted")
+        says(c.det("w", "delete", "vision & more", "--yes"), 0, "workspace Vision & more deleted")
+        says(c.det("w", "delete", "Vision & more", "--yes", check=False), 1, "not found")
         says(c.det("workspace", "descrbe", "x", check=False), 2, "did you mean 'describe'")
 
 

@@ -14,7 +14,8 @@ from cluster import Cluster, wait_until  # noqa: E402
 from openapi import Api, Failed  # noqa: E402
 
 ONE_ROW = "a table of one row, which a migration makes and nothing inserts into"
-KEPT = "users, workspaces and projects are archived, never deleted, and the id is looked up by the request that brings it"
+KEPT = "users are never deleted, and the id is looked up by the request that brings it"
+LOOKED_UP = "the workspace is looked up by the request that brings its id; where it is deleted meanwhile, that is refused"
 CHAIN = "written in the transaction that wrote the row it points to, and deleted with that"
 COUNTED = "numbered by the core or a sequence, which give no number twice"
 UPSERT = "written by ON CONFLICT, so that a repeat is no violation"
@@ -47,8 +48,8 @@ REASONS = {
     "login_links_pkey": "a digest of a random token", "login_links_session_sha256_fkey": "of the session that asks; one that has ended makes none",
     "experiments_job_id_key": "a random id of the master's", "trials_experiment_id_request_id_key": "request ids follow from the search",
     "trials_task_id_key": "a digest of the leadership's nonce and the request",
-    "page_views_pkey": COUNTED, "page_views_user_id_fkey": KEPT, "page_views_workspace_id_fkey": KEPT,
-    "models_pkey": COUNTED, "models_user_id_fkey": KEPT, "models_workspace_id_fkey": KEPT, "model_versions_pkey": COUNTED,
+    "page_views_pkey": COUNTED, "page_views_user_id_fkey": KEPT, "page_views_workspace_id_fkey": LOOKED_UP,
+    "models_pkey": COUNTED, "models_user_id_fkey": KEPT, "models_workspace_id_fkey": LOOKED_UP, "model_versions_pkey": COUNTED,
     "model_versions_model_id_fkey": "model_register() has locked the model", "model_versions_user_id_fkey": KEPT,
     "model_versions_model_id_version_key": "model_register() counts under the model's lock",
     "model_versions_checkpoint_uuid_fkey": "model_register() has locked the checkpoint",
@@ -210,7 +211,7 @@ DRIVEN = {
     Drive.reports: ["metrics_pkey", "metrics_validation"],
     Drive.many: ["trials_metric_partitions"],
     Drive.life: ["accelerators_pkey", "allocations_used", "allocations_used_at_once", "checkpoints_pkey", "experiments_counted", "experiments_keep_last_ids", "experiments_labeled",
-                 "experiments_moved", "experiments_relabeled", "experiments_told", "experiments_told_new", "trials_close_chunks", "trials_drop_metrics",
+                 "experiments_moved", "experiments_placed", "experiments_relabeled", "experiments_told", "experiments_told_new", "trials_close_chunks", "trials_drop_metrics",
                  "trials_named", "trials_renamed", "trials_summed", "trials_block_less", "trials_block_more", "trials_block_other", "experiments_best_first", "experiments_best_other", "checkpoints_changed", "checkpoints_summed", "checkpoints_validation"],
 }
 

@@ -23,7 +23,7 @@ MANY = {"activate_experiments", "pause_experiments", "cancel_experiments", "kill
         "unarchive_experiments", "delete_experiments", "move_experiments"}
 LAST = ["delete_model_version", "delete_model", "cancel_experiment", "kill_experiment", "kill_trial", "kill_experiments", "cancel_experiments", "delete_experiment", "logout",
         "set_user_password", "delete_checkpoints", "remove_checkpoint_files", "delete_template", "delete_view", "archive_project", "unarchive_project",
-        "archive_workspace", "unarchive_workspace"]
+        "archive_workspace", "unarchive_workspace", "delete_project", "delete_workspace"]
 CLUSTER_ADMIN, WORKSPACE_ADMIN, WORKSPACE_CREATOR, VIEWER, EDITOR, EDITOR_RESTRICTED = range(1, 7)
 
 

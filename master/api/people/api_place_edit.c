@@ -1,8 +1,10 @@
-/* Workspaces and projects that are there: changed. */
+/* Workspaces and projects that are there: changed, and deleted where nothing is in them. */
 #include "api_handlers.h"
 #include "api_places.h"
 #include "api_util.h"
+#include "buf.h"
 #include "db_places.h"
+#include "mem.h"
 #include "shell.h"
 
 /* What a request asks of one place; lives as long as the request. */
@@ -78,4 +80,74 @@ void api_patch_project(struct shell *sh, struct http_req *req)
     JSON_OWN body = NULL;
     if (c && words_read(req, &w, &body))
         db_project_edit(sh->db, c->id, w.name, w.description, on_edited, c);
+}
+
+/* What may be in a place: the columns from GONE_HELD on. */
+static const char *const workspace_holds[] = {"project", "model", "template", NULL};
+static const char *const project_holds[] = {"experiment", NULL};
+
+/* "holds 2 projects and 1 template" */
+static void add_held(struct buf *b, const char *const *nouns, const struct db_result *r)
+{
+    const char *front = "holds";
+    for (int i = 0; nouns[i]; i++) {
+        int64_t n = db_i64(r, 0, GONE_HELD + i);
+        if (n > 0)
+            buf_addf(b, "%s %lld %s%s", front, (long long)n, nouns[i], n == 1 ? "" : "s");
+        if (n > 0)
+            front = " and";
+    }
+}
+
+static void refuse_deletion(const struct edit_call *c, const char *const *nouns,
+                            const struct db_result *r)
+{
+    det_cleanup(buf_finish) struct buf held = BUF_INIT;
+    add_held(&held, nouns, r);
+    if (db_bool(r, 0, GONE_FIXED))
+        http_fail(c->req, DET_ESTATE,
+                  "%s 1 is the one that every cluster has: it cannot be deleted", c->noun);
+    else
+        http_fail(c->req, DET_ESTATE,
+                  "%s %lld %s (archived ones count): move or delete what is in it first", c->noun,
+                  (long long)c->id, buf_str(&held));
+}
+
+static void on_deleted(const struct edit_call *c, const char *const *nouns,
+                       const struct db_result *r)
+{
+    if (db_state(r) == DB_STATE_MISSING)
+        http_fail(c->req, DET_ESTATE,
+                  "%s %lld is not empty: something has just come into it; look, and ask again",
+                  c->noun, (long long)c->id);
+    else if (db_rc(r) == 0 && db_rows(r) == 0)
+        http_fail(c->req, DET_ENOENT, "%s %lld not found", c->noun, (long long)c->id);
+    else if (db_rc(r) == 0 && !db_bool(r, 0, GONE_DONE))
+        refuse_deletion(c, nouns, r);
+    else if (!api_failed(c->req, r))
+        http_reply(c->req, 200, "{\"completed\":true}");
+}
+
+static void on_workspace_deleted(void *arg, const struct db_result *r)
+{
+    on_deleted(arg, workspace_holds, r);
+}
+
+static void on_project_deleted(void *arg, const struct db_result *r)
+{
+    on_deleted(arg, project_holds, r);
+}
+
+void api_delete_workspace(struct shell *sh, struct http_req *req)
+{
+    struct edit_call *c = call_of(req, "workspace");
+    if (c)
+        db_workspace_delete(sh->db, c->id, on_workspace_deleted, c);
+}
+
+void api_delete_project(struct shell *sh, struct http_req *req)
+{
+    struct edit_call *c = call_of(req, "project");
+    if (c)
+        db_project_delete(sh->db, c->id, on_project_deleted, c);
 }
