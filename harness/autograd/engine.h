@@ -44,8 +44,10 @@ struct det_engine {
     VEC(enum det_dtype) autocast; /* the dtypes of the det_autocast_begin() that are open */
     VEC(struct autocast_entry) casts;
     struct device_reads *reads;          /* under way (device_reads.h); borrowed */
-    const struct grad_watch *grad_watch; /* borrowed; NULL: none */
-    bool grads_leave; /* they are being averaged on another stream: nobody may look at them */
+    const struct grad_watch *grad_watch; /* of the next backward pass; borrowed; NULL: none */
+    /* Its gradients are being averaged on another stream: nobody may look at them or go back a
+     * second time. Only compared; NULL: none. */
+    const struct det_storage *grads_leave;
     VEC(struct det_tensor *) cast_before; /* the weights of the last casts, in order; references */
 };
 
@@ -104,6 +106,10 @@ DET_MUST int det__grad_dest(struct det_engine *e, struct det_tensor *t, struct d
 /* Adds g to the gradient of t (leaf or not). Takes g. */
 DET_MUST int det__grad_add(struct det_engine *e, struct det_tensor *t, struct det_tensor *g,
                            struct det_err *err);
+/* While gradients are averaged on another stream (grads_leave): DET_ESTATE, "WHAT: ...". */
+DET_MUST int det__grads_refuse(const char *what, struct det_err *err);
+/* 0 where leaf's gradient is none of these, else the engine's error. */
+DET_MUST int det__grad_check(const struct det_tensor *leaf, const char *what);
 
 static inline void tensor_unrefp(struct det_tensor **t)
 {

@@ -308,6 +308,19 @@ static int go_back(struct det_engine *e, size_t i, bool retain, struct det_err *
     return passed ? 0 : go_through(e, n, retain, err);
 }
 
+/* One that fails has ended too: parts of its gradients may be under way. */
+static int run_pass(struct det_engine *e, struct det_tensor *loss,
+                    const struct det_backward_options *o, struct det_err *err)
+{
+    int rc = seed_loss(e, loss, o->gradient, err);
+    if (e->grad_watch)
+        count_uses(e->tape);
+    for (size_t i = e->tape->nodes.n; rc == 0 && i > 0; i--)
+        rc = go_back(e, i - 1, o->retain_graph, err);
+    e->grad_watch = NULL;
+    return rc;
+}
+
 int det_backward(struct det_engine *e, struct det_tensor *loss)
 {
     return det_backward_opt(e, loss, &(const struct det_backward_options){0});
@@ -323,12 +336,10 @@ int det_backward_opt(struct det_engine *e, struct det_tensor *loss,
     if (det__is_dead(loss))
         return det_engine_fail(e, DET_EINVAL, "backward: the loss " DET__IS_DEAD);
     int rc = check_loss(loss, o->gradient, &err);
+    if (rc == 0 && e->grads_leave && !e->grad_watch)
+        rc = det__grads_refuse("a second backward pass", &err);
     if (rc == 0)
-        rc = seed_loss(e, loss, o->gradient, &err);
-    if (e->grad_watch)
-        count_uses(e->tape);
-    for (size_t i = e->tape->nodes.n; rc == 0 && i > 0; i--)
-        rc = go_back(e, i - 1, o->retain_graph, &err);
+        rc = run_pass(e, loss, o, &err);
     return rc < 0 ? det__keep_error(e, &err) : 0;
 }
 

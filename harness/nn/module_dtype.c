@@ -43,6 +43,9 @@ int det_module_to(struct det_module *m, enum det_dtype dtype)
                                "module_to: %s is no floating dtype: use DET_F64, DET_F32, "
                                "DET_BF16 or DET_F16",
                                det_dtype_name(dtype));
+    for (size_t i = 0; i < n; i++)
+        if ((rc = det__grad_check(state[i].tensor, "det_module_to")) < 0)
+            return rc;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = convert_tensor(m->engine, state[i].tensor, dtype, &err);
     if (rc == 0)

@@ -91,14 +91,6 @@ int module_grads_fill(struct det_module *m, size_t from, size_t to, struct det_e
     return rc;
 }
 
-/* They would be some rank's, or the mean already, as it happens. */
-static int refuse_to_look(struct det_err *err)
-{
-    return det_fail(err, DET_ESTATE,
-                    "they are being averaged over the ranks (DET_OVERLAP_MIB): look at them, clip "
-                    "and unscale by the options of det_trial_step_optimizer()");
-}
-
 struct det_tensor *det_module_grads(struct det_module *m)
 {
     size_t n;
@@ -106,7 +98,8 @@ struct det_tensor *det_module_grads(struct det_module *m)
     det_module_params(m, &n);
     if (!m || m->engine->err.code < 0)
         return NULL;
-    int rc = m->engine->grads_leave ? refuse_to_look(&err) : module_grads_place(m, &err);
+    int rc = m->engine->grads_leave ? det__grads_refuse("det_module_grads", &err)
+                                    : module_grads_place(m, &err);
     if (rc == 0)
         rc = module_grads_fill(m, 0, n, &err);
     if (rc < 0) {
@@ -122,7 +115,8 @@ void det_module_zero_grad(struct det_module *m)
     size_t n;
     const struct det_named_tensor *p = det_module_params(m, &n);
     for (size_t i = 0; i < n; i++)
-        p[i].tensor->grad_set = false;
+        if (det__grad_check(p[i].tensor, "det_module_zero_grad") == 0)
+            p[i].tensor->grad_set = false;
 }
 
 /* One number of all gradients, by a kernel that makes one of a vector; the caller owns it. */

@@ -138,7 +138,7 @@ int grads_overlap_begin(struct grads_overlap *g, struct det_err *err)
     g->is_open = true;
     g->is_counted = false;
     g->m->engine->grad_watch = &g->watch;
-    g->m->engine->grads_leave = true;
+    g->m->engine->grads_leave = g->m->grads->storage;
     return 0;
 }
 
@@ -147,7 +147,7 @@ static void close_pass(struct grads_overlap *g)
     struct det_engine *e = g->m->engine;
     if (e->grad_watch == &g->watch)
         e->grad_watch = NULL;
-    e->grads_leave = false;
+    e->grads_leave = NULL;
     g->is_open = false;
     g->sent = 0;
 }

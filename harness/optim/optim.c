@@ -90,7 +90,8 @@ int slot_keep(struct det_optim *o, struct slot *s, int i, double value, struct d
 void det_optim_zero_grad(struct det_optim *o)
 {
     for (size_t i = 0; o && i < o->slots.n; i++)
-        o->slots.v[i].param->grad_set = false;
+        if (det__grad_check(o->slots.v[i].param, "det_optim_zero_grad") == 0)
+            o->slots.v[i].param->grad_set = false;
 }
 
 /* Of the step that comes. Adagrad's rate falls with its own steps (lr_decay, 0 in all others). */
@@ -178,12 +179,20 @@ static void warn_without_rate(const struct det_optim *o)
                 o->type->name);
 }
 
+static int check_grads(const struct det_optim *o)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < o->slots.n; i++)
+        rc = det__grad_check(o->slots.v[i].param, "det_optim_step");
+    return rc;
+}
+
 int det_optim_step(struct det_optim *o)
 {
     struct det_err err;
     if (!o)
         return DET_EINVAL;
-    if (o->engine->err.code < 0)
+    if (o->engine->err.code < 0 || check_grads(o) < 0)
         return o->engine->err.code;
     if (!o->stepped)
         warn_without_rate(o);

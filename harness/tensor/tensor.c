@@ -123,11 +123,6 @@ void *det_tensor_data(struct det_tensor *t)
     return t && t->layout == DET_LAYOUT_PLAIN ? t->data : NULL;
 }
 
-struct det_tensor *det_tensor_grad(struct det_tensor *t)
-{
-    return t && t->grad_set ? t->grad : NULL;
-}
-
 static int check_bytes(const struct det_tensor *t, size_t bytes, struct det_err *err)
 {
     char text[160];

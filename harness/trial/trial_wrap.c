@@ -246,12 +246,13 @@ static int on_zero(void *self, struct det_err *err)
     return trial_check(s->ctx, err);
 }
 
+/* Also while they are averaged: not what they are. */
 static bool has_gradient(struct det_module *m)
 {
     size_t n;
     const struct det_named_tensor *p = det_module_params(m, &n);
     for (size_t i = 0; i < n; i++)
-        if (det_tensor_grad(p[i].tensor))
+        if (p[i].tensor->grad_set)
             return true;
     return false;
 }

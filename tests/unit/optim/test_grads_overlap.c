@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "det/optim.h"
 #include "grads_overlap.h"
 
 enum { LAYERS = 4, WIDTH = 16, SEEN = 32, FLOATS = LAYERS * (WIDTH * WIDTH + WIDTH) };
@@ -219,7 +220,63 @@ static void test_all_ranks_ask_for_the_same(void **state)
     close_rig(&some);
 }
 
+/* The call before it has left this error, and nothing else. */
+static void expect_refused(struct rig *r, const char *what)
+{
+    struct det_err err = {0};
+    assert_int_equal(det_engine_error(r->e, &err), DET_ESTATE);
+    assert_non_null(strstr(err.text, what));
+    assert_non_null(strstr(err.text, "gradients are being averaged over the ranks"));
+    det_engine_clear_error(r->e);
+}
+
 static void test_nobody_looks_meanwhile(void **state)
+{
+    struct rig r;
+    struct det_stream *side;
+    struct det_err err;
+    open_rig(&r);
+    struct det_tensor *w = det_module_tensor(r.layer[0], "weight");
+    must(grads_overlap_begin(r.g, &err), &err);
+    assert_int_equal(det_backward(r.e, loss_of(&r, 0)), 0);
+    assert_int_equal(grads_overlap_begin(r.g, &err), DET_ESTATE);
+    assert_non_null(strstr(err.text, "a second backward pass before the step"));
+    assert_null(det_module_grads(r.net));
+    expect_refused(&r, "det_module_grads: ");
+    assert_null(det_tensor_grad(w));
+    expect_refused(&r, "det_tensor_grad: ");
+    must(grads_overlap_finish(r.g, &side, &err), &err);
+    assert_non_null(det_module_grads(r.net));
+    assert_non_null(det_tensor_grad(w));
+    close_rig(&r);
+}
+
+/* What the refused calls would have changed is as it was. */
+static void test_nobody_changes_them_meanwhile(void **state)
+{
+    struct rig r;
+    struct det_stream *side;
+    struct det_err err;
+    open_rig(&r);
+    struct det_optim *sgd = det_sgd(r.net, .lr = 0.1);
+    must(grads_overlap_begin(r.g, &err), &err);
+    assert_int_equal(det_backward(r.e, loss_of(&r, 0)), 0);
+    det_module_zero_grad(r.layer[0]);
+    expect_refused(&r, "det_module_zero_grad: ");
+    det_optim_zero_grad(sgd);
+    expect_refused(&r, "det_optim_zero_grad: ");
+    assert_int_equal(det_optim_step(sgd), DET_ESTATE);
+    expect_refused(&r, "det_optim_step: ");
+    assert_int_equal(det_module_to(r.net, DET_F64), DET_ESTATE);
+    expect_refused(&r, "det_module_to: ");
+    must(grads_overlap_finish(r.g, &side, &err), &err);
+    expect_halves(&r, 0);
+    det_optim_destroy(sgd);
+    close_rig(&r);
+}
+
+/* It would add to means, and to what is on its way. */
+static void test_a_second_pass_is_refused(void **state)
 {
     struct rig r;
     struct det_stream *side;
@@ -227,14 +284,36 @@ static void test_nobody_looks_meanwhile(void **state)
     open_rig(&r);
     must(grads_overlap_begin(r.g, &err), &err);
     assert_int_equal(det_backward(r.e, loss_of(&r, 0)), 0);
-    assert_int_equal(grads_overlap_begin(r.g, &err), DET_ESTATE);
-    assert_non_null(strstr(err.text, "a second backward pass before the step"));
-    assert_null(det_module_grads(r.net));
-    assert_int_equal(det_engine_error(r.e, &err), DET_ESTATE);
-    assert_non_null(strstr(err.text, "being averaged over the ranks"));
-    det_engine_clear_error(r.e);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(det_backward(r.e, loss_of(&r, 0)), DET_ESTATE);
+        expect_refused(&r, "a second backward pass: ");
+    }
     must(grads_overlap_finish(r.g, &side, &err), &err);
-    assert_non_null(det_module_grads(r.net));
+    expect_halves(&r, 0);
+    step(&r, 0);
+    expect_halves(&r, 0);
+    close_rig(&r);
+}
+
+/* Of another's tensors there is nothing to wait for. */
+static void test_other_gradients_may_be_looked_at(void **state)
+{
+    struct rig r;
+    struct det_stream *side;
+    struct det_err err;
+    open_rig(&r);
+    struct det_module *other = det_nn_linear(r.e, WIDTH, WIDTH);
+    struct det_tensor *x = det_full(r.e, DET_F32, 2, (int64_t[]){3, WIDTH}, 0.25);
+    det_requires_grad(r.e, x);
+    must(grads_overlap_begin(r.g, &err), &err);
+    assert_int_equal(
+        det_backward(r.e, det_mean(r.e, det_forward(r.layer[0], det_forward(other, x)))), 0);
+    assert_non_null(det_tensor_grad(x));
+    assert_non_null(det_tensor_grad(det_module_tensor(other, "weight")));
+    det_module_zero_grad(other);
+    assert_null(det_tensor_grad(det_module_tensor(other, "weight")));
+    must(grads_overlap_finish(r.g, &side, &err), &err);
+    det_module_destroy(other);
     close_rig(&r);
 }
 
@@ -247,6 +326,9 @@ int main(void)
         cmocka_unit_test(test_casts_do_not_hold_parts_up),
         cmocka_unit_test(test_all_ranks_ask_for_the_same),
         cmocka_unit_test(test_nobody_looks_meanwhile),
+        cmocka_unit_test(test_nobody_changes_them_meanwhile),
+        cmocka_unit_test(test_a_second_pass_is_refused),
+        cmocka_unit_test(test_other_gradients_may_be_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

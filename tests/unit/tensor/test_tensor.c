@@ -85,7 +85,6 @@ static void test_null_is_harmless(void **state)
     det_tensor_unref(NULL);
     assert_null(det_tensor_ref(NULL));
     assert_null(det_tensor_data(NULL));
-    assert_null(det_tensor_grad(NULL));
     assert_int_equal(det_tensor_numel(NULL), 0);
     assert_int_equal(det_tensor_ndim(NULL), 0);
     assert_false(det_tensor_is_host(NULL));
