@@ -57,7 +57,7 @@ static void count_missing(struct grads_overlap *g)
         struct part *part = &g->parts.v[k];
         part->missing = 0;
         for (size_t i = part->first; i < part->last; i++)
-            part->missing += p[i].tensor->grad_uses > 0;
+            part->missing += p[i].tensor->numel > 0 && p[i].tensor->grad_uses > 0;
     }
     g->is_counted = true;
 }
@@ -80,11 +80,11 @@ static int send_next(struct grads_overlap *g, struct det_err *err)
     return rc < 0 ? rc : send_mean(g, part->from, part->to - part->from, err);
 }
 
-/* NULL: of another module. */
+/* NULL: of another module, or without elements: it would have the place of the next. */
 static struct part *find_part(struct grads_overlap *g, const struct det_tensor *leaf)
 {
     const struct det_tensor *all = g->m->grads;
-    if (!leaf->grad || leaf->grad->storage != all->storage)
+    if (!leaf->grad || leaf->grad->storage != all->storage || leaf->numel == 0)
         return NULL;
     size_t at = place_of(g->m, leaf);
     for (size_t k = 0; k < g->parts.n; k++)

@@ -21,7 +21,8 @@ struct rig {
     struct det_engine *e;
     struct det_module *layer[LAYERS], *net;
     struct grads_overlap *g;
-    bool amp; /* the forward pass is in bf16 */
+    bool amp;        /* the forward pass is in bf16 */
+    bool with_empty; /* each layer has a third parameter, of no elements */
     /* What the mean was asked for, and how many layers' gradients there were then. */
     size_t n, at[SEEN], count[SEEN];
     int complete[SEEN];
@@ -63,12 +64,15 @@ static void open_rig(struct rig *r)
     struct det_err err;
     const char *device = getenv("DET_OPS_DEVICE");
     const struct det_engine_options o = {.device = device, .seed = 5, .threads = 1};
-    *r = (struct rig){0};
+    *r = (struct rig){.with_empty = r->with_empty};
     must(det_engine_create(&o, &r->e, &err), &err);
     r->net = det_nn_module(r->e);
     for (int i = 0; i < LAYERS; i++) {
         char name[] = {(char)('a' + i), '\0'};
         r->layer[i] = det_nn_linear(r->e, WIDTH, WIDTH);
+        if (r->with_empty)
+            det_module_add_param(r->layer[i], "empty",
+                                 det_full(r->e, DET_F32, 2, (int64_t[]){0, WIDTH}, 0));
         det_module_add(r->net, name, r->layer[i]);
     }
     const struct grads_overlap_options parts = {PART_BYTES, halve, r};
@@ -93,6 +97,8 @@ static struct det_tensor *loss_of(struct rig *r, int from)
     for (int i = from; i < LAYERS; i++)
         x = det_relu(r->e, det_forward(r->layer[i], x));
     x = det_mean(r->e, det_forward(r->layer[LAYERS - 1], x));
+    for (int i = 0; r->with_empty && i < LAYERS; i++) /* the pass comes to these first */
+        det_scale(r->e, det_module_tensor(r->layer[i], "empty"), 2);
     if (r->amp)
         det_autocast_end(r->e);
     return x;
@@ -135,7 +141,7 @@ static void expect_halves(struct rig *r, int from)
 
 static void test_gradients_are_those_of_a_mean_after_the_pass(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     open_rig(&r);
     for (int turn = 0; turn < 6; turn++) {
         step(&r, 0);
@@ -147,7 +153,7 @@ static void test_gradients_are_those_of_a_mean_after_the_pass(void **state)
 /* Two passes for one step: what the first gave is there when the second ends. */
 static void test_earlier_passes_count(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     float got[FLOATS], plain[FLOATS];
     open_rig(&r);
     assert_int_equal(det_backward(r.e, loss_of(&r, 0)), 0);
@@ -171,12 +177,12 @@ static void expect_early_parts(const struct rig *r)
         assert_int_equal(r->complete[i], i + 1); /* the last layer's, which comes in twice, first */
     }
     assert_int_equal(r->at[LAYERS], FLOATS); /* the marks */
-    assert_int_equal(r->count[LAYERS], 2 * LAYERS);
+    assert_int_equal(r->count[LAYERS], (r->with_empty ? 3 : 2) * LAYERS);
 }
 
 static void test_parts_go_while_others_are_computed(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     open_rig(&r);
     step(&r, 0);
     expect_early_parts(&r);
@@ -186,7 +192,7 @@ static void test_parts_go_while_others_are_computed(void **state)
 /* From the second step on, the device casts all weights before the first layer. */
 static void test_casts_do_not_hold_parts_up(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     open_rig(&r);
     r.amp = true;
     for (int turn = 0; turn < 3; turn++) {
@@ -201,7 +207,7 @@ static void test_casts_do_not_hold_parts_up(void **state)
  * and one without a backward pass too. */
 static void test_all_ranks_ask_for_the_same(void **state)
 {
-    struct rig whole, some;
+    struct rig whole = {0}, some = {0};
     struct det_stream *side;
     struct det_err err;
     open_rig(&whole);
@@ -232,7 +238,7 @@ static void expect_refused(struct rig *r, const char *what)
 
 static void test_nobody_looks_meanwhile(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     struct det_stream *side;
     struct det_err err;
     open_rig(&r);
@@ -254,7 +260,7 @@ static void test_nobody_looks_meanwhile(void **state)
 /* What the refused calls would have changed is as it was. */
 static void test_nobody_changes_them_meanwhile(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     struct det_stream *side;
     struct det_err err;
     open_rig(&r);
@@ -278,7 +284,7 @@ static void test_nobody_changes_them_meanwhile(void **state)
 /* It would add to means, and to what is on its way. */
 static void test_a_second_pass_is_refused(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     struct det_stream *side;
     struct det_err err;
     open_rig(&r);
@@ -295,10 +301,22 @@ static void test_a_second_pass_is_refused(void **state)
     close_rig(&r);
 }
 
+/* A parameter without elements has the place of the next one, which is in another part: that part
+ * waits for its own gradients all the same, and the empty one's part for no others. */
+static void test_a_parameter_without_elements_has_no_part(void **state)
+{
+    struct rig r = {.with_empty = true};
+    open_rig(&r);
+    step(&r, 0);
+    expect_early_parts(&r);
+    expect_halves(&r, 0);
+    close_rig(&r);
+}
+
 /* Of another's tensors there is nothing to wait for. */
 static void test_other_gradients_may_be_looked_at(void **state)
 {
-    struct rig r;
+    struct rig r = {0};
     struct det_stream *side;
     struct det_err err;
     open_rig(&r);
@@ -328,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_nobody_looks_meanwhile),
         cmocka_unit_test(test_nobody_changes_them_meanwhile),
         cmocka_unit_test(test_a_second_pass_is_refused),
+        cmocka_unit_test(test_a_parameter_without_elements_has_no_part),
         cmocka_unit_test(test_other_gradients_may_be_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
