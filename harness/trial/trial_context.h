@@ -104,6 +104,7 @@ struct det_trial_context {
     struct comm_blobs open_grads;    /* of all ranks, for the checkpoint that rank 0 writes */
     struct comm_blobs rank_calls;    /* likewise: how often each has drawn random numbers */
     struct comm_device *device_comm; /* NULL: not opened, or no_device_comm */
+    size_t overlap_bytes;            /* DET_OVERLAP_MIB; the same on all ranks */
     struct grads_overlap *overlap;   /* NULL: gradients are averaged after the backward pass */
     bool no_device_comm;
     bool no_grad;  /* det_no_grad_begin() is in force */

@@ -24,6 +24,37 @@ static int read_part_bytes(size_t *ret, struct det_err *err)
     return 0;
 }
 
+static bool could_overlap(const struct det_trial_context *ctx)
+{
+    return ctx->optims.n == 1 && strcmp(ctx->engine->backend->name, "cuda") == 0;
+}
+
+/* Other sizes would cut other parts: one rank's gradients would meet another's of other layers, or
+ * none. */
+static int compare_bytes(struct comm *comm, int64_t mine, struct det_err *err)
+{
+    det_cleanup(comm_blobs_finish) struct comm_blobs all = {0};
+    int rc = comm_allgather(comm, &mine, sizeof mine, &all, err);
+    for (int i = 0; rc == 0 && i < all.n; i++) {
+        int64_t theirs = -1;
+        if (all.bytes[i] == sizeof theirs)
+            memcpy(&theirs, all.v[i], sizeof theirs);
+        if (theirs != mine)
+            rc = det_fail(err, DET_EINVAL,
+                          "DET_OVERLAP_MIB is %g on rank %d and %g on rank %d (0: unset): give all "
+                          "ranks the same",
+                          (double)mine / MIB, comm_rank(comm), (double)theirs / MIB, i);
+    }
+    return rc;
+}
+
+int trial_overlap_agree(struct det_trial_context *ctx, struct comm *comm, struct det_err *err)
+{
+    int rc = read_part_bytes(&ctx->overlap_bytes, err);
+    return rc < 0 || !could_overlap(ctx) ? rc
+                                         : compare_bytes(comm, (int64_t)ctx->overlap_bytes, err);
+}
+
 static int mean_of_part(void *arg, float *v, size_t n, struct det_stream *s, struct det_err *err)
 {
     struct det_trial_context *ctx = arg;
@@ -35,15 +66,12 @@ static int mean_of_part(void *arg, float *v, size_t n, struct det_stream *s, str
  * and of NCCL. */
 static int find_overlap(struct det_trial_context *ctx, struct comm *control, struct det_err *err)
 {
-    struct grads_overlap_options o = {.mean = mean_of_part, .arg = ctx};
+    const struct grads_overlap_options o = {ctx->overlap_bytes, mean_of_part, ctx};
     if (ctx->overlap)
         return 0;
-    int rc = read_part_bytes(&o.part_bytes, err);
-    if (rc < 0)
-        return rc;
-    if (o.part_bytes == 0 || ctx->optims.n != 1 || strcmp(ctx->engine->backend->name, "cuda") != 0)
+    if (o.part_bytes == 0 || !could_overlap(ctx))
         return det_fail(err, DET_EUNAVAIL, "gradients are averaged after the backward pass");
-    rc = trial_device_open(ctx, control, err);
+    int rc = trial_device_open(ctx, control, err);
     return rc < 0 ? rc : grads_overlap_create(ctx->optims.v[0]->module, &o, &ctx->overlap, err);
 }
 

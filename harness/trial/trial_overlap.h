@@ -8,6 +8,9 @@
 
 #include "trial_context.h"
 
+/* Once before training: reads the variable, which has to be the same on all ranks. Collective. */
+DET_MUST int trial_overlap_agree(struct det_trial_context *ctx, struct comm *comm,
+                                 struct det_err *err);
 /* Before a backward pass; what goes wrong is the trial's error. Collective in an update batch. */
 void trial_overlap_begin(struct det_trial_context *ctx);
 /* Waits until the gradients of the one optimizer are the means. DET_EUNAVAIL: they are not averaged

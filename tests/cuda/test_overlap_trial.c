@@ -24,7 +24,7 @@
 enum { RECORDS = 24, BATCH = 2, BATCHES = 6, WIDTH = 16, WEIGHTS = 2 * WIDTH * WIDTH };
 
 /* What a hook does besides, or leaves out. */
-enum odd { ODD_NOTHING, ODD_TWO_PASSES, ODD_NO_STEP, ODD_LOOKS };
+enum odd { ODD_NOTHING, ODD_TWO_PASSES, ODD_PLAIN_PASS, ODD_NO_STEP, ODD_LOOKS, ODD_ZEROES };
 
 static char dir[] = "/tmp/det-overlap-XXXXXX";
 static enum odd odd;
@@ -110,6 +110,10 @@ static void train_batch(void *self, struct det_trial_context *ctx, const struct 
         struct det_tensor *out = det_forward(t->net, det_batch_tensor(batch, "x"));
         det_trial_backward(ctx, det_mean(e, det_mul(e, out, out)));
     }
+    if (odd == ODD_PLAIN_PASS)
+        det_backward(e, det_mean(e, det_forward(t->net, det_batch_tensor(batch, "x"))));
+    if (odd == ODD_ZEROES)
+        det_optim_zero_grad(t->sgd);
     if (odd == ODD_LOOKS)
         det_clip_grad_norm(t->net, 1);
     if (odd != ODD_NO_STEP)
@@ -203,6 +207,8 @@ static void refuse(const char *mib, enum odd what, char *text)
 static void test_what_cannot_be_beside_it_is_refused(void **state)
 {
     refuse("1", ODD_TWO_PASSES, "a second backward pass before the step");
+    refuse("1", ODD_PLAIN_PASS, "a second backward pass: gradients are being averaged");
+    refuse("1", ODD_ZEROES, "det_optim_zero_grad: gradients are being averaged");
     refuse("1", ODD_NO_STEP, "no det_trial_step_optimizer() after det_trial_backward()");
     refuse("1", ODD_LOOKS, "being averaged over the ranks");
 }
@@ -212,6 +218,51 @@ static void test_what_is_no_size_is_refused(void **state)
     refuse("25MiB", ODD_NOTHING, "DET_OVERLAP_MIB is \"25MiB\"");
     refuse("-1", ODD_NOTHING, "DET_OVERLAP_MIB is \"-1\"");
     refuse("nan", ODD_NOTHING, "DET_OVERLAP_MIB is \"nan\"");
+}
+
+/* The parts would be others on each rank. */
+static int other_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    char text[64];
+    if (rank == 1 && !arg)
+        unsetenv("DET_OVERLAP_MIB");
+    else
+        setenv("DET_OVERLAP_MIB", rank == 1 ? arg : "2", 1);
+    snprintf(text, sizeof text, "DET_OVERLAP_MIB is %g on rank %d and",
+             rank == 0 ? 2
+             : arg     ? 1
+                       : 0.,
+             rank);
+    RANK_CHECK(train(rank, size, port, &err) < 0);
+    RANK_CHECK(strstr(err.text, text) != NULL);
+    RANK_CHECK(asked == 0);
+    return 0;
+}
+
+static void test_ranks_with_other_sizes_are_refused(void **state)
+{
+    passes = 1;
+    ranks_pass(2, other_rank, "1", 120000);
+    ranks_pass(2, other_rank, NULL, 120000);
+}
+
+/* Rank 1 leaves in the middle of a pass whose first parts are on their way. */
+static int failing_rank(int rank, int size, int port, void *arg)
+{
+    struct det_err err = {0};
+    fails_at = rank == 1 ? 3 : 0;
+    RANK_CHECK(train(rank, size, port, &err) < 0);
+    RANK_CHECK(rank == 0 || asked == 3);
+    RANK_CHECK(strstr(err.text, "rank 1 is gone") != NULL);
+    return 0;
+}
+
+static void test_a_rank_that_fails_in_a_pass_ends_all(void **state)
+{
+    passes = 1;
+    setenv("DET_OVERLAP_MIB", "0.00001", 1);
+    ranks_pass(2, failing_rank, NULL, 120000);
 }
 
 /* In the middle of the second batch's backward pass. */
@@ -228,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_weights_are_those_of_a_mean_after_the_pass),
         cmocka_unit_test(test_what_cannot_be_beside_it_is_refused),
         cmocka_unit_test(test_what_is_no_size_is_refused),
+        cmocka_unit_test(test_ranks_with_other_sizes_are_refused),
+        cmocka_unit_test(test_a_rank_that_fails_in_a_pass_ends_all),
         cmocka_unit_test(test_a_mean_that_fails_ends_the_run),
     };
     setenv("DET_DEVICE", "cuda", 1);

@@ -205,7 +205,9 @@ static int on_set_training(void *self, bool training, struct det_err *err)
 
 static int on_broadcast(void *self, struct comm *comm, struct det_err *err)
 {
-    return trial_broadcast(((struct trial_run *)self)->ctx, comm, err);
+    struct det_trial_context *ctx = ((struct trial_run *)self)->ctx;
+    int rc = trial_broadcast(ctx, comm, err);
+    return rc < 0 ? rc : trial_overlap_agree(ctx, comm, err);
 }
 
 /* ---- state ---- */
