@@ -29,7 +29,8 @@ struct det_grad_scaler_options {
 /* NULL after an error of the engine. */
 struct det_grad_scaler *det_grad_scaler_create(struct det_engine *e,
                                                const struct det_grad_scaler_options *options);
-void det_grad_scaler_destroy(struct det_grad_scaler *s); /* NULL is allowed */
+/* Before its engine is destroyed: s may hold a tensor of it. NULL is allowed. */
+void det_grad_scaler_destroy(struct det_grad_scaler *s);
 
 /* loss * scale; loss itself where disabled. */
 struct det_tensor *det_grad_scaler_scale(struct det_grad_scaler *s, struct det_tensor *loss);

@@ -70,8 +70,8 @@ struct det_engine_options {
 /* DET_ENOENT where the device or its module is missing, DET_EDEVICE where it fails, DET_EINVAL. */
 int det_engine_create(const struct det_engine_options *options, struct det_engine **ret,
                       struct det_err *err);
-/* Ends every tensor of the step; modules and optimizers must be destroyed before. NULL is allowed.
- */
+/* Ends every tensor of the step; modules, optimizers and gradient scalers must be destroyed before.
+ * NULL is allowed. */
 void det_engine_destroy(struct det_engine *e);
 
 /* 0, or the code of the first failure since the last clear, its text in *err. */
@@ -172,7 +172,8 @@ double det_item(struct det_engine *e, const struct det_tensor *t);
 
 /* Marks a leaf of a floating dtype, as modules do with their parameters. Returns t. */
 struct det_tensor *det_requires_grad(struct det_engine *e, struct det_tensor *t);
-/* The accumulated gradient of a leaf; NULL before the first backward. Borrowed. */
+/* The accumulated gradient of a leaf; NULL before the first backward, and with an error while it is
+ * averaged over ranks. Borrowed. */
 struct det_tensor *det_tensor_grad(struct det_tensor *t);
 /* Adds d loss / d leaf to the gradient of every leaf; loss has one element. A second call for the
  * same graph is DET_ESTATE. 0 or the engine's error. */
