@@ -150,7 +150,7 @@ void task_send_log(struct task *t);
 void task_start_ranks(struct task *t);
 void task_fail_start(struct task *t, const struct det_err *err);           /* the host's fault */
 void task_fail_trial(struct task *t, int code, const struct det_err *err); /* uses up a restart */
-/* Of what the configuration names: ends the trial where no host has it. */
+/* Of what the configuration names: ends a trial that has never run where no host has it. */
 void task_fail_absent(struct task *t, const struct det_err *err);
 /* In the task's box, with what is the same for all. o has argv, number, local and pass_fd. */
 /* Of a task without namespaces, to its log: it runs all the same; where users have uids of their

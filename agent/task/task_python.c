@@ -75,11 +75,14 @@ struct wish {
     const char *wanted;
 };
 
-static int choose_python(const struct wish *w, struct pychoice *ret, struct det_err *err)
+/* *ret_absent: it will not be here the next time either, nor may the account run it. */
+static int choose_python(const struct wish *w, struct pychoice *ret, bool *ret_absent,
+                         struct det_err *err)
 {
     const struct task *t = w->t;
     det_cleanup(freep) char *work = det_asprintf("%s/work", t->spec.dir);
     int rc = pychoice_find(w->wanted, json_str(t->env, "PATH", NULL), work, ret, err);
+    *ret_absent = rc == DET_ENOENT || rc == DET_EPERM;
     if (rc == 0)
         pychoice_apply(ret, t->env);
     if (rc == 0 && pychoice_lacks_names(ret, t->env)) {
@@ -96,8 +99,10 @@ static void on_look(void *arg, struct buf *out)
     const struct wish *w = arg;
     struct det_err err = {0};
     struct pychoice c = PYCHOICE_NONE;
-    int rc = choose_python(w, &c, &err);
-    JSON_OWN said = json_make("{s:i,s:s,s:O}", "code", rc, "error", err.text, "env", w->t->env);
+    bool is_absent;
+    int rc = choose_python(w, &c, &is_absent, &err);
+    JSON_OWN said = json_make("{s:i,s:b,s:s,s:O}", "code", rc, "absent", is_absent, "error",
+                              err.text, "env", w->t->env);
     if (rc == 0)
         json_set(said, "exe", json_lossy(c.exe, strlen(c.exe)));
     det_cleanup(freep) char *text = json_text(said);
@@ -105,25 +110,24 @@ static void on_look(void *arg, struct buf *out)
     pychoice_finish(&c);
 }
 
-/* *ret: the interpreter, the caller's to free. */
+/* *ret: the interpreter, the caller's to free. DET_ENOENT: it is absent, and nothing else is. */
 static int look_for(struct task *t, const char *wanted, char **ret, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf out = BUF_INIT;
     *ret = NULL;
-    int rc = task_peek(t, on_look, &(struct wish){t, wanted}, &out, err);
-    if (rc < 0)
-        return rc;
+    if (task_peek(t, on_look, &(struct wish){t, wanted}, &out, err) < 0)
+        return err->code = DET_EIO;
     JSON_OWN said = json_parse(out.p, out.len, NULL);
-    rc = (int)json_int(said, "code", DET_EIO);
-    if (rc < 0)
-        return det_fail(err, rc, "%s", json_str(said, "error", wanted));
+    if (json_int(said, "code", DET_EIO) < 0)
+        return det_fail(err, json_flag(said, "absent", false) ? DET_ENOENT : DET_EIO, "%s",
+                        json_str(said, "error", wanted));
     json_decref(t->env);
     t->env = json_incref(json_object_get(said, "env"));
     *ret = det_strdup(json_str(said, "exe", ""));
     return 0;
 }
 
-/* DET_ENOENT and DET_EPERM: it is not here, and maybe a hook brings it. */
+/* DET_ENOENT: it is not here, and maybe a hook brings it. */
 static int take_configured(struct task *t, struct det_err *err)
 {
     det_cleanup(freep) char *exe = NULL;
@@ -142,11 +146,10 @@ static void fail_configured(struct task *t, struct det_err *err)
     task_fail_start(t, err);
 }
 
-/* The interpreter itself: one that is not here, or that the account may not run, will not be the
- * next time either. */
+/* The interpreter itself, before anything ran that may have been to make it. */
 static void fail_interpreter(struct task *t, struct det_err *err)
 {
-    if (err->code != DET_ENOENT && err->code != DET_EPERM) {
+    if (err->code != DET_ENOENT) {
         fail_configured(t, err);
         return;
     }
@@ -289,7 +292,7 @@ static void on_hook(struct task *t, int status)
     json_decref(t->env);
     t->env = json_incref(env);
     if (t->spec.task.interpreter && !t->has_python && take_configured(t, &err) < 0)
-        fail_interpreter(t, &err);
+        fail_configured(t, &err); /* another time the hook may make it */
     else
         start_choice(t);
 }

@@ -70,7 +70,7 @@ static int read_answer(const struct buf *all, struct buf *ret, struct det_err *e
     if (all->len == 0)
         return det_fail(err, DET_EIO, "who looks at the task's files ended");
     if (all->p[0] != '+')
-        return det_fail(err, DET_EPERM, "look at the task's files: %.*s", (int)all->len - 1,
+        return det_fail(err, DET_EIO, "look at the task's files: %.*s", (int)all->len - 1,
                         all->p + 1);
     buf_add(ret, all->p + 1, all->len - 1);
     return 0;

@@ -65,7 +65,7 @@ enum link_exit_reason {
     LINK_START_FAILED, /* the system's fault: nothing of the trial ran */
     LINK_LOST,         /* the system's fault: det-task is gone */
     LINK_STORE_AWAY,   /* no fault of the trial's: its checkpoint store is away or full */
-    LINK_ABSENT,       /* the host has not what the configuration names; nothing of it ran */
+    LINK_ABSENT,       /* the interpreter of the configuration is not here; nothing of it ran */
     LINK_EXIT_REASON_COUNT
 };
 const char *link_exit_reason_name(enum link_exit_reason r); /* "exited" */

@@ -459,6 +459,10 @@ def test_python_of_the_configuration(m, a):
         e = m.wait_exit(alloc)
         assert e["reason"] == "absent" and e["text"].startswith("environment.python, on agent a1: " + says), e
         m.wait_log(e["text"])
+    m.start("1.nohook.1", "model_def:T", {**files, "startup-hook.sh": "true\n"}, python={"interpreter": "/nowhere/python3"})
+    assert m.wait_exit("1.nohook.1")["reason"] == "start_failed"  # a hook may make it another time
+    m.start("1.noanswer.1", "model_def:T", files, python={"interpreter": "/" + 300 * "n"})
+    assert m.wait_exit("1.noanswer.1")["reason"] == "start_failed"  # nobody can tell what is there
 
 
 def test_python_of_the_hook(m, a):

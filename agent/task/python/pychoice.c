@@ -88,6 +88,32 @@ static int fail_denied(const char *wanted, const char *place, struct det_err *er
                           folder ? folder : "");
 }
 
+/* That nothing is there, or nothing for this account, is an answer; anything else is none: of a
+ * mount that is dead, say. 0: it answers. */
+static int trouble_at(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 || errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0
+                                                                                          : errno;
+}
+
+/* The trouble of any place where `wanted` is looked for. */
+static int find_trouble(const char *wanted, const char *place, const char *path)
+{
+    int error = trouble_at(place);
+    for (size_t i = 0; i < DET_ARRAY_LEN(names) && !error; i++) {
+        det_cleanup(freep) char *exe = det_asprintf("%s/bin/%s", place, names[i]);
+        error = trouble_at(exe);
+    }
+    const char *p = strchr(wanted, '/') || !path ? "" : path;
+    for (size_t n; *p && !error; p += n, p += strspn(p, ":")) {
+        n = strcspn(p, ":");
+        det_cleanup(freep) char *exe = det_asprintf("%.*s/%s", (int)n, p, wanted);
+        error = trouble_at(exe);
+    }
+    return error;
+}
+
 static int fail_folder(const char *wanted, const char *place, struct det_err *err)
 {
     char target[PATH_MAX];
@@ -117,6 +143,14 @@ static int fail_missing(const char *wanted, struct det_err *err)
     return det_fail(err, DET_ENOENT, "there is no %s%s", wanted, more);
 }
 
+static int fail_to_run(const char *wanted, int error, struct det_err *err)
+{
+    return det_fail_errno(err, error == EACCES ? DET_EPERM : DET_EIO, error,
+                          "%s cannot be run by uid %d, as whom this trial runs; chmod a+x it, "
+                          "or name another",
+                          wanted, (int)geteuid());
+}
+
 int pychoice_find(const char *wanted, const char *path, const char *work, struct pychoice *ret,
                   struct det_err *err)
 {
@@ -125,18 +159,16 @@ int pychoice_find(const char *wanted, const char *path, const char *work, struct
     struct stat st; /* access() would ask for who started this process */
     if (stat(place, &st) < 0 && errno == EACCES)
         return fail_denied(wanted, place, err);
-    if (stat(place, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
-        return det_fail_errno(err, DET_EPERM, errno, "%s", wanted);
     det_cleanup(freep) char *exe = is_folder(place) ? interpreter_in(place) : det_strdup(place);
+    int error = exe && is_file(exe) ? 0 : find_trouble(wanted, place, path);
+    if (error)
+        return det_fail_errno(err, DET_EIO, error, "%s", wanted);
     if (!exe)
         return fail_folder(wanted, place, err);
     if (!is_file(exe))
         return fail_missing(wanted, err);
     if (faccessat(AT_FDCWD, exe, X_OK, AT_EACCESS) < 0)
-        return det_fail_errno(err, DET_EPERM, errno,
-                              "%s cannot be run by uid %d, as whom this trial runs; chmod a+x it, "
-                              "or name another",
-                              wanted, (int)geteuid());
+        return fail_to_run(wanted, errno, err);
     ret->folder = environment_of(exe);
     ret->exe = det_take(exe);
     return 0;

@@ -52,7 +52,9 @@ static int setup(void **state)
     put("closed/bin/python3", 0644);
     put("shut/venv/bin/python3", 0755);
     put("moved/bin/x", 0755);
-    return symlink("python3", at("opt/bin/python")) |
+    put("round/bin/x", 0755);
+    return symlink("python3", at("opt/bin/python")) | symlink("loop", at("loop")) |
+           symlink("python3", at("round/bin/python3")) |
            symlink(at("opt/bin/python3"), at("work/venv/bin/python3")) |
            symlink(at("opt/bin/python3"), at("work/venv/bin/python")) |
            symlink("/nonexistent/python3.9", at("moved/bin/python3"));
@@ -105,12 +107,19 @@ static void test_absent(void **state)
         {at("closed"), "cannot be run by uid ", DET_EPERM},
         {at("moved"), "its bin/python3 links to /nonexistent/python3.9", DET_ENOENT},
         {at("none/bin/python3"), "a trial's /tmp is its own", DET_ENOENT},
+        /* links in a ring stand for a mount that does not answer: nobody knows what is there */
+        {at("loop"), "loop: ", DET_EIO},
+        {at("loop/bin/python3"), "loop/bin/python3: ", DET_EIO},
+        {at("round"), "round: ", DET_EIO},
+        {at("round/bin/python3"), "round/bin/python3: ", DET_EIO},
+        {"../loop", "../loop: ", DET_EIO},
+        {"loop", "loop: ", DET_EIO}, /* on PATH */
     };
+    det_cleanup(freep) char *path = det_asprintf("%s:%s", at("opt/bin"), root);
     for (size_t i = 0; i < DET_ARRAY_LEN(rows); i++) {
         struct pychoice c;
         struct det_err err = {0};
-        assert_int_equal(pychoice_find(rows[i].wanted, at("opt/bin"), at("work"), &c, &err),
-                         rows[i].code);
+        assert_int_equal(pychoice_find(rows[i].wanted, path, at("work"), &c, &err), rows[i].code);
         if (!strstr(err.text, rows[i].says))
             fail_msg("'%s' does not say '%s'", err.text, rows[i].says);
         pychoice_finish(&c);
