@@ -249,7 +249,7 @@ struct avoid {
     char *text;       /* why */
     int failures;     /* to start it there, since it last got somewhere */
     bool is_out;      /* else it is known, but may be tried again */
-    bool is_absent;   /* it has not what the configuration names; not kept over a restart */
+    bool is_absent;   /* it has not what the configuration names */
     int64_t until_ms; /* INT64_MAX: no time lifts it */
 };
 
@@ -286,6 +286,7 @@ struct trial {
     VEC(struct avoid) avoids;
     int start_rounds;           /* times that no host could start it, since it got somewhere */
     bool is_paused;             /* its next run is held for the last of these */
+    bool has_run;               /* a run of it came to a batch */
     char *said;                 /* the searcher's reason to close it; not restored */
     char *invalid_for;          /* what it said of its hyperparameters; NULL: nothing */
     char *closed_for;           /* what the client of its search gave for that; NULL: nothing */

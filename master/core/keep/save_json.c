@@ -78,6 +78,8 @@ void save_trial_core(struct buf *out, const struct trial *t)
     }
     if (t->start_rounds > 0)
         json_add_int(out, "start_rounds", t->start_rounds);
+    if (t->has_run)
+        json_add_flag(out, "has_run", true);
     JSON_OWN avoids = t->avoids.n > 0 ? avoid_json(t) : NULL;
     if (avoids)
         json_add(out, "avoids", avoids);
@@ -116,6 +118,7 @@ void load_trial_core(struct trial *t, const json_t *j)
     t->mistake = det_strdup(json_str(j, "mistake", NULL));
     t->mistake_at = t->mistake ? det_strdup(json_str(j, "mistake_at", "")) : NULL;
     t->start_rounds = (int)int_within(j, "start_rounds", COUNT_MAX, 0);
+    t->has_run = json_flag(j, "has_run", false);
     avoid_load(t, json_arr(j, "avoids"));
     load_excluded(t, json_arr(j, "excluded"));
 }

@@ -108,9 +108,12 @@ int64_t avoid_pause_ms(const struct trial *t)
     return 1000 * (s < PAUSE_MAX_S ? s : PAUSE_MAX_S);
 }
 
-/* To try again would find the same. */
+/* To try again would find the same. Not of a trial that has run: what it was run by was there, and
+ * may be on a mount that comes later than its host. */
 static bool all_lack_it(const struct trial *t)
 {
+    if (t->has_run || t->latest)
+        return false;
     for (size_t i = 0; i < t->avoids.n; i++)
         if (is_out(&t->avoids.v[i], BIT(AVOID_START)) && !t->avoids.v[i].is_absent)
             return false;
@@ -176,8 +179,10 @@ bool avoid_on_failed_start(struct core *c, struct trial *t, const struct alloc *
     return false;
 }
 
+/* has_run makes no row of its own: the next run does, and a checkpoint says the same. */
 void avoid_on_progress(struct core *c, struct trial *t)
 {
+    t->has_run = true;
     if (t->start_rounds == 0)
         return;
     t->start_rounds = 0;
@@ -241,9 +246,10 @@ json_t *avoid_json(const struct trial *t)
     for (size_t i = 0; i < t->avoids.n; i++) {
         const struct avoid *v = &t->avoids.v[i];
         JSON_OWN text = json_lossy(v->text, strlen(v->text));
-        json_array_append_new(list, json_make("{s:s,s:s,s:O,s:i,s:b}", "agent", v->agent, "source",
-                                              source_names[v->source], "text", text, "failures",
-                                              v->failures, "out", v->is_out));
+        json_array_append_new(list,
+                              json_make("{s:s,s:s,s:O,s:i,s:b,s:b}", "agent", v->agent, "source",
+                                        source_names[v->source], "text", text, "failures",
+                                        v->failures, "out", v->is_out, "absent", v->is_absent));
     }
     return list;
 }
@@ -270,6 +276,7 @@ void avoid_load(struct trial *t, const json_t *list)
                                                     .text = det_strdup(json_str(j, "text", "")),
                                                     .failures = (int)json_int(j, "failures", 0),
                                                     .is_out = json_flag(j, "out", true),
+                                                    .is_absent = json_flag(j, "absent", false),
                                                     .until_ms = INT64_MAX});
     }
 }

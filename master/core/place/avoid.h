@@ -4,9 +4,9 @@
  *
  * A host that could not start the trial (AVOID_START) is left out until it says hello anew, or for
  * AVOID_MS. Where that leaves no host, all of them are tried again after a pause that grows; after
- * AVOID_ROUNDS of these the trial ends with the reason, and at once where each of them lacks what
- * the configuration names, unless a host that is off or away could have it: then it waits for that
- * one. What a trial's log policies exclude stays so. Private to master/core.
+ * AVOID_ROUNDS of these the trial ends with the reason, and one that has never run at once where
+ * each of them lacks what the configuration names, unless a host that is off or away could have it:
+ * then it waits for that one. What a trial's log policies exclude stays so. Private to master/core.
  */
 #ifndef CORE_AVOID_H
 #define CORE_AVOID_H
@@ -44,7 +44,7 @@ void avoid_on_timer(struct core *c);
 void avoid_load(struct trial *t, const json_t *list);
 void avoid_restored(struct core *c, struct trial *t);
 
-/* [{agent, source, text, failures, out}]; a new reference. */
+/* [{agent, source, text, failures, out, absent}]; a new reference. */
 json_t *avoid_json(const struct trial *t);
 /* "agent a: no such user (3 times); agent b: .." */
 void avoid_text(const struct trial *t, struct buf *out);

@@ -223,6 +223,50 @@ static void test_one_that_may_have_it_is_tried(void **state)
     assert_true(has_ended());
 }
 
+/* What it was run by was there once: its mount may come later than its host. */
+static void test_one_that_has_run_is_tried(void **state)
+{
+    for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
+        if (is_restarted)
+            assert_int_equal(teardown(state) | setup(state), 0);
+        world_create(&w, "{}");
+        world_run(&w, 1);
+        struct core_event ev = {.kind = CORE_EV_PROGRESS, .trial_id = 1, .units = 1};
+        ev.run_id = world_trial(&w, 1).run_id;
+        assert_int_equal(world_step(&w, ev), 0);
+        world_exit(&w, 1, 0, EXIT_LOST);
+        if (is_restarted) {
+            world_restart(&w);
+            world_hello(&w, "a", 1, NULL, 0);
+            world_wait(&w, AVOID_MS);
+        }
+        for (int n = 1; n < AVOID_ROUNDS; n++) {
+            fail_start_as(CORE_ABSENT, "there is no /mnt/env");
+            assert_false(has_ended());
+            world_wait(&w, 30000);
+            assert_string_equal(place(), "a");
+        }
+        fail_start_as(CORE_ABSENT, "there is no /mnt/env");
+        assert_true(has_ended());
+    }
+}
+
+/* A master that starts anew knows who said so. */
+static void test_what_a_host_lacks_outlasts_the_master(void **state)
+{
+    world_hello(&w, "b", 1, NULL, 0);
+    world_create(&w, "{}");
+    det_cleanup(freep) char *first = det_strdup(place());
+    fail_start_as(CORE_ABSENT, "there is no python0");
+    JSON_OWN before = why();
+    world_restart(&w);
+    JSON_OWN after = why();
+    const json_t *was = json_array_get(json_arr(before, "avoids"), 0);
+    const json_t *is = json_array_get(json_arr(after, "avoids"), 0);
+    assert_string_equal(json_str(is, "agent", ""), first);
+    assert_true(json_flag(was, "absent", false) && json_equal(was, is));
+}
+
 /* So may one that is switched off. */
 static void test_what_one_that_is_off_may_have(void **state)
 {
@@ -388,6 +432,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_all_lack_ends_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_that_may_have_it_is_tried, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_one_that_is_off_may_have, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_has_run_is_tried, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_host_lacks_outlasts_the_master, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_progress_counts_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counts_outlast_the_master, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_host_of_a_gang, setup, teardown),
