@@ -32,7 +32,8 @@ const char *link_state_name(enum link_state s)
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct link_field exit_fields[] = {
-    {"reason", LINK_F_NAME, AT(link_exit, reason), true, 0, LINK_EXIT_REASON_COUNT, exit_names},
+    {"reason", LINK_F_NEWS, AT(link_exit, reason), true, LINK_START_FAILED, LINK_EXIT_REASON_COUNT,
+     exit_names},
     {"code", LINK_F_INT, AT(link_exit, code), false, 0, 255, NULL},
     {"signal", LINK_F_INT, AT(link_exit, signal), false, 0, 64, NULL},
     {"rank", LINK_F_INT, AT(link_exit, rank), false, -1, INT_MAX, NULL},

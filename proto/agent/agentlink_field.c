@@ -50,6 +50,10 @@ static int put_name(const json_t *v, const struct link_field *f, void *at, struc
             *(int *)at = i;
             return 0;
         }
+    if (s && f->kind == LINK_F_NEWS) {
+        *(int *)at = (int)f->min;
+        return 0;
+    }
     return det_fail(err, DET_EINVAL, "%s: '%.40s' is not known; the first known name is '%s'",
                     f->key, s ? s : "(no string)", f->names[0]);
 }
@@ -74,7 +78,8 @@ static int put_field(json_t *v, const struct link_field *f, void *at, struct det
     case LINK_F_ID: return put_string(v, f, at, err);
     case LINK_F_INT:
     case LINK_F_I64: return put_int(v, f, at, err);
-    case LINK_F_NAME: return put_name(v, f, at, err);
+    case LINK_F_NAME:
+    case LINK_F_NEWS: return put_name(v, f, at, err);
     case LINK_F_OBJ:
     case LINK_F_ARR:
     case LINK_F_ANY: break;

@@ -11,6 +11,7 @@ enum link_field_kind {
     LINK_F_INT,  /* int, min..max */
     LINK_F_I64,  /* int64_t, min..max */
     LINK_F_NAME, /* int: index in names */
+    LINK_F_NEWS, /* as LINK_F_NAME; a name that a newer version may say is index min */
     LINK_F_OBJ,  /* json_t *, an object */
     LINK_F_ARR,  /* json_t *, an array of at most max */
     LINK_F_ANY,  /* json_t * */
@@ -21,7 +22,7 @@ struct link_field {
     size_t offset;
     bool required; /* else absent or null leaves the target as it is */
     int64_t min, max;
-    const char *const *names; /* LINK_F_NAME: max of them */
+    const char *const *names; /* LINK_F_NAME, LINK_F_NEWS: max of them */
 };
 
 /* Fills what the rows name in *out; ends at a NULL key. DET_EINVAL names the key. */

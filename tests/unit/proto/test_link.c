@@ -418,15 +418,39 @@ static void test_clock(void **state)
     assert_int_equal(link_ack_decode(worse, strlen(worse), &a, &err), DET_EINVAL);
 }
 
+/* Refused, it would come again for ever: it is taken for the host's, and uses up no restart. */
+static void test_a_reason_of_a_newer_agent(void **state)
+{
+    static const char *const refused[] = {"{\"reason\":7}", "{\"reason\":null}", "{}"};
+    struct link_exit x;
+    struct det_err err = {0};
+    JSON_OWN j = json_make("{s:s,s:i,s:s}", "reason", "eaten", "rank", 1, "text", "by a dog");
+    assert_int_equal(link_exit_decode(j, &x, &err), 0);
+    assert_int_equal(x.reason, LINK_START_FAILED);
+    assert_int_equal(x.rank, 1);
+    assert_string_equal(x.text, "by a dog");
+    for (size_t i = 0; i < DET_ARRAY_LEN(refused); i++) {
+        JSON_OWN bad = json_parse(refused[i], strlen(refused[i]), NULL);
+        assert_int_equal(link_exit_decode(bad, &x, &err), DET_EINVAL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clock),      cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_gpus),       cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_marks),      cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_unreached),  cmocka_unit_test(test_slots_that_are_not_usable),
-        cmocka_unit_test(test_bad_events), cmocka_unit_test(test_start),
-        cmocka_unit_test(test_bad_orders), cmocka_unit_test(test_signal_and_unknown),
+        cmocka_unit_test(test_a_reason_of_a_newer_agent),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_unreached),
+        cmocka_unit_test(test_slots_that_are_not_usable),
+        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_bad_orders),
+        cmocka_unit_test(test_signal_and_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
