@@ -159,18 +159,32 @@ static void drop_unsent(struct host *h)
     outbox_cut(h, n);
 }
 
-/* By a hello the master takes an ended task for done, and has no ear for the exit that follows. */
+static size_t text_bytes(const json_t *j)
+{
+    det_cleanup(freep) char *text = json_text(j);
+    return strlen(text);
+}
+
+/* By a hello the master takes an ended task for done, and has no ear for the exit that follows. But
+ * a hello goes whole: marks that would make one too large for the master are not told. */
 static void add_hello_marks(const struct host *h, const json_t *hello)
 {
     const json_t *tasks = json_arr(hello, "tasks");
-    size_t said = 0;
+    size_t said = 0, bytes = text_bytes(hello);
     for (size_t i = 0; i < h->tasks.n; i++) {
         const struct host_task *t = h->tasks.v[i];
         if (t->state == HOST_KNOWN)
             continue;
         json_t *to = json_array_get(tasks, said++);
-        if (host_has_ended(t) && t->marks_acked < t->marks.n)
-            write_marks(t, to);
+        if (!host_has_ended(t) || t->marks_acked == t->marks.n)
+            continue;
+        size_t before = text_bytes(to);
+        write_marks(t, to);
+        bytes += text_bytes(to) - before;
+        if (bytes > BATCH_BYTES_MAX) {
+            json_object_del(to, "marks");
+            return;
+        }
     }
 }
 

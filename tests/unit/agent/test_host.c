@@ -206,6 +206,35 @@ static void test_marks_of_an_ended_task(void **state)
     host_destroy(h);
 }
 
+/* One that the master would refuse for its size would be said again for ever. */
+static void test_a_hello_stays_small(void **state)
+{
+    enum { TASKS = 800 };
+    struct host *h = connected();
+    char alloc[16], why[200];
+    memset(why, 'y', sizeof why - 1);
+    why[sizeof why - 1] = '\0';
+    JSON_OWN all = json_array();
+    for (int i = 0; i < LINK_MARKS_MAX; i++)
+        json_array_append_new(all, link_mark_json(&(struct link_mark){"pulled", 1000 + i, 5, why}));
+    for (int i = 0; i < TASKS; i++) {
+        snprintf(alloc, sizeof alloc, "a.%d", i);
+        order_start(h, alloc, "0", 1);
+        host_on_marks(h, alloc, all);
+        host_on_ended(h, alloc, &code3);
+    }
+    host_hello(h, NULL);
+    det_cleanup(freep) char *text = host_batch(h);
+    assert_true(strlen(text) < LINK_BODY_MAX);
+    struct link_events e;
+    assert_int_equal(link_events_decode(text, strlen(text), &e, NULL), 0);
+    assert_int_equal(e.v[0].hello.tasks_n, TASKS);
+    assert_int_equal(e.v[0].hello.tasks[0].marks_n, LINK_MARKS_MAX);
+    assert_int_equal(e.v[0].hello.tasks[TASKS - 1].marks_n, 0);
+    link_events_finish(&e);
+    host_destroy(h);
+}
+
 /* What det-task says of a silent rank; ms 0: that none is. */
 static void say_silent(struct host *h, int64_t ms)
 {
@@ -659,6 +688,7 @@ int main(void)
         cmocka_unit_test(test_start_waits_for_slots),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_marks_of_an_ended_task),
+        cmocka_unit_test(test_a_hello_stays_small),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_unreached),
         cmocka_unit_test(test_adopted),
