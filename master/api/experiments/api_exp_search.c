@@ -11,21 +11,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The core's jobs as they are shown: asked for once, a request has many conditions. */
+struct shown {
+    int64_t *ids;
+    const char **states; /* the core's own words */
+    size_t n;
+    bool is_known;
+};
+
+static void finish_shown(struct shown *s)
+{
+    free(s->ids);
+    free(s->states);
+}
+
+static void ask_shown(struct shell *sh, struct shown *s)
+{
+    if (s->is_known)
+        return;
+    s->n = core_jobs(api_core(sh), NULL, &s->ids);
+    s->states = det_reallocarray(NULL, s->n + 1, sizeof *s->states);
+    for (size_t i = 0; i < s->n; i++)
+        s->states[i] = api_exp_state(sh, s->ids[i], "ACTIVE");
+    s->is_known = true;
+}
+
 /*
  * What is ACTIVE in its row is shown as the core has it, and what the core does not have, for it
  * runs elsewhere, as RUNNING. So those that are RUNNING are all but some, and the others just
  * these.
  */
-static void put_shown(struct shell *sh, json_t *leaf)
+static void put_shown(const struct shown *s, json_t *leaf)
 {
     const char *state = json_str(leaf, "value", "");
     bool is_running = !strcmp(state, "RUNNING");
-    det_cleanup(freep) int64_t *all = NULL;
-    size_t n = core_jobs(api_core(sh), NULL, &all);
     JSON_OWN ids = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(api_exp_state(sh, all[i], "ACTIVE"), state) != is_running)
-            json_array_append_new(ids, json_integer(all[i]));
+    for (size_t i = 0; i < s->n; i++)
+        if (!strcmp(s->states[i], state) != is_running)
+            json_array_append_new(ids, json_integer(s->ids[i]));
     json_set(leaf, "but", json_boolean(is_running));
     json_set(leaf, "value", json_incref(ids));
 }
@@ -35,12 +58,15 @@ int api_search_read(struct shell *sh, const char *filter, const char *sort, json
 {
     size_t i;
     json_t *leaf;
+    det_cleanup(finish_shown) struct shown shown = {0};
     if (expsearch_read(filter, sort, ret, err) < 0)
         return DET_EINVAL;
     json_array_foreach(json_object_get(*ret, "leaves"), i, leaf)
     {
-        if (!strcmp(json_str(leaf, "kind", ""), "shown"))
-            put_shown(sh, leaf);
+        if (strcmp(json_str(leaf, "kind", ""), "shown") != 0)
+            continue;
+        ask_shown(sh, &shown);
+        put_shown(&shown, leaf);
     }
     return 0;
 }
