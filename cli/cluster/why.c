@@ -198,10 +198,13 @@ static int64_t experiment_meant(struct cli *c, const char *what, int64_t trials_
     return id > 0 && id != trials_experiment && experiment_get(c, id, &e, &err) == 0 ? id : 0;
 }
 
+/* Of a master that answers, and says that there is none. */
 static int fail_absent(struct cli *c, const char *what, struct det_err *err)
 {
+    if (err->code != DET_ENOENT)
+        return CLI_FAILED;
     int64_t id = experiment_meant(c, what, 0);
-    if (err->code == DET_ENOENT && id > 0)
+    if (id > 0)
         det_fail(err, DET_ENOENT, "trial %s not found; of experiment %s:  det why exp:%s", what,
                  what, what);
     return CLI_FAILED;
