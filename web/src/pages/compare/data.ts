@@ -3,6 +3,7 @@ import { call } from "../../api/client";
 import { flat, varying, type Value } from "../../charts/axes";
 import { expQuery, expView, idsOf, type ExpView } from "../../state/address";
 import type { Experiment, Trial } from "../experiment/data";
+import { configWithoutSecrets } from "../experiment/secrets";
 
 export const SIDES_MOST = 20;
 
@@ -65,8 +66,8 @@ export function differences(sides: Record<string, Value>[]): Difference[] {
     return [...all.filter((d) => d.differs), ...all.filter((d) => !d.differs)];
 }
 
-/* The configuration without what is told elsewhere: hyperparameters as the trials had them, and what only names it. */
+/* The configuration without secrets and what is told elsewhere: hyperparameters as the trials had them, and what only names it. */
 export function settingsOf(config: Record<string, unknown> | null): Record<string, Value> {
-    const { hyperparameters: _, name: __, description: ___, labels: ____, ...rest } = config ?? {};
+    const { hyperparameters: _, name: __, description: ___, labels: ____, ...rest } = (configWithoutSecrets(config) ?? {}) as Record<string, unknown>;
     return flat(rest);
 }

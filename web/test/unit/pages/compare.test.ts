@@ -55,3 +55,9 @@ test("where the master gives no more than a page, all of it is asked for page by
     assert.deepEqual([first.rows.length, first.total, asked], [500, 1204, [0]]);
     assert.deepEqual(await askPages(true, async () => ({ rows: [], total: 9 })), { rows: [], total: 9 }); // they were deleted meanwhile
 });
+
+test("a registry's secrets are no settings that are shown or saved", () => {
+    const of = (password: string) => settingsOf({ environment: { image: "i", registry_auth: { username: "ada", password, identitytoken: password } } });
+    assert.deepEqual({ ...of("halibut") }, { "environment.image": "i", "environment.registry_auth.username": "ada", "environment.registry_auth.password": "••••••", "environment.registry_auth.identitytoken": "••••••" });
+    assert.equal(JSON.stringify(differences([of("halibut"), of("plaice")])).match(/halibut|plaice/), null);
+});
