@@ -1,9 +1,17 @@
 /* Numbers out: rows as a file of comma-separated values. */
 
-/* A cell that a spreadsheet takes for a formula is told to be text by a leading apostrophe. */
+function textOf(v: unknown): string {
+    if (v === null || v === undefined) return "";
+    return typeof v === "object" ? JSON.stringify(v) ?? "" : String(v);
+}
+
+/* What a spreadsheet takes for a formula, in letters of full width too. */
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
+/* A formula is told to be text by a leading apostrophe; numbers and truths are none. */
 function cell(v: unknown): string {
-    let text = v === null || v === undefined ? "" : String(v);
-    if (typeof v === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
+    let text = textOf(v);
+    if (typeof v !== "number" && typeof v !== "boolean" && FORMULA.test(text)) text = "'" + text;
     return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
