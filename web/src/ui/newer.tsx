@@ -4,9 +4,11 @@ import { useLive } from "../state/live";
 
 const SELDOM_MS = 300_000;
 
-/* Whether a text of the page's own file is not the one that these scripts came with; what is no such page tells nothing. */
+const OURS = "/assets/";
+
+/* Whether a text of the page's own file is not the one that these scripts came with; what is no such page tells nothing, nor does a script that the browser added. */
 export function isNewer(html: string, scripts: readonly string[]): boolean {
-    return /<script[^>]*\ssrc="\/assets\//.test(html) && !scripts.every((s) => html.includes(`src="${s}"`));
+    return /<script[^>]*\ssrc="\/assets\//.test(html) && !scripts.filter((s) => s.startsWith(OURS)).every((s) => html.includes(`src="${s}"`));
 }
 
 const ownScripts = (): string[] => [...document.querySelectorAll("script[src]")].map((s) => s.getAttribute("src")!);
