@@ -12,8 +12,10 @@ export interface Spread {
 }
 
 export function spreadOf(values: number[]): Spread {
-    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n; // of none 0 / 0
-    const deviation = Math.sqrt(values.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1));
-    const end = (of: (a: number, b: number) => number): number => values.reduce((a, b) => of(a, b), values[0] ?? NaN); // more than a call takes arguments
-    return { n, mean, deviation: n > 1 ? deviation : NaN, lo: end(Math.min), hi: end(Math.max) };
+    const n = values.length;
+    let sum = 0, squares = 0, lo = values[0] ?? NaN, hi = lo; // loops: there may be more than a call takes arguments, and often
+    for (const v of values) [sum, lo, hi] = [sum + v, Math.min(lo, v), Math.max(hi, v)];
+    const mean = sum / n; // of none 0 / 0
+    for (const v of values) squares += (v - mean) ** 2;
+    return { n, mean, deviation: n > 1 ? Math.sqrt(squares / (n - 1)) : NaN, lo, hi };
 }

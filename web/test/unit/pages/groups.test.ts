@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { spreadOf } from "../../../src/charts/spread";
+import { firstAt, type Points } from "../../../src/charts/sample";
 import { collapsed, groupName, groupsOf } from "../../../src/pages/experiment/groups";
 
 const row = (id: number, values: object) => ({ id, values: values as never });
@@ -26,4 +27,32 @@ test("curves collapse over those that have got there, between their points too",
     assert.deepEqual(collapsed([]).points, { x: [], y: [] });
     const long = collapsed([{ x: Array.from({ length: 5000 }, (_, i) => i), y: Array(5000).fill(1) }]).points;
     assert.equal(long.x.length <= 1501 && long.x.at(-1) === 4999, true);
+});
+
+/* The same, as it reads: of each x anew where it lies in each curve. */
+function plainly(curves: Points[]): [number, number, number, number][] {
+    const at = (p: Points, x: number): number => {
+        const i = firstAt(p.x, x);
+        if (p.x[i] === x) return p.y[i]!;
+        return i === 0 || i >= p.x.length ? NaN : p.y[i - 1]! + (x - p.x[i - 1]!) / (p.x[i]! - p.x[i - 1]!) * (p.y[i]! - p.y[i - 1]!);
+    };
+    const xs = [...new Set(curves.flatMap((c) => c.x))].filter((x) => !Number.isNaN(x)).sort((a, b) => a - b), every = Math.max(1, Math.ceil(xs.length / 1500));
+    return xs.filter((_, i) => !(i % every) || i === xs.length - 1).flatMap((x) => {
+        const s = spreadOf(curves.map((c) => at(c, x)).filter(Number.isFinite)), d = Number.isNaN(s.deviation) ? 0 : s.deviation;
+        return s.n ? [[x, s.mean, s.mean - d, s.mean + d] as [number, number, number, number]] : [];
+    });
+}
+
+test("curves that are walked side by side give what looking each place up gives", () => {
+    let seed = 7;
+    const chance = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+    for (const most of [0, 1, 3, 40, 900]) {
+        const curves = Array.from({ length: 12 }, (): Points => {
+            const x = Array.from({ length: Math.floor(chance() * (most + 1)) }, () => Math.floor(chance() * 5000) / (chance() < 0.5 ? 1 : 3) - 100).sort((a, b) => a - b); // some twice
+            return { x, y: x.map(() => (chance() < 0.02 ? NaN : chance() - 0.5)) };
+        });
+        const { points, band } = collapsed(curves);
+        assert.deepEqual(points.x.map((x, i) => [x, points.y[i]!, band.lo[i]!, band.hi[i]!]), plainly(curves), `of at most ${most} points`);
+    }
+    assert.deepEqual(collapsed([{ x: [NaN, NaN], y: [1, 2] }, { x: [-0, 1], y: [3, 4] }, { x: [0], y: [5] }]).points, { x: [-0, 1], y: [4, 4] });
 });
