@@ -100,7 +100,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const live = useLive(`series ${exp.id} ${metric}`, `${ids.join()} ${zoom} ${epochs} ${ended}`, (s) => kept.ask(ids, asked, zoom, ended, s), () => (ended ? null : trialsEvery(ids.length, CURVES_MS)));
     const best = seen.best && { trial: seen.best.training.trialId, batches: batchesOf(seen.best) };
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs),
-        star: s.trial.id === best?.trial ? starOf(s, metric, best.batches, view.x, exp.config, epochs) : null })), [live.data, metric, view.x, epochs, best?.trial, best?.batches]);
+        star: s.trial.id === best?.trial ? starOf(s, metric, best.batches, view.x, exp.config, epochs, zoom) : null })), [live.data, metric, view.x, epochs, best?.trial, best?.batches, String(zoom)]);
     const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
     const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), first = bestOf(trials, smallerIsBetter);

@@ -105,6 +105,12 @@ export function wanted(trials: Trial[], chosen: number[], isGrouped: boolean, sm
     return isGrouped ? trials.slice(0, GROUPED_MOST) : drawn(trials, chosen, smallerIsBetter);
 }
 
+/* What a group's metrics are called in summaries. */
+const SUMMARIES = new Map([["validation", "validation_metrics"], ["training", "avg_metrics"]]), GROUPS = new Map([...SUMMARIES].map(([group, key]) => [key, group]));
+
+/* What people named may be called as what every object has. */
+const own = (o: unknown, key: string): unknown => (typeof o === "object" && o !== null && Object.hasOwn(o, key) ? (o as Record<string, unknown>)[key] : undefined);
+
 /* "validation" of "validation.top.5". */
 export function groupOf(metric: string): string {
     return metric.slice(0, metric.indexOf("."));
@@ -112,8 +118,8 @@ export function groupOf(metric: string): string {
 
 /* Trials whose newest value of the metric is none that a chart has a place for: it has diverged. */
 export function lost(trials: Pick<Trial, "summaryMetrics">[], metric: string): number {
-    const group = groupOf(metric), key = ({ validation: "validation_metrics", training: "avg_metrics" } as Record<string, string>)[group] ?? group;
-    const last = (t: Pick<Trial, "summaryMetrics">): unknown => ((t.summaryMetrics?.[key] as Record<string, unknown> | undefined)?.[metric.slice(group.length + 1)] as { last?: unknown } | undefined)?.last;
+    const group = groupOf(metric), key = SUMMARIES.get(group) ?? group, name = metric.slice(group.length + 1);
+    const last = (t: Pick<Trial, "summaryMetrics">): unknown => own(own(own(t.summaryMetrics, key), name), "last");
     return trials.filter((t) => ["NaN", "Infinity", "-Infinity"].includes(last(t) as string)).length;
 }
 
@@ -166,8 +172,9 @@ function inOrder(p: Points): Points {
     return { x: order.map((i) => p.x[i]!), y: order.map((i) => p.y[i]!) };
 }
 
-/* Where on the axis a checkpoint of these batches was made, by the point of the metric that is nearest; null: there is none. */
-export function starOf(s: Series, metric: string, batches: number | null, x: XAxis, config: Experiment["config"], epochs: string | null): { x: number; y: number } | null {
+/* Where on the axis a checkpoint of these batches was made, by the point of the metric that is nearest; null: there is none, or it lies outside of what is zoomed into. */
+export function starOf(s: Series, metric: string, batches: number | null, x: XAxis, config: Experiment["config"], epochs: string | null, zoom: Batches = null): { x: number; y: number } | null {
+    if (batches !== null && zoom && (batches < zoom[0] || batches > zoom[1])) return null; // of other batches there may be no points
     const all = reported(s, metric, (b) => b).x, i = batches === null ? -1 : nearest(all, batches), place = all[i], name = metric.slice(groupOf(metric).length + 1);
     if (place === undefined) return null;
     const isAway = (p: { batches: number }, group: string) => group === groupOf(metric) && p.batches !== place;
@@ -179,9 +186,8 @@ export function starOf(s: Series, metric: string, batches: number | null, x: XAx
 /* "group.name" of each metric that was reported as numbers: what was the newest, the lowest and the highest. */
 export interface Newest { last: unknown; min: unknown; max: unknown }
 export function newestOf(trial: Pick<Trial, "summaryMetrics">): Map<string, Newest> {
-    const group = (key: string) => ({ validation_metrics: "validation", avg_metrics: "training" } as Record<string, string>)[key] ?? key;
     return new Map(Object.entries(trial.summaryMetrics ?? {}).flatMap(([key, all]) =>
-        Object.entries((all ?? {}) as Record<string, Newest>).map(([name, of]): [string, Newest] => [`${group(key)}.${name}`, of])));
+        Object.entries((all ?? {}) as Record<string, Newest>).map(([name, of]): [string, Newest] => [`${GROUPS.get(key) ?? key}.${name}`, of])));
 }
 
 export interface Search {

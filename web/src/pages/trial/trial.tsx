@@ -65,8 +65,8 @@ function TrialCurves({ trial, best, ended, config, searcherMetric }: { trial: Tr
     const dark = isDark.value, made = best?.totalBatches ?? null;
     const curves = useMemo(() => (live.data?.series ? live.data.chosen : []).flatMap((metric, i, all) => {
         const p = points(live.data!.series!, metric, view.x, config, epochsOf(metric));
-        return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, star: metric.endsWith(`.${searcherMetric}`) ? starOf(live.data!.series!, metric, made, view.x, config, epochsOf(metric)) : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
-    }), [live.data, view.x, view.smooth, dark, config, names.data, made, searcherMetric]);
+        return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, star: metric.endsWith(`.${searcherMetric}`) ? starOf(live.data!.series!, metric, made, view.x, config, epochsOf(metric), zoom) : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
+    }), [live.data, view.x, view.smooth, dark, config, names.data, made, searcherMetric, String(zoom)]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";
     const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${curves.some((c) => c.star) ? "; ★ the best checkpoint" : ""}${said}`;

@@ -32,12 +32,15 @@ test("the best checkpoint stands at its metric's nearest point, on any axis", ()
     const at = (x: "batches" | "records" | "time", batches: number | null, metric = "validation.loss") => starOf(s, metric, batches, x, null, null);
     assert.deepEqual([at("batches", 20), at("records", 20), at("time", 20), at("batches", 29)], [{ x: 20, y: 7 }, { x: 40, y: 7 }, { x: 20, y: 7 }, { x: 30, y: 6 }]);
     assert.deepEqual([at("batches", null), at("batches", 20, "training.loss")], [null, null]);
+    const zoomed = (batches: number, zoom: [number, number]) => starOf({ ...s, metrics: [{ ...s.metrics[0]!, data: data.filter((p) => p.batches >= zoom[0] && p.batches <= zoom[1]) }] }, "validation.loss", batches, "batches", null, null, zoom);
+    assert.deepEqual([zoomed(30, [5, 25]), zoomed(10, [15, 35]), zoomed(20, [15, 35])], [null, null, { x: 20, y: 7 }], "it does not stand at the edge of a part that it lies outside of");
 });
 
 test("the newest value of each metric, by group and name", () => {
     const of = newestOf({ summaryMetrics: { avg_metrics: { loss: { last: 1, min: 0, max: 2 } }, validation_metrics: { loss: { last: "NaN" } }, "my.group": { x: { last: 0 } } } });
     assert.deepEqual([...of].map(([name, n]) => [name, n.last]), [["training.loss", 1], ["validation.loss", "NaN"], ["my.group.x", 0]]);
     assert.equal(newestOf({ summaryMetrics: null }).size, 0);
+    assert.deepEqual([...newestOf({ summaryMetrics: { constructor: { toString: { last: 1 } } } as never })].map(([name, n]) => [name, n.last]), [["constructor.toString", 1]]);
 });
 
 test("a group's curve is of all of its trials, and of very many each has fewer points", () => {
@@ -83,6 +86,8 @@ test("epochs as the trial counts them: exact where they were reported, in propor
 
 test("trials whose newest value has no place in a chart are counted", () => {
     const t = (last: unknown) => ({ summaryMetrics: { validation_metrics: { "top.5": { count: 3, last } } } }), all = [t("NaN"), t(0.5), t("-Infinity"), t("word"), { summaryMetrics: null }];
+    const odd = [{ summaryMetrics: JSON.parse('{"constructor":{"loss":{"last":"NaN"}},"__proto__":{"loss":{"last":"NaN"}}}') as never }];
+    assert.deepEqual([lost(odd, "constructor.loss"), lost(odd, "__proto__.loss"), lost([{ summaryMetrics: {} }], "constructor.name")], [1, 1, 0]);
     assert.deepEqual([lost(all, "validation.top.5"), lost(all, "training.top.5"), lost(all, "validation.loss")], [2, 0, 0]);
     assert.deepEqual([lostText(all, "validation.top.5"), lostText(all.slice(0, 2), "validation.top.5"), lostText(all.slice(1, 2), "validation.top.5")],
         ["; of 2 trials the newest value is NaN or infinite: not drawn", "; of 1 trial the newest value is NaN or infinite: not drawn", ""]);
