@@ -1,6 +1,7 @@
 /* What a configuration holds that is not for everybody who looks over the reader's shoulder: how to sign in to a registry of images. */
 
-const SECRET = ["password", "auth", "identitytoken", "registrytoken"], DOTS = "••••••";
+export const SECRET = ["password", "auth", "identitytoken", "registrytoken"];
+export const DOTS = "••••••";
 type Tree = Record<string, unknown>;
 const isTree = (v: unknown): v is Tree => typeof v === "object" && v !== null && !Array.isArray(v);
 const at = (v: unknown, key: string): unknown => (isTree(v) ? v[key] : undefined);
@@ -13,12 +14,6 @@ const isSecret = (v: unknown): v is string => typeof v === "string" && v !== "" 
 export function secretsOf(config: unknown): string[] {
     const auth = at(at(config, "environment"), "registry_auth");
     return [...new Set(SECRET.map((key) => at(auth, key)).filter(isSecret))].sort((a, b) => b.length - a.length);
-}
-
-/* A text without them; null where one is written in another way than it is meant, so that it cannot be found. */
-export function withoutSecrets(text: string, secrets: readonly string[]): string | null {
-    if (!secrets.every((s) => text.includes(s))) return null;
-    return secrets.reduce((t, s) => t.split(s).join(DOTS), text);
 }
 
 export function configWithoutSecrets(config: unknown): unknown {

@@ -1,6 +1,6 @@
 /* What lies below an experiment's pictures, one part at a time. */
 import { useComputed } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { importance } from "../../charts/importance";
 import { colourOf } from "../../charts/palette";
@@ -25,7 +25,7 @@ import { GroupTable } from "./group_table";
 import { groupsOf } from "./groups";
 import { HeatTab, ScatterTab } from "./pairs";
 import { Rungs } from "./rungs";
-import { configWithoutSecrets, secretsOf, withoutSecrets } from "./secrets";
+import { configWithoutSecrets, secretsOf } from "./secrets";
 
 const ROWS = 200;
 
@@ -125,15 +125,28 @@ function CheckpointsTab({ seen }: { seen: Seen }) {
     return <CheckpointTable live={live} withTrial best={seen.best?.uuid ?? null} of={ofExperiment(seen.exp)} />;
 }
 
+/* A configuration's text without what signs in to a registry; undefined: not known yet, null: it cannot be hidden. */
+function useHidden(text: string, isNeeded: boolean): string | null | undefined {
+    const [got, setGot] = useState<{ of: string; text: string | null } | null>(null);
+    useEffect(() => {
+        if (!isNeeded) return;
+        let isOver = false;
+        const tell = (hidden: string | null) => { if (!isOver) setGot({ of: text, text: hidden }); };
+        import("./hide").then(({ hiddenText }) => tell(hiddenText(text)), () => tell(null));
+        return () => { isOver = true; };
+    }, [text, isNeeded]);
+    return isNeeded ? (got?.of === text ? got.text : undefined) : text;
+}
+
 /* What was submitted, as it was written, but for what signs in to a registry: that is shown to who asks for it. */
 function ConfigTab({ seen }: { seen: Seen }) {
     const { exp } = seen, secrets = secretsOf(exp.config), [isBare, setBare] = useState(false);
-    const text = isBare ? exp.originalConfig : withoutSecrets(exp.originalConfig, secrets);
+    const hidden = useHidden(exp.originalConfig, secrets.length > 0), text = isBare ? exp.originalConfig : hidden;
     return <section class="panel" aria-label="Configuration">
         <header><h2>As it was submitted</h2><span class="row push">
             {secrets.length > 0 && <label class="quiet"><input type="checkbox" checked={isBare} onChange={() => setBare(!isBare)} /> show the registry's secrets</label>}
-            <button type="button" {...(secrets.length ? { title: "With its secrets" } : {})} onClick={() => saveAs(`experiment_${exp.id}.yaml`, exp.originalConfig, "text/yaml")}>Download</button></span></header>
-        {text === null ? <p class="soft">It has secrets of a registry that are written so that they cannot be found and hidden in it.</p> : <pre class="text" tabIndex={0}>{text}</pre>}
+            <button type="button" {...(hidden !== exp.originalConfig ? { title: "With its secrets" } : {})} onClick={() => saveAs(`experiment_${exp.id}.yaml`, exp.originalConfig, "text/yaml")}>Download</button></span></header>
+        {text === undefined ? <p class="soft">Loading…</p> : text === null ? <p class="soft">It could not be read so as to hide in it what signs in to a registry.</p> : <pre class="text" tabIndex={0}>{text}</pre>}
         <details><summary>With all that it left out</summary><pre class="text" tabIndex={0}>{JSON.stringify(isBare ? exp.config : configWithoutSecrets(exp.config), null, 2)}</pre></details>
     </section>;
 }

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { configWithoutSecrets, secretsOf, withoutSecrets } from "../../../src/pages/experiment/secrets";
+import { configWithoutSecrets, secretsOf } from "../../../src/pages/experiment/secrets";
 
 const config = (registry_auth: unknown) => ({ name: "x", environment: { image: "i", registry_auth } });
 
 test("how to sign in to a registry is not shown, who signs in is", () => {
     const c = config({ username: "ada", password: "pw", auth: "pw-and-more", email: null, identitytoken: "" });
     assert.deepEqual(secretsOf(c), ["pw-and-more", "pw"]);
-    assert.equal(withoutSecrets("auth: pw-and-more\npassword: 'pw' # pw\nusername: ada", secretsOf(c)), "auth: ••••••\npassword: '••••••' # ••••••\nusername: ada");
     assert.deepEqual(configWithoutSecrets(c), config({ username: "ada", password: "••••••", auth: "••••••", email: null, identitytoken: "" }));
     assert.equal(JSON.stringify(configWithoutSecrets(c)).includes("pw"), false);
 });
@@ -16,11 +15,6 @@ test("what the master hides already is shown as it is", () => {
     const c = config({ password: "(hidden)", auth: "(hidden)" });
     assert.deepEqual(secretsOf(c), []);
     assert.deepEqual(configWithoutSecrets(c), c);
-});
-
-test("a text in which one of them cannot be found is not shown at all", () => {
-    assert.equal(withoutSecrets('password: "a\\u0062c"', ["abc"]), null);
-    assert.equal(withoutSecrets("name: x", []), "name: x");
 });
 
 test("configurations without any, and hostile ones, stay as they are", () => {
