@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Series } from "../../../src/pages/experiment/data";
-import { joined, KeptSeries, partsBy } from "../../../src/pages/experiment/kept_series";
+import { endOf, joined, KeptSeries, partsBy } from "../../../src/pages/experiment/kept_series";
 
 const at = (batches: number, run = 0) => ({ batches, time: new Date(1e12 + 1000 * batches + run).toISOString(), values: { loss: batches } });
 const series = (id: number, state: string, ...groups: [string, ReturnType<typeof at>[]][]): Series =>
@@ -67,4 +67,29 @@ test("groups that have come to different batches are kept to where the last of t
 test("a request has at most fifty trials, and none that are far apart", () => {
     assert.deepEqual(partsBy([3, 1, 2, 4], (id) => [0, 0, 50, 100, 101][id]!), [{ ids: [1], from: 0 }, { ids: [2, 3], from: 50 }, { ids: [4], from: 101 }]);
     assert.deepEqual(partsBy(Array.from({ length: 120 }, (_, i) => i), () => 0).map((p) => p.ids.length), [50, 50, 20]);
+});
+
+test("a trial that went back to before what a shared request asks from is not put together of two attempts", () => {
+    const old = series(1, "", ["training", [70, 75, 80, 90, 100, 110].map((b) => at(b))]), since = (...points: ReturnType<typeof at>[]) => series(1, "", ["training", points]);
+    assert.equal(joined(old, since(at(90, 7), at(100, 7)), 90), null, "the same batches at later times");
+    assert.equal(joined(old, since(at(91, 7), at(101, 7)), 90), null, "others");
+    assert.equal(joined(old, since(), 90), null, "none yet");
+    assert.deepEqual(batchesOf(joined(old, since(at(90), at(95, 7)), 90)), [70, 75, 80, 90, 95], "it went back to what is asked for anyway");
+    assert.deepEqual(batchesOf(joined(old, since(at(95), at(110), at(120)), 90)), [70, 75, 80, 95, 110, 120], "of a long stretch the lowest and the highest alone");
+    const two = series(1, "", ["training", [at(90)]], ["validation", [at(80), at(95)]]);
+    assert.equal(joined(two, series(1, "", ["training", [at(90)]], ["validation", [at(95, 7)]]), 90), null, "each group has to be the same");
+});
+
+test("a group that reported at batch 0 alone does not have all asked for", () => {
+    const of = (...groups: [string, ReturnType<typeof at>[]][]) => endOf({ series: series(1, "", ...groups), isWhole: false }, { points: 10, metrics: ["a"], batches: null });
+    assert.deepEqual([of(["training", [at(10), at(20)]], ["validation", [at(0)]]), of(["validation", [at(0)]]), of(["training", []])], [20, 0, 0]);
+    const now = joined(series(1, "", ["training", [at(20)]], ["validation", [at(0)]]), series(1, "", ["training", [at(20), at(30)]], ["validation", []]), 20);
+    assert.deepEqual([batchesOf(now), batchesOf(now, "validation")], [[20, 30], [0]]);
+});
+
+test("fewer curves have more points each, and are asked for whole; more curves are not", async () => {
+    const m = master(), kept = new KeptSeries(m.ask, () => 0), all = Array.from({ length: 2000 }, (_, i) => i + 1), wholes = () => m.asked.splice(0).filter(([, from]) => !from).length;
+    for (const id of all) m.trials.set(id, { state: "STATE_RUNNING", data: [at(10)] });
+    const ask = async (n: number) => { await kept.ask(all.slice(0, n), ["training.loss"], null, false, new AbortController().signal); return wholes(); };
+    assert.deepEqual([await ask(400), await ask(400), await ask(2000), await ask(2000), await ask(400), await ask(400)], [8, 0, 32, 0, 8, 0]);
 });
