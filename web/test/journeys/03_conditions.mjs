@@ -35,6 +35,12 @@ async function typedAndShown(page, paused) {
     await name.fill("knob");
     await name.press("Enter");
     check(!await name.evaluate((e) => e.validity.valid), "a name that is no column was taken");
+    await pick(tree, "Operator").focus(); // who goes elsewhere is not held there
+    await pick(tree, "Column").selectOption({ label: "Another name…" });
+    await name.fill("hp.left");
+    await name.press("Escape");
+    check(await pick(tree, "Column").inputValue() === "name", "Escape took the name");
+    await pick(tree, "Column").selectOption({ label: "Another name…" });
     await name.fill("hp.knob");
     await name.press("Enter");
     await pick(tree, "Operator").selectOption(">=");

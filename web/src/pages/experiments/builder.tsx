@@ -38,25 +38,31 @@ function Options({ of, prefix, label, current }: { of: string[]; prefix: string;
 const ANOTHER = " "; // no column is called so
 const isNamed = (column: string): boolean => (column.startsWith("hp.") && column.length > 3) || isMetric(column);
 
-/* A name that no experiment in sight has; one that names nothing is said where it is typed, and changes nothing. */
+/* A name that no experiment in sight has; one that names nothing is said where it is typed, and changes nothing. Who goes elsewhere is not held here. */
 function ColumnName({ was, set, leave }: { was: string; set: (column: string) => void; leave: () => void }) {
-    const take = (input: HTMLInputElement) => {
+    const isOver = useRef(false); // what is taken away is left once more
+    const end = (act: () => void) => {
+        if (!isOver.current) act();
+        isOver.current = true;
+    };
+    const take = (input: HTMLInputElement, isLeft: boolean) => {
         const name = input.value.trim();
         input.setCustomValidity(!name || isNamed(name) ? "" : "As hp.NAME of a hyperparameter, or as validation.NAME.min of a metric; the last part is last, min, max or mean");
-        if (name && input.reportValidity()) set(name);
+        if (name && (isLeft ? input.checkValidity() : input.reportValidity())) end(() => set(name));
+        else if (isLeft) end(leave);
     };
     const onKeyDown = (e: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
         if (e.key === "Enter") {
             e.preventDefault(); // the form is the whole search
-            take(e.currentTarget);
+            take(e.currentTarget, false);
         } else if (e.key === "Escape") {
             e.stopPropagation();
-            leave();
+            end(leave);
         }
     };
     return <input aria-label="Name of a column" placeholder="hp.NAME, validation.NAME.min" maxLength={1000} size={28} defaultValue={isNamed(was) ? was : ""}
         ref={(e) => e?.focus()} onInput={(e) => e.currentTarget.setCustomValidity("")} onKeyDown={onKeyDown}
-        onBlur={(e) => (e.currentTarget.value.trim() ? take(e.currentTarget) : leave())} />;
+        onBlur={(e) => take(e.currentTarget, true)} />;
 }
 
 function ColumnPick({ f, names, set }: { f: Field; names: Columns; set: (f: Field) => void }) {
