@@ -35,14 +35,14 @@ async function setEnabled(a: Agent, s: Slot, how: "on" | "off" | "drain"): Promi
         return;
     }
     const text = how === "drain" ? `Drain ${name}? What runs on it goes on to its end; nothing new starts there.` : `Switch ${name} off now? What runs on it is stopped, and goes on from its last checkpoint elsewhere.`;
-    if (await confirm(text, how === "drain" ? "Drain" : "Switch off", command)) await attempt("Not switched off", () => call("POST /api/v1/agents/{agentId}/slots/{slotId}/disable", { path, body: { drain: how === "drain" } as never }));
+    if (await confirm(text, how === "drain" ? "Drain" : "Switch off", command)) await attempt(how === "drain" ? "Not drained" : "Not switched off", () => call("POST /api/v1/agents/{agentId}/slots/{slotId}/disable", { path, body: { drain: how === "drain" } as never }));
 }
 
 function Switches({ a, s, again }: { a: Agent; s: Slot; again: () => void }) {
     const press = (how: "on" | "off" | "drain") => () => void setEnabled(a, s, how).then(again);
-    if (!s.enabled || s.draining) return <button type="button" aria-label={`Enable slot ${s.id}`} onClick={press("on")}>Enable</button>;
-    return <><button type="button" aria-label={`Drain slot ${s.id}`} onClick={press("drain")}>Drain</button>
-        <button type="button" aria-label={`Switch off slot ${s.id}`} onClick={press("off")}>Switch off</button></>;
+    return <>{(!s.enabled || s.draining) && <button type="button" aria-label={`Enable slot ${s.id}`} onClick={press("on")}>Enable</button>}
+        {s.enabled && !s.draining && <button type="button" aria-label={`Drain slot ${s.id}`} onClick={press("drain")}>Drain</button>}
+        {s.enabled && <button type="button" aria-label={`Switch off slot ${s.id}`} onClick={press("off")}>Switch off</button>}</>;
 }
 
 export function SlotTable({ a, slots, owners, again }: SlotsProps) {
