@@ -3,7 +3,8 @@ import { ApiError, call, stream, type Messages } from "../../api/client";
 import type { Line } from "../../ui/log/loglines";
 import type { Job } from "../cluster/queue_data";
 
-export const LIVE_MS = 3000, LINES = 1000, ENTRIES = 200;
+export const LIVE_MS = 3000, SELDOM_MS = 60_000, LINES = 1000;
+const ENTRIES = 200, ENTRIES_MOST = 10_000; // as the master takes it
 
 /* Its own word: "" when it is ready. */
 export async function askReady(signal: AbortSignal): Promise<string> {
@@ -24,6 +25,15 @@ export async function askLines(signal: AbortSignal): Promise<Line[]> {
     for await (const { logEntry: e } of stream<{ logEntry: Entry }>("GET /api/v1/master/logs", { query: { offset: -LINES }, signal }))
         out.push({ id: e.id, time: e.timestamp, level: e.level.replace("LOG_LEVEL_", ""), rank: null, source: "", text: e.message });
     return out;
+}
+
+/* One more than is shown is asked for: the master does not count them all. */
+export const entriesAsked = (isWhole: boolean): number => (isWhole ? ENTRIES_MOST : ENTRIES + 1);
+
+/* The newest entries; `cut`: how they are told to be not all of them, "" where they are. */
+export function newestEntries<E>(entries: E[], isWhole: boolean): { entries: E[]; cut: string } {
+    const most = isWhole ? ENTRIES_MOST : ENTRIES, isCut = isWhole ? entries.length >= most : entries.length > most;
+    return { entries: entries.slice(0, most), cut: isCut ? `The newest ${most.toLocaleString("en")} are shown.` : "" };
 }
 
 export interface Quota { user: string; pool: string; slots: number; held: number }

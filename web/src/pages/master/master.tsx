@@ -2,13 +2,14 @@
 import type { FunctionComponent } from "preact";
 import { call } from "../../api/client";
 import { useLive } from "../../state/live";
+import { isWhole, wholeAddress } from "../../state/part";
 import { Grid } from "../../ui/table/grid";
 import { Name } from "../../ui/words/name";
 import { openTab, Tabs } from "../../ui/tabs";
 import { full } from "../../ui/words/time";
 import { askQueues } from "../cluster/queue_data";
 import { Problem } from "../problem";
-import { askReady, ENTRIES, LIVE_MS, quotasOf } from "./data";
+import { askReady, entriesAsked, LIVE_MS, newestEntries, quotasOf, SELDOM_MS } from "./data";
 import { MasterLog } from "./log";
 
 const TABS = [{ key: "health", title: "Health" }, { key: "log", title: "Log" }, { key: "quotas", title: "Quotas" }, { key: "settings", title: "Settings" }, { key: "audit", title: "Who did what" }];
@@ -44,8 +45,10 @@ function Settings() {
 }
 
 function Audit() {
-    const live = useLive("audit", "", (signal) => call("GET /api/v1/master/audit", { query: { limit: ENTRIES }, signal }), () => LIVE_MS);
+    const whole = isWhole();
+    const live = useLive("audit", String(whole), async (signal) => newestEntries((await call("GET /api/v1/master/audit", { query: { limit: entriesAsked(whole) }, signal })).entries, whole), () => (whole ? SELDOM_MS : LIVE_MS));
     return <><Problem error={live.error} what="The record" />
+        {live.data?.cut && <p class="soft" role="status">{live.data.cut} {whole ? "Older ones are in the master's database." : <a href={wholeAddress()}>Show more</a>}</p>}
         {live.data && <Grid hasFile name="Who did what" rows={live.data.entries} keyOf={(e) => e.id} none="Nobody has done anything yet." columns={[
             { head: "when", cell: (e) => full(e.time) }, { head: "who", cell: (e) => <Name text={e.username} /> }, { head: "what", cell: (e) => e.operation.replace(/_/g, " ") },
             { head: "of", cell: (e) => <Name text={e.path} /> }, { head: "answer", cell: (e) => e.status ?? "" }, { head: "from", cell: (e) => <Name text={e.address} /> }]} />}</>;

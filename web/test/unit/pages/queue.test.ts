@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { canMove, moveBy, moved, moveTo, nextOf, orderedPools, type Job, standingChanges } from "../../../src/pages/cluster/queue_data";
-import { quotasOf } from "../../../src/pages/master/data";
+import { entriesAsked, newestEntries, quotasOf } from "../../../src/pages/master/data";
 
 const job = (jobId: string, resourcePool = "line", priority = 30) => ({ jobId, resourcePool, priority, name: jobId }) as Job;
 const JOBS = [job("a"), job("x", "other"), job("b"), job("c", "line", 50), job("y", "other"), job("z", "alone")];
@@ -48,4 +48,10 @@ test("quotas with what is held of them; a star is for those without one of their
     const rows = quotasOf({ quotas: [{ user: "ada", pool: "p", slots: 4 }, { user: "*", pool: "p", slots: 5 }, { user: "ada", slots: 8 }] }, jobs);
     assert.deepEqual(rows.map((r) => [r.user, r.pool, r.slots, r.held]), [["ada", "p", 4, 2], ["everybody else", "p", 5, 0], ["bob", "p", 5, 3], ["ada", "", 8, 3]]);
     assert.deepEqual(quotasOf({}, jobs), []);
+});
+
+test("a record that is cut says so, and one that is not does not", () => {
+    const of = (n: number, isWhole: boolean) => { const got = newestEntries(Array.from({ length: Math.min(n, entriesAsked(isWhole)) }, (_, i) => i), isWhole); return [got.entries.length, got.cut]; };
+    assert.deepEqual([of(0, false), of(200, false), of(201, false)], [[0, ""], [200, ""], [200, "The newest 200 are shown."]]);
+    assert.deepEqual([of(300, true), of(20_000, true)], [[300, ""], [10_000, "The newest 10,000 are shown."]]);
 });
