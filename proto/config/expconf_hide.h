@@ -14,12 +14,11 @@
 
 /* Whether an answer's text may have any: a look at its bytes, for the many that have none. */
 bool expconf_may_hide(const char *json, size_t len);
-/* In place, of a configuration, whole or partial, of whatever types. */
+/* In place, of a configuration, whole or partial, of whatever types: its secrets, and what else in
+ * it has the same value. */
 void expconf_hide(json_t *config);
-/* Of YAML as it was sent: with its comments and its layout, where it then says what is hidden and
- * nothing else; else as JSON. malloc'd. */
-char *expconf_hide_text(const char *yaml);
-/* In place, in all that an answer of the API calls config, experimentConfig or originalConfig. */
+/* In place, in all that an answer of the API calls config or experimentConfig; an originalConfig
+ * becomes the hidden config beside it, as JSON. For answers of which expconf_may_hide() is true. */
 void expconf_hide_answer(json_t *answer);
 
 #endif

@@ -184,8 +184,8 @@ static bool above_zero(const json_t *v)
 #define OBJ(p, dflt) .path = p, .type = EXPCONF_OBJECT, .fallback = dflt
 #define STR(p, dflt) .path = p, .type = EXPCONF_STR, .fallback = dflt
 #define SECRET                                                                                     \
-    .ok = is_shown, .rule = "text, what the registry takes: it is hidden in a configuration that " \
-                            "somebody else wrote"
+    .ok = is_shown, .rule = "text, what the registry takes: it is hidden in lists and from all "   \
+                            "but the owner"
 #define STRS(p, dflt)        .path = p, .type = EXPCONF_STRS, .fallback = dflt, .example = "[a, b]"
 #define TEXTS(p)             .path = p, .type = EXPCONF_STRS /* with an example of its own */
 #define BOOL(p, dflt)        .path = p, .type = EXPCONF_BOOL, .fallback = dflt
