@@ -179,12 +179,11 @@ bool avoid_on_failed_start(struct core *c, struct trial *t, const struct alloc *
     return false;
 }
 
-/* has_run makes no row of its own: the next run does, and a checkpoint says the same. */
 void avoid_on_progress(struct core *c, struct trial *t)
 {
-    t->has_run = true;
-    if (t->start_rounds == 0)
+    if (t->has_run && t->start_rounds == 0)
         return;
+    t->has_run = true;
     t->start_rounds = 0;
     trial_mark(c, t);
 }
