@@ -92,7 +92,7 @@ static int edit_project(struct cli *c, struct det_err *err)
     JSON_OWN answer = NULL;
     JSON_OWN body = json_object();
     if (!o.new_name && !o.description) {
-        det_fail(err, DET_EINVAL, "say what is to change: --new_name NAME, --description TEXT");
+        det_fail(err, DET_EINVAL, "a change is needed: --new_name NAME, --description TEXT");
         return CLI_USAGE;
     }
     if (o.new_name)

@@ -130,7 +130,7 @@ static int edit_workspace(struct cli *c, struct det_err *err)
     JSON_OWN w = NULL;
     JSON_OWN answer = NULL;
     if (!o.name) {
-        det_fail(err, DET_EINVAL, "say what is to change: --name NAME");
+        det_fail(err, DET_EINVAL, "a change is needed: --name NAME");
         return CLI_USAGE;
     }
     JSON_OWN body = json_make("{s:s}", "name", o.name);
