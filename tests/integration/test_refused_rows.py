@@ -141,6 +141,9 @@ def unreadable(c, other):
     """Rows that a start cannot make sense of: their experiment ends, and the start goes on."""
     exps = [running(c)[0] for _ in range(3)]
     c.stop("master", signal.SIGKILL)
+    # What it had sent may still be written, and would go over what is changed here.
+    others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    wait_until(lambda: c.sql(others) == "0", 30, "the end of the killed master's sessions")
     c.sql(f"UPDATE experiments SET core = '[]' WHERE id = {exps[0]}; "
           f"UPDATE trials SET hparams = '[]' WHERE experiment_id = {exps[1]}; "
           f"UPDATE allocations SET core = core || '{{\"containers\": []}}' WHERE experiment_id = {exps[2]}; "
