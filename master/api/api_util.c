@@ -114,7 +114,11 @@ bool api_failed(struct http_req *req, const struct db_result *r)
         return false;
     if (db_rc(r) == DET_EIO)
         log_error("%s, in: %s", db_error(r)->text, db_statement(r));
-    http_fail_err(req, db_error(r));
+    if (db_state(r) == DB_STATE_MISSING)
+        http_fail(req, DET_ENOENT,
+                  "something that this names was deleted meanwhile: look anew, and ask again");
+    else
+        http_fail_err(req, db_error(r));
     return true;
 }
 

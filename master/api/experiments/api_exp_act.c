@@ -198,7 +198,9 @@ static void act_end_place(struct act *a, int code, const char *what)
 static void on_moved(void *arg, const struct db_result *r)
 {
     struct act *a = arg;
-    if (db_rc(r) < 0)
+    if (db_state(r) == DB_STATE_MISSING)
+        act_end_place(a, DET_ENOENT, "not found");
+    else if (db_rc(r) < 0)
         act_end(a, db_rc(r), db_error(r)->text);
     else if (!db_bool(r, 0, MOVE_EXP))
         act_end_missing(a);
