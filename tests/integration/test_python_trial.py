@@ -411,6 +411,8 @@ best_project.set_name("bets"); best_project.set_description("the best")
 assert (best_project.name, ours.get_project("bets").description) == ("bets", "the best"); best_project.set_name("best")
 ours.reload(); best_project.reload()
 assert [p.name for p in ours.list_pools()] == ["default"] and best_project.workspace_id == ours.id, ours
+client.create_workspace("gone").create_project("gone"); client.get_workspace("gone").delete_project("gone"); client.delete_workspace("gone")
+assert "gone" not in [w.name for w in client.list_workspaces()]
 e.move_to_project("ours", "best"); e.set_labels(["a", "b"])
 assert [x.id for x in client.get_workspace("ours").get_project("best").list_experiments()] == [e.id] and e.labels == {"a", "b"}
 try:

@@ -49,10 +49,10 @@ class Absent(unittest.TestCase):
         """What an object of the client's has not is told when it is asked for; hasattr() has its answer."""
         from determined.experimental import client
 
-        for kind, names in ((client.Checkpoint, "get_metrics"), (client.ModelVersion, "iter_metrics get_metrics"), (client.Workspace, "delete_project"),
+        for kind, names in ((client.Checkpoint, "get_metrics"), (client.ModelVersion, "iter_metrics get_metrics"),
                             (client.Project, "add_note remove_note"), (client.Experiment, "delete_tensorboard_files"),
                             (client.ResourcePool, "add_bindings remove_bindings replace_bindings list_workspaces"),
-                            (client.Determined, "delete_workspace add_oauth_client list_oauth_clients remove_oauth_client")):
+                            (client.Determined, "add_oauth_client list_oauth_clients remove_oauth_client")):
             one = kind.__new__(kind)
             for name in names.split():
                 with self.assertRaisesRegex(AttributeError, f"^{kind.__name__}.{name} is not available in this version: ."):

@@ -251,6 +251,8 @@ determined.experimental.client
   create_workspace(name)
   get_workspace(name)
   list_workspaces()
+  delete_workspace(name)
+  Workspace.delete_project(self, name)
   Workspace.create_project(self, name, description=None)
   Workspace.get_project(self, project_name)
   Workspace.list_projects(self)

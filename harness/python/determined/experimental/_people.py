@@ -97,8 +97,6 @@ class Project(Told):
 class Workspace(Told):
     """Projects that belong together."""
 
-    _LACKS = {"delete_project": "Project.archive() hides one and closes it"}
-
     def _take(self, raw: Dict[str, Any]) -> None:
         self.id: int = raw["id"]
         self.name: str = raw["name"]
@@ -124,6 +122,10 @@ class Workspace(Told):
     def get_project(self, project_name: str) -> Project:
         found = projects(self._master, self.id)
         return Project(self._master, by_name(found, project_name, f'workspace "{self.name}" has no project'))
+
+    def delete_project(self, name: str) -> None:
+        """One that is empty; Project.archive() hides one and closes it."""
+        self._master.delete(f"/api/v1/projects/{self.get_project(name).id}")
 
     def archive(self) -> None:
         self._master.post(f"/api/v1/workspaces/{self.id}/archive", None)

@@ -63,7 +63,6 @@ _ABSENT = {
     "add_oauth_client": "people log in with a name and a password: client.login()",
     "list_oauth_clients": "people log in with a name and a password: client.login()",
     "remove_oauth_client": "people log in with a name and a password: client.login()",
-    "delete_workspace": "Workspace.archive() hides one and closes it",
     "LogLevel": "iter_logs(min_level=...) takes the level's name, such as \"WARNING\"",
 }
 
@@ -81,7 +80,7 @@ class Determined(Lacking):
     """One master and one user; the functions of this module use one that login() made."""
 
     _LACKS = {
-        name: _ABSENT[name] for name in ("add_oauth_client", "list_oauth_clients", "remove_oauth_client", "delete_workspace")
+        name: _ABSENT[name] for name in ("add_oauth_client", "list_oauth_clients", "remove_oauth_client")
     }
 
     def __init__(
@@ -212,6 +211,10 @@ class Determined(Lacking):
 
     def get_workspace(self, name: str) -> Workspace:
         return Workspace(self._master, by_name(workspaces(self._master), name, "there is no workspace"))
+
+    def delete_workspace(self, name: str) -> None:
+        """One that is empty; Workspace.archive() hides one and closes it."""
+        self._master.delete(f"/api/v1/workspaces/{self.get_workspace(name).id}")
 
     # ---- models ----
 
@@ -390,6 +393,10 @@ def get_workspace(name: str) -> Workspace:
     return _current().get_workspace(name)
 
 
+def delete_workspace(name: str) -> None:
+    _current().delete_workspace(name)
+
+
 def list_resource_pools() -> List[ResourcePool]:
     return _current().list_resource_pools()
 
@@ -458,6 +465,7 @@ __all__ = [
     "create_model",
     "create_user",
     "create_workspace",
+    "delete_workspace",
     "get_checkpoint",
     "get_experiment",
     "get_model",
