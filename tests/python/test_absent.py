@@ -2,6 +2,7 @@
 import importlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import types
@@ -22,6 +23,20 @@ class Absent(unittest.TestCase):
                 with self.assertRaisesRegex(ImportError, text) as failed:
                     importlib.import_module(name)
             self.assertNotIn("\n", str(failed.exception))
+
+    def test_libraries(self):
+        """A library that is not installed: in one sentence, how it is; what a library itself lacks is told as it is."""
+        for module, package in (("determined.transformers", "transformers"), ("determined.lightning.experimental", "lightning")):
+            for lacking in (package, "tokenizers"):
+                with tempfile.TemporaryDirectory() as top:
+                    with open(os.path.join(top, package + ".py"), "w") as f:
+                        f.write(f"raise ModuleNotFoundError('no {lacking}', name='{lacking}')")
+                    done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True,
+                                          env={**os.environ, "PYTHONPATH": f"{top}:{os.environ.get('PYTHONPATH', '')}"})
+                last = done.stderr.splitlines()[-1]
+                said = f"{module} needs the package {package}, which {sys.executable} lacks: python3 -m pip install {package}; "
+                self.assertIn(said if lacking == package else "no tokenizers", last)
+                self.assertNotIn("During handling", done.stderr)
 
     def test_client(self):
         """What its users import of it, in this place or in the older one; a sentence where it is not there."""

@@ -1,8 +1,9 @@
-"""What a module says of a name that it has no more, in its __getattr__."""
+"""What a module says of a name that it has no more, in its __getattr__, and of a library that it stands beside."""
 
+import contextlib
 import opcode
 import sys
-from typing import Any, ClassVar, Dict, NoReturn
+from typing import Any, ClassVar, Dict, Iterator, NoReturn
 
 
 def absent(text: str) -> Exception:
@@ -13,6 +14,21 @@ def absent(text: str) -> Exception:
         frame = frame.f_back  # one module may ask another
     is_import = frame is not None and frame.f_lasti >= 0 and opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
     return ImportError(text) if is_import else AttributeError(text)
+
+
+@contextlib.contextmanager
+def needs(package: str, module: str) -> Iterator[None]:
+    """Around an import by `module`: where the package is not installed, how it is installed. What the package itself lacks is its own."""
+    try:
+        yield
+    except ModuleNotFoundError as e:
+        if e.name != package:
+            raise
+        raise ModuleNotFoundError(
+            f"{module} needs the package {package}, which {sys.executable or 'this Python'} lacks: python3 -m pip install {package}; for a "
+            f"trial write  environment: {{python: {{requirements: [{package}], system_site_packages: true}}}}  into its configuration",
+            name=package,
+        ) from None
 
 
 class Lacking:
