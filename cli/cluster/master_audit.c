@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static struct {
-    const char *user, *operation, *since;
+    const char *user, *operation, *since, *before;
     int64_t limit;
 } o = {.limit = 100};
 
@@ -18,6 +18,7 @@ const struct opt master_audit_opts[] = {
     {"operation", 0, OPT_STR, &o.operation, "NAME",
      "only this: delete_experiment, patch_user, ..."},
     {"since", 0, OPT_STR, &o.since, "TIME", "not before: 2026-01-31T08:00:00Z"},
+    {"before", 0, OPT_STR, &o.before, "ENTRY", "only older than this one, as 12.345"},
     {"limit", 0, OPT_COUNT, &o.limit, "N", "how many, the newest (100)"},
     {0},
 };
@@ -45,6 +46,15 @@ static void entry_add(struct table *t, const json_t *e)
     table_cell(t, "%s", text ? text : "");
 }
 
+/* A whole page may have another behind it. */
+static void tell_of_more(const json_t *entries)
+{
+    size_t n = json_array_size(entries);
+    if (n > 0 && (int64_t)n == o.limit)
+        fprintf(stderr, "older ones may follow: --before %s\n",
+                json_str(json_array_get(entries, n - 1), "id", ""));
+}
+
 int master_audit(struct cli *c, struct det_err *err)
 {
     static const char *const heads[] = {"TIME", "USER", "FROM", ">STATUS", "WHAT", ""};
@@ -53,6 +63,7 @@ int master_audit(struct cli *c, struct det_err *err)
     query_add(&path, "username", o.user);
     query_add(&path, "operation", o.operation);
     query_add(&path, "since", o.since);
+    query_add(&path, "before", o.before);
     JSON_OWN answer = NULL;
     if (cli_get(c, &answer, err, "%s", buf_str(&path)) < 0)
         return CLI_FAILED;
@@ -63,5 +74,6 @@ int master_audit(struct cli *c, struct det_err *err)
     json_t *e;
     json_array_foreach(json_arr(answer, "entries"), i, e) entry_add(t, e);
     table_print(t, "nobody changed anything");
+    tell_of_more(json_arr(answer, "entries"));
     return 0;
 }

@@ -328,6 +328,10 @@ def audited(w):
     w.admin.refused(400, "before", "get_audit", before="x")
     out = w.c.det("master", "audit", "--user", "bob", "--operation", "kill_experiments").stdout
     assert "bob" in out and "127.0.0.1" in out and "POST /api/v1/experiments/kill" in out and f"[{w.exp}" in out, out
+    first = w.c.det("master", "audit", "--limit", "2", "--csv")
+    assert f"--before {entries()[1]['id']}\n" in first.stderr, first.stderr
+    older = json.loads(w.c.det("master", "audit", "--limit", "2", "--before", entries()[1]["id"], "--json").stdout)["entries"]
+    assert older == entries()[2:4], older
     forgotten(w.c)
 
 
