@@ -159,6 +159,8 @@ static int run_verb(const struct noun *n, const struct verb *v, struct cli *c, s
     c->master = g.master;
     c->user = g.user ? g.user : getenv("DET_USER");
     c->json = g.json;
+    if (g.json && g.csv)
+        return det_fail(err, DET_EINVAL, "--json and --csv: give one of them"), CLI_USAGE;
     if (g.csv)
         table_as_csv();
     if (check_absent(n, v, &c->args, err) < 0 || check_count(n, v, c->args.n, err) < 0)

@@ -55,6 +55,7 @@ def test_usage():
     says(det("experment", "list"), 2, "did you mean 'experiment'")
     says(det("modle", "list"), 2, "did you mean 'model'")
     says(det("e", "watch", "1", "--csv"), 2, "--csv: watch prints no table")
+    says(det("e", "list", "--json", "--csv"), 2, "--json and --csv: give one of them")
     says(det("t", "plot", "1", "--png", "/tmp"), 2, "--png /tmp is a directory: name a file in it")
     says(det("experiment", "lst"), 2, "did you mean 'list'")
     says(det("experiment"), 2, "create", "pause")
