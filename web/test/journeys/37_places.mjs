@@ -1,4 +1,4 @@
-// Workspaces and projects are made, archived and filled; a template is written, used and deleted; an old link opens its project.
+// Workspaces and projects are made, archived, filled, renamed and deleted; a template is written, used and deleted; an old link opens its project.
 import { api, check, create, isAnswer, isValidation, pictures, until, url } from "./harness.mjs";
 
 const EVIL = "<i>place</i>\u0007";
@@ -34,10 +34,46 @@ async function move(page, id) {
     await page.goto(`${url}/det/workspaces`);
     const row = page.getByRole("row", { name: "the lab" });
     await row.getByRole("button", { name: "Archive" }).click();
-    await row.getByText("archived").waitFor();
+    await row.getByText("archived", { exact: true }).waitFor();
     await pictures(page, "workspaces");
     await row.getByRole("button", { name: "Unarchive" }).click();
     await row.getByText("open").waitFor();
+}
+
+/* On the page of each: another name and what it is for; what holds something stays, what is empty goes. */
+async function changes(page, id) {
+    const dialog = page.getByRole("dialog"), press = (name) => dialog.getByRole("button", { name }).click();
+    const { projectId } = (await api("GET", `/experiments/${id}`)).experiment, { project } = await api("GET", `/projects/${projectId}`);
+    await page.goto(`${url}/det/projects/${projectId}`);
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await dialog.getByLabel("Name").fill(`digits ${EVIL}`);
+    await dialog.getByLabel("Description").fill("reads them");
+    await pictures(page, "project-edit");
+    await press("Save");
+    await page.getByRole("heading", { name: "digits <i>place</i>" }).waitFor();
+    await page.getByText("reads them").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByText("det project delete 'the lab'").waitFor();
+    await press("Delete");
+    await page.getByText(`Not deleted: project ${projectId} holds 1 experiment`).waitFor();
+    await page.getByRole("button", { name: "Close this message" }).last().click();
+    await api("POST", `/experiments/${id}/move`, { destinationProjectId: 1 });
+    await page.getByRole("button", { name: "Delete" }).click();
+    await press("Delete");
+    await page.waitForURL(`${url}/det/workspaces/${project.workspaceId}`);
+    await page.getByText("It has no project yet.").waitFor();
+    await page.getByRole("button", { name: "Edit…" }).click();
+    await dialog.getByLabel("Name").fill("the other lab");
+    await press("Save");
+    await page.getByRole("heading", { name: "the other lab" }).waitFor();
+    await pictures(page, "workspace-empty");
+    await page.getByRole("button", { name: "Delete" }).click();
+    await press("Delete");
+    await page.waitForURL(`${url}/det/workspaces`);
+    await page.getByText("The workspace the other lab is deleted.").waitFor();
+    await page.getByRole("row", { name: "Uncategorized" }).waitFor();
+    check(await page.getByRole("row", { name: "the other lab" }).count() === 0, "it is listed still");
+    check(await page.getByRole("row", { name: "Uncategorized" }).getByRole("button").count() === 0, "what every cluster has can be changed");
 }
 
 /* As if there were hundreds more than the first: the page says so, and its link asks for all. */
@@ -104,13 +140,14 @@ async function former(page) {
 }
 
 export default async function ({ page }) {
-    page.mayFail = [isAnswer(409, "POST /api/v1/workspaces"), isAnswer(400, "POST /api/v1/workspaces"), isValidation];
+    page.mayFail = [isAnswer(409, "POST /api/v1/workspaces"), isAnswer(400, "POST /api/v1/workspaces"), isValidation, (r) => r.request().method() === "DELETE" && r.status() === 400];
     const id = await create(paused, null, false);
     await places(page);
     await move(page, id);
     await cut(page);
     await templates(page);
     await former(page);
+    await changes(page, id);
     check(await page.locator("main :is(i, b, img, script)").count() === 0, "a name became an element");
     await until(async () => (await api("GET", `/experiments/${id}`)).experiment, "it");
     await api("POST", `/experiments/${id}/kill`, {});

@@ -11,6 +11,7 @@ import { State } from "../../ui/state";
 import { ago, full } from "../../ui/words/time";
 import { filteredProject } from "../old_links";
 import { Problem } from "../problem";
+import { ProjectActions } from "./actions";
 import { LIVE_MS } from "./data";
 
 const NEWEST = 100;
@@ -19,14 +20,15 @@ export function ProjectPage({ id = "", tab }: Record<string, string>) {
     const live = useLive(`project ${id}`, "", async (signal) => {
         const [{ project }, { experiments }] = await Promise.all([call("GET /api/v1/projects/{id}", { path: { id }, signal }),
             call("GET /api/v1/experiments", { query: { projectId: Number(id), sortBy: "SORT_BY_ID", orderBy: "ORDER_BY_DESC", limit: NEWEST }, signal })]);
-        return { project, experiments };
-    }, () => LIVE_MS), p = live.data?.project;
+        return { project, experiments, host: (await call("GET /api/v1/workspaces/{id}", { path: { id: project.workspaceId }, signal })).workspace };
+    }, () => LIVE_MS), p = live.data?.project, host = live.data?.host;
     const former = useLive("settings of the former page", "", async (signal) => (await call("GET /api/v1/users/setting", { signal })).settings, () => null), kept = formerList(former.data ?? [], Number(id));
     const filtered = filteredProject(id, query.value);
     useEffect(() => { if (filtered) navigate(filtered, true); }, [filtered]); // an old link to its list
     return <>
         <div class="head"><h1>{p ? <Name text={p.name} /> : `Project ${id}`}</h1>{p?.archived && <span class="chip">archived</span>}
-            {p && <span>in <a href={`/det/workspaces/${p.workspaceId}`}><Name text={p.workspaceName || `workspace ${p.workspaceId}`} /></a></span>}</div>
+            {p && <span>in <a href={`/det/workspaces/${p.workspaceId}`}><Name text={p.workspaceName || `workspace ${p.workspaceId}`} /></a></span>}
+            {p && host && <span class="row push"><ProjectActions p={p} host={host} again={live.again} gone={() => navigate(`/det/workspaces/${host.id}`)} /></span>}</div>
         {tab === "notes" && <p role="note">A project has no notes of its own here: those of an experiment are on its page.</p>}
         <Problem error={live.error} what="The project" />
         {p && <p class="facts soft">{p.description && <Name text={p.description} />}<span>{count(p.numExperiments, "experiment")}, {p.numActiveExperiments} active</span>

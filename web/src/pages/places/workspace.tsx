@@ -4,14 +4,15 @@ import { call } from "../../api/client";
 import { useLive } from "../../state/live";
 import { may } from "../../state/may";
 import { isWhole } from "../../state/part";
-import { attempt } from "../../ui/talk/attempt";
+import { navigate } from "../../state/router";
 import { Cut } from "../../ui/table/cut";
 import { FormDialog } from "../../ui/talk/dialog";
 import { Grid } from "../../ui/table/grid";
 import { Name } from "../../ui/words/name";
 import { ago, full } from "../../ui/words/time";
 import { Problem } from "../problem";
-import { askProjects, LIVE_MS, type Project } from "./data";
+import { ProjectActions, WorkspaceActions } from "./actions";
+import { askProjects, LIVE_MS } from "./data";
 
 function NewProject({ workspace, close, again }: { workspace: string; close: () => void; again: () => void }) {
     const [name, setName] = useState(""), [description, setDescription] = useState("");
@@ -23,12 +24,6 @@ function NewProject({ workspace, close, again }: { workspace: string; close: () 
         <label>Name <input value={name} required onInput={(e) => setName(e.currentTarget.value)} /></label>
         <label>Description <textarea rows={3} value={description} onInput={(e) => setDescription(e.currentTarget.value)} /></label>
     </FormDialog>;
-}
-
-async function setArchived(p: Project, again: () => void): Promise<void> {
-    const path = { id: p.id };
-    await attempt("Not changed", () => (p.archived ? call("POST /api/v1/projects/{id}/unarchive", { path }) : call("POST /api/v1/projects/{id}/archive", { path })));
-    again();
 }
 
 function Members({ id }: { id: string }) {
@@ -49,7 +44,8 @@ export function WorkspacePage({ id = "" }: Record<string, string>) {
     }, () => LIVE_MS), [isMaking, setMaking] = useState(false), w = live.data?.workspace;
     return <>
         <div class="head"><h1>{w ? <Name text={w.name} /> : `Workspace ${id}`}</h1>{w?.archived && <span class="chip">archived</span>}<a href="/det/workspaces">all workspaces</a>
-            <span class="row push">{w && may("create", { hostId: w.userId, workspaceId: w.id }) && <button type="button" disabled={w.immutable || w.archived} title="det project create WORKSPACE NAME" onClick={() => setMaking(true)}>New project…</button>}</span></div>
+            <span class="row push">{w && may("create", { hostId: w.userId, workspaceId: w.id }) && <button type="button" disabled={w.immutable || w.archived} title="det project create WORKSPACE NAME" onClick={() => setMaking(true)}>New project…</button>}
+                {w && <WorkspaceActions w={w} again={live.again} gone={() => navigate("/det/workspaces")} />}</span></div>
         <Problem error={live.error} what="The workspace" />
         <Cut part={live.data?.projects ?? null} one="project" />
         {live.data && <Grid name="Projects" rows={live.data.projects.rows} keyOf={(p) => p.id} none="It has no project yet." columns={[
@@ -57,7 +53,7 @@ export function WorkspacePage({ id = "" }: Record<string, string>) {
             { head: "experiments", cell: (p) => p.numExperiments }, { head: "active", cell: (p) => p.numActiveExperiments },
             { head: "last started", cell: (p) => <span title={full(p.lastExperimentStartedAt)}>{ago(p.lastExperimentStartedAt, Date.now())}</span> },
             { head: "owner", cell: (p) => <Name text={p.username} /> }, { head: "state", cell: (p) => (p.archived ? "archived" : "open") },
-            { head: "", cell: (p) => !p.immutable && w && may("place", { ownerId: p.userId, hostId: w.userId, workspaceId: w.id }) && <button type="button" onClick={() => void setArchived(p, live.again)}>{p.archived ? "Unarchive" : "Archive"}</button> },
+            { head: "", cell: (p) => w && <ProjectActions p={p} host={w} again={live.again} gone={live.again} /> },
         ]} />}
         {w && <Members id={id} />}
         {isMaking && <NewProject workspace={id} close={() => setMaking(false)} again={live.again} />}

@@ -5,14 +5,14 @@ import { useLive } from "../../state/live";
 import { becomeHost, may } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { navigate } from "../../state/router";
-import { attempt } from "../../ui/talk/attempt";
 import { Cut } from "../../ui/table/cut";
 import { FormDialog } from "../../ui/talk/dialog";
 import { count } from "../../ui/words/format";
 import { Grid } from "../../ui/table/grid";
 import { Name } from "../../ui/words/name";
 import { Problem } from "../problem";
-import { askWorkspaces, LIVE_MS, type Workspace } from "./data";
+import { WorkspaceActions } from "./actions";
+import { askWorkspaces, LIVE_MS } from "./data";
 
 function NewWorkspace({ close }: { close: () => void }) {
     const [name, setName] = useState("");
@@ -26,12 +26,6 @@ function NewWorkspace({ close }: { close: () => void }) {
     </FormDialog>;
 }
 
-async function setArchived(w: Workspace, again: () => void): Promise<void> {
-    const path = { id: w.id };
-    await attempt("Not changed", () => (w.archived ? call("POST /api/v1/workspaces/{id}/unarchive", { path }) : call("POST /api/v1/workspaces/{id}/archive", { path })));
-    again();
-}
-
 export function WorkspacesPage() {
     const live = useLive("workspaces", String(isWhole()), (signal) => askWorkspaces(isWhole(), signal), () => LIVE_MS), [isMaking, setMaking] = useState(false);
     return <>
@@ -43,7 +37,7 @@ export function WorkspacesPage() {
             { head: "workspace", cell: (w) => <a href={`/det/workspaces/${w.id}`}><Name text={w.name} /></a> },
             { head: "projects", cell: (w) => w.numProjects }, { head: "experiments", cell: (w) => w.numExperiments }, { head: "owner", cell: (w) => <Name text={w.username} /> },
             { head: "state", cell: (w) => (w.archived ? "archived" : "open") },
-            { head: "", cell: (w) => !w.immutable && may("place", { ownerId: w.userId, hostId: w.userId, workspaceId: w.id }) && <button type="button" onClick={() => void setArchived(w, live.again)}>{w.archived ? "Unarchive" : "Archive"}</button> },
+            { head: "", cell: (w) => <WorkspaceActions w={w} again={live.again} gone={live.again} /> },
         ]} />}
         {isMaking && <NewWorkspace close={() => setMaking(false)} />}
     </>;

@@ -1,1 +1,0 @@
-import{a as t}from"./chunk.JP3EP2NX.js";import{p as e}from"./chunk.MZZMH4NQ.js";async function m(i,n,o=""){try{await n()}catch(r){if(!(r instanceof e))throw r;return t(`${i}: ${r.message}`,!0),!1}return o&&t(o),!0}export{m as a};
