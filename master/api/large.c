@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { LARGE_BYTES = 128 << 10 };
-
 struct reading {
     struct slow_job job;
     struct http_req *req; /* NULL: it has ended, and this lets go of what was read */
@@ -96,13 +94,8 @@ static void on_read(struct slow_job *j, int status)
         r->go_in(req);
 }
 
-void large_enter(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req))
+void large_read(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req))
 {
-    bool reads_itself = route == ROUTE_create_experiment || route == ROUTE_put_external_experiment;
-    if (req->body.len < LARGE_BYTES || reads_itself) {
-        go_in(req);
-        return;
-    }
     struct reading *r = det_zalloc(sizeof *r);
     *r = (struct reading){
         .job = {.work = read_large, .done = on_read}, .req = req, .route = route, .go_in = go_in};

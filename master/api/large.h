@@ -16,9 +16,8 @@ struct large {
     struct json_span batches; /* of a report of metrics, as report_cut() has it */
 };
 
-/* go_in runs once the body can be read at once: now, unless it is large. A body that is no JSON is
- * answered here. */
-void large_enter(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req));
+/* go_in runs once the body has been read. A body that is no JSON is answered here. */
+void large_read(struct http_req *req, enum route_id route, void (*go_in)(struct http_req *req));
 /* NULL: the body is small, or its handler reads it in a way of its own. Lives as long as the
  * request. */
 const struct large *large_body(const struct http_req *req);
