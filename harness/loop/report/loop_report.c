@@ -157,7 +157,7 @@ int loop_report_preempted(struct loop *l, struct det_err *err)
         return 0;
     det_cleanup(freep) char *path =
         det_asprintf("/api/v1/allocations/%s/signals/ack_preemption", l->c->allocation_id);
-    return reporter_post(l->reporter, path, json_object(), err);
+    return reporter_post_text(l->reporter, path, "{}", err);
 }
 
 int loop_post_invalid_hp(struct loop *l, const char *why, struct det_err *err)
