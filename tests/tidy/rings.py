@@ -11,7 +11,7 @@ import subprocess
 RINGS = {
     "master/core": (
         "the lives of trials, allocations and agents end each other: a killed agent ends allocations, which ends runs, which starts others",
-        "answer/view_agent keep/deadline keep/gc life/alloc life/alloc_end life/alloc_report life/exp life/exp_search life/task_spec life/trial"
+        "keep/deadline keep/gc life/alloc life/alloc_end life/alloc_report life/exp life/exp_search life/task_spec life/trial"
         " life/trial_policy life/trial_report place/agent place/avoid place/fit place/pool place/slots place/store sched/queue"),
     "master/shell": (
         "the driver performs effects on agents, waits and connections, each of which posts events to it",

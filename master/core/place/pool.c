@@ -71,3 +71,50 @@ void pool_destroy(struct pool *p)
     free(p->name);
     free(p);
 }
+
+static int never_fits(const struct pool *p, int64_t slots, struct det_err *err)
+{
+    size_t total = 0, largest = 0;
+    for (size_t i = 0; i < p->agents.n; i++) {
+        size_t n = p->agents.v[i]->slots.n;
+        total += n;
+        largest = n > largest ? n : largest;
+    }
+    const char *why = (size_t)slots > total
+                          ? "write a smaller number or add agents"
+                          : "a trial over several agents takes whole agents of equal size: write a "
+                            "multiple of that size";
+    return det_fail(
+        err, DET_EINVAL,
+        "resources.slots_per_trial: %lld slots can never be placed in pool %s, which has "
+        "%zu slots on %zu agent%s (at most %zu on one); %s",
+        (long long)slots, p->name, total, p->agents.n, p->agents.n == 1 ? "" : "s", largest, why);
+}
+
+/* After a restart the slots of agents are known only when they have said hello. */
+static bool inventory_is_partial(const struct core *c)
+{
+    for (size_t i = 0; i < c->agents.n; i++)
+        if (c->agents.v[i]->state == AGENT_LOST && !c->agents.v[i]->registered_us)
+            return true;
+    return false;
+}
+
+int core_fits(const struct core *c, const char *pool, int64_t slots, bool *ret_exceeded,
+              struct det_err *err)
+{
+    struct pool *p = pool_find(c, pool);
+    *ret_exceeded = false;
+    if (!p)
+        return det_fail(
+            err, DET_ENOENT,
+            "resources.resource_pool: pool %s not found; `det agent list` shows the pools "
+            "there are",
+            pool);
+    if (slots == 0 || fit_ever(&p->fit, slots))
+        return 0;
+    *ret_exceeded = true;
+    if (p->agents.n == 0 || !c->o.launch_error || inventory_is_partial(c))
+        return 0;
+    return never_fits(p, slots, err);
+}
