@@ -17,6 +17,7 @@
  *   task_reach.c: whether ranks could speak to the master
  *   endtask.c: --end from outside
  *   tasklook.c: files as the task sees them
+ *   datapaths.c: data that it may not read
  */
 #ifndef TASK_H
 #define TASK_H

@@ -2,6 +2,7 @@
 #include "task.h"
 
 #include "clk.h"
+#include "datapaths.h"
 #include "deaths.h"
 #include "find.h"
 #include "fsx.h"
@@ -20,6 +21,7 @@
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   2000
 #define ARRIVE_MS      30
+#define DATA_LOOK_MS   1000
 #define RENDEZVOUS_MS  ((int64_t)24 * 3600 * 1000)
 
 void task_fail_start(struct task *t, const struct det_err *err)
@@ -58,6 +60,11 @@ int task_peek(struct task *t, tasklook_fn *fn, void *arg, struct buf *ret, struc
         task_say_no_box(t, err);
     return tasklook(&t->spec, &t->box, fn, arg, ret, err);
 }
+
+struct data_look {
+    const json_t *paths;
+    const char *who;
+};
 
 struct search {
     const json_t *env;
@@ -159,9 +166,36 @@ static void watch_ranks(struct task *t)
     uv_timer_start(&t->watch, on_watch, stall_period_ms(t->stall), stall_period_ms(t->stall));
 }
 
+static void look_at_data(void *arg, struct buf *out)
+{
+    const struct data_look *l = arg;
+    datapaths_tell(l->paths, l->who, out);
+}
+
+/* Before the code looks for its data where they are, and is told that nothing is there. */
+static void tell_closed_data(struct task *t)
+{
+    struct det_err err = {0};
+    det_cleanup(buf_finish) struct buf said = BUF_INIT;
+    JSON_OWN paths = t->spec.task.gc_uuids ? NULL : datapaths_of(t->spec.task.env);
+    if (json_array_size(paths) == 0)
+        return;
+    det_cleanup(freep) char *who =
+        det_asprintf("the account %s (uid %u)", t->spec.user_name, (unsigned)t->spec.uid);
+    struct data_look l = {paths, who};
+    if (taskbox_finish(&t->box, &err) < 0)
+        task_say_no_box(t, &err);
+    if (tasklook_within(&t->spec, &t->box, DATA_LOOK_MS, look_at_data, &l, &said, &err) < 0)
+        log_warning("the data of the configuration cannot be looked at: %s", err.text);
+    char *rest = said.len ? (char *)buf_str(&said) : NULL, *line;
+    while (rest && *(line = strsep(&rest, "\n")))
+        logspool_say(t->spool, LOGLINE_WARNING, "%s", line);
+}
+
 void task_start_ranks(struct task *t)
 {
     struct det_err err = {0};
+    tell_closed_data(t);
     if (prepare_plan(&t->spec, t->env, t->python, &t->plan, &err) < 0) {
         task_fail_trial(t, 127, &err);
         return;

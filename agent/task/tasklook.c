@@ -1,10 +1,12 @@
 #include "tasklook.h"
 
+#include "clk.h"
 #include "counted.h"
 #include "fsx.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -45,7 +47,9 @@ look_in_box(const struct taskspec *s, const struct taskbox *b, struct looker *l)
     struct det_err err;
     struct buf out = BUF_INIT;
     buf_add_ch(&out, '+');
-    int rc = taskbox_join(b) < 0 ? det_fail_errno(&err, DET_EPERM, errno, "setns") : 0;
+    int rc = taskbox_is_open(b) && taskbox_join(b) < 0
+                 ? det_fail_errno(&err, DET_EPERM, errno, "setns")
+                 : 0;
     if (rc == 0)
         rc = look_as_user(s, look_alone, l, &out, &err);
     if (rc < 0) {
@@ -56,13 +60,22 @@ look_in_box(const struct taskspec *s, const struct taskbox *b, struct looker *l)
     _exit(fsx_write_all(l->fd, out.p, out.len, NULL) < 0);
 }
 
-static void read_all(int fd, struct buf *out)
+/* Up to the end of it; false: that did not come in time. by_ms 0: it is waited for. */
+static bool read_all(int fd, int64_t by_ms, struct buf *out)
 {
     char some[4096];
-    ssize_t n;
-    while ((n = read(fd, some, sizeof some)) > 0 || (n < 0 && errno == EINTR))
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = by_ms - clk_mono_ms();
+        int ready = poll(&p, 1, by_ms == 0 ? -1 : left_ms > 0 ? (int)left_ms : 0);
+        ssize_t n = ready > 0 ? read(fd, some, sizeof some) : -1;
+        if (ready == 0)
+            return false;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return true;
         if (n > 0)
             buf_add(out, some, (size_t)n);
+    }
 }
 
 static int read_answer(const struct buf *all, struct buf *ret, struct det_err *err)
@@ -76,25 +89,47 @@ static int read_answer(const struct buf *all, struct buf *ret, struct det_err *e
     return 0;
 }
 
-int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn, void *arg,
-             struct buf *ret, struct det_err *err)
+/* Who is held up dies as soon as it is let go: nobody waits for that. */
+static void end_looker(pid_t pid, bool is_done)
+{
+    if (!is_done)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, is_done ? 0 : WNOHANG) < 0 && errno == EINTR)
+        ;
+}
+
+static int look_apart(const struct taskspec *s, const struct taskbox *b, int64_t by_ms,
+                      struct looker *l, struct buf *ret, struct det_err *err)
 {
     det_cleanup(buf_finish) struct buf all = BUF_INIT;
     int fds[2];
-    if (!taskbox_is_open(b))
-        return look_as_user(s, fn, arg, ret, err);
     if (pipe2(fds, O_CLOEXEC) < 0)
         return det_fail_errno(err, DET_EIO, errno, "pipe");
-    struct looker l = {fn, arg, getpid(), fds[1]};
+    l->parent = getpid();
+    l->fd = fds[1];
     pid_t pid = fork();
     if (pid == 0)
-        look_in_box(s, b, &l);
+        look_in_box(s, b, l);
     int error = errno;
     close(fds[1]);
-    if (pid > 0)
-        read_all(fds[0], &all);
+    bool is_done = pid > 0 && read_all(fds[0], by_ms, &all);
     close(fds[0]);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return pid < 0 ? det_fail_errno(err, DET_ENOMEM, error, "fork") : read_answer(&all, ret, err);
+    if (pid < 0)
+        return det_fail_errno(err, DET_ENOMEM, error, "fork");
+    end_looker(pid, is_done);
+    return is_done ? read_answer(&all, ret, err) : det_fail(err, DET_ETIMEOUT, "no answer");
+}
+
+int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn, void *arg,
+             struct buf *ret, struct det_err *err)
+{
+    if (!taskbox_is_open(b))
+        return look_as_user(s, fn, arg, ret, err);
+    return look_apart(s, b, 0, &(struct looker){.fn = fn, .arg = arg}, ret, err);
+}
+
+int tasklook_within(const struct taskspec *s, const struct taskbox *b, int ms, tasklook_fn *fn,
+                    void *arg, struct buf *ret, struct det_err *err)
+{
+    return look_apart(s, b, clk_mono_ms() + ms, &(struct looker){.fn = fn, .arg = arg}, ret, err);
 }

@@ -17,4 +17,9 @@ typedef void tasklook_fn(void *arg, struct buf *out);
 DET_MUST int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn, void *arg,
                       struct buf *ret, struct det_err *err);
 
+/* The same, but it waits for ms at most, whatever does not answer there. DET_ETIMEOUT: it was too
+ * long; who looks is killed, and is reaped with the task at the latest. */
+DET_MUST int tasklook_within(const struct taskspec *s, const struct taskbox *b, int ms,
+                             tasklook_fn *fn, void *arg, struct buf *ret, struct det_err *err);
+
 #endif

@@ -51,6 +51,18 @@ char *find_on_path(const char *path, const char *name)
     return NULL;
 }
 
+char *find_closed_folder(const char *path)
+{
+    struct stat st;
+    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        det_cleanup(freep) char *folder = det_strndup(path, (size_t)(p - path));
+        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+            faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0)
+            return det_take(folder);
+    }
+    return NULL;
+}
+
 bool find_has_torch(const char *python)
 {
     char *const argv[] = {(char *)python, "-c",

@@ -16,6 +16,9 @@ char *find_beside(const char *place, int mode);
  * directory for each process. */
 char *find_on_path(const char *path, const char *name);
 
+/* The first folder on the way to path, an absolute one, that the effective user may not enter. */
+char *find_closed_folder(const char *path);
+
 /* The Python of trials: `given`, a name or a path, be it without torch; where none is given (NULL,
  * "") the first of python3 on `path` and /usr/bin/python3 that has torch. */
 char *find_python(const char *path, const char *given);

@@ -119,6 +119,9 @@ def test_namespaces():
         assert "Of the line above: a task has a /tmp of its own" in log and "code 1; a task has a /tmp of its own" in log, log
         c.wait(denied := program(c, "open('/root/train.csv')", max_restarts=0), "STATE_ERROR", 60)
         reason = c.det("experiment", "describe", str(denied)).stdout
+        said, log = command(c, "test -e /root/data || echo there=no", data={"train": {"dir": "/root/data"}, "tmp": "/tmp", "none": "/nonexistent/x"})
+        unread = "data.train.dir: /root/data cannot be read: this task runs as the account det1 (uid 1900000001), which may not enter /root; to its code"
+        assert said["there"] == "no" and 0 < log.find(unread) < log.find("there=no") and log.count("cannot be read") == 1, log
         closed = c.create(json.dumps({**SLEEPER, "environment": {"python": "/root/bin/python3"}}), None)
         closed_to = "/root/bin/python3: this trial runs as the account of uid 1900000001, which may not enter /root"
         wait_until(lambda: closed_to in c.logs(c.trials(closed)[0]["id"]), 60, "an interpreter that its account cannot reach")

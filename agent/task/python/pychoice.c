@@ -67,20 +67,9 @@ static char *place_of(const char *wanted, const char *path, const char *work)
     return on_path ? on_path : det_take(here);
 }
 
-/* The first folder on the way to path that this process may not enter; NULL: none. */
-static char *closed_folder(const char *path)
-{
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        det_cleanup(freep) char *folder = det_strndup(path, (size_t)(p - path));
-        if (is_folder(folder) && faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0)
-            return det_take(folder);
-    }
-    return NULL;
-}
-
 static int fail_denied(const char *wanted, const char *place, struct det_err *err)
 {
-    det_cleanup(freep) char *folder = closed_folder(place);
+    det_cleanup(freep) char *folder = find_closed_folder(place);
     return det_fail_errno(err, DET_EPERM, EACCES,
                           "%s: this trial runs as the account of uid %d, which may not %s%s; make "
                           "the environment where it may (not below /root or a closed home)",
