@@ -353,6 +353,8 @@ static int grants_read(struct http_req *req, json_t *body, json_t *list, json_t 
                                            {"groupRoleAssignments", "groupId"}};
     for (size_t k = 0; k < DET_ARRAY_LEN(lists); k++) {
         const json_t *given = wire_get(body, lists[k][0]);
+        if (given && !json_is_array(given))
+            return det_fail(err, DET_EINVAL, "%s: expected a list", lists[k][0]);
         for (size_t i = 0; i < json_array_size(given); i++) {
             int rc = grant_read(json_array_get(given, i), lists[k][1], list, places, err);
             if (rc < 0)

@@ -169,27 +169,36 @@ static struct user_change *change_make(struct shell *sh, struct http_req *req, i
     return u;
 }
 
+struct new_user_body {
+    json_t *user;
+    const char *password;
+    int is_hashed;
+};
+static const struct wire_field new_user_fields[] = {
+    {"user", WIRE_OBJECT, offsetof(struct new_user_body, user), WIRE_REQUIRED, NULL},
+    {"password", WIRE_STR, offsetof(struct new_user_body, password), 0, NULL},
+    {"isHashed", WIRE_BOOL, offsetof(struct new_user_body, is_hashed), 0, NULL},
+};
+
 void api_post_user(struct shell *sh, struct http_req *req)
 {
     struct det_err err;
     struct user_body b = {.admin = -1, .active = -1, .remote = -1};
-    JSON_OWN body = api_body(req);
-    if (!body)
+    struct new_user_body made = {0};
+    JSON_OWN body = NULL;
+    if (!api_decode(req, new_user_fields, DET_ARRAY_LEN(new_user_fields), &made, &body))
         return;
-    const char *password = NULL;
-    const json_t *user = wire_get(body, "user"), *pw = wire_get(body, "password");
     struct user_change *u = change_make(sh, req, 0);
-    if (wire_decode(user, "user", user_fields, DET_ARRAY_LEN(user_fields), &b, &err) < 0 ||
+    if (wire_decode(made.user, "user", user_fields, DET_ARRAY_LEN(user_fields), &b, &err) < 0 ||
         change_fill(u, &b, &err) < 0) {
         http_fail_err(req, &err);
         return;
     }
     if (u->edit.active < 0)
         u->edit.active = 0; /* protobuf's default */
-    if (json_is_string(pw) && json_string_length(pw))
-        password = json_string_value(pw);
+    const char *password = made.password && *made.password ? made.password : NULL;
     if (name_ok(req, u->edit.username)) /* without a password nobody can log in as this user yet */
-        change_begin(u, password, json_is_true(wire_get(body, "isHashed")));
+        change_begin(u, password, made.is_hashed == 1);
 }
 
 void api_patch_user(struct shell *sh, struct http_req *req)
