@@ -1,4 +1,4 @@
-// A tab that stays open: a newer page is told of and loaded, Escape in a list of choices leaves what is ticked, a registry's secrets are not on screen;
+// A tab that stays open: a newer page is told of and loaded, Escape in a list of choices leaves what is ticked, any press elsewhere closes it, a registry's secrets are not on screen;
 // an old link to models keeps its filter.
 import { readFileSync } from "node:fs";
 import { api, check, create, pictures, until, url } from "./harness.mjs";
@@ -33,6 +33,18 @@ async function escape(page, id) {
     check((await api("GET", `/experiments/${id}`)).experiment.state === "STATE_PAUSED", "Escape acted");
 }
 
+/* A press elsewhere closes what is open, with whichever button; one within it does not. */
+async function presses(page) {
+    const list = page.getByRole("group", { name: "Columns" });
+    for (const button of ["right", "middle", "left"]) {
+        await page.getByText(/^Columns:/).click();
+        await list.locator("p, label").first().click({ button: button === "left" ? "right" : button });
+        await list.waitFor();
+        await page.getByRole("heading", { name: "Experiments" }).click({ button });
+        await list.waitFor({ state: "hidden" });
+    }
+}
+
 async function secrets(page, id) {
     await page.goto(`${url}/det/experiments/${id}?tab=config`);
     const panel = page.getByRole("region", { name: "Configuration" });
@@ -62,6 +74,7 @@ export default async function ({ page }) {
     const id = await create(config, null, false);
     await newer(page);
     await escape(page, id);
+    await presses(page);
     await secrets(page, id);
     await models(page);
 }

@@ -39,11 +39,14 @@ export function Opens({ summary, title, onOpen, children }: OpensProps) {
     useEffect(() => {
         let press: { isIn: boolean } | null = null;
         const isIn = (e: Event): boolean => e.target instanceof Node && (!!ref.current?.contains(e.target) || !e.target.isConnected);
+        const leave = (e: Event) => { if (ref.current?.open && !(press ? press.isIn : isIn(e))) ref.current.open = false; };
         const on: Record<string, (e: Event) => void> = {
             pointerdown: (e) => { press = { isIn: isIn(e) }; },
             pointerup: () => { setTimeout(() => { press = null; }); }, // the click comes before that, where there is one
             pointercancel: () => { press = null; },
-            click: (e) => { if (ref.current?.open && !(press ? press.isIn : isIn(e))) ref.current.open = false; },
+            click: leave,
+            auxclick: leave, // of another button
+            contextmenu: (e) => { leave(e); press = null; }, // a menu may keep the release to itself
             focusin: (e) => { if (ref.current?.open && !press && !isIn(e)) ref.current.open = false; },
         };
         for (const [kind, heard] of Object.entries(on)) document.addEventListener(kind, heard);
