@@ -20,8 +20,16 @@ export function kinds(events: Event[]): string[] {
     return [...new Set(events.map((e) => e.kind))];
 }
 
+const LASTING = ["queued", "placed", "kill", "preempted"];
+
+/* Seconds since the first event: what goes on began at its time; what is told of with how long it took had ended then. */
+export function spanOf(e: Pick<Event, "kind" | "offset" | "duration" | "ongoing">): [number, number] {
+    const took = (e.duration as number | null) ?? 0;
+    return e.ongoing || LASTING.includes(e.kind) ? [e.offset, e.offset + took] : [Math.max(0, e.offset - took), e.offset];
+}
+
 function draw(ctx: Pen, width: number, events: Event[]): void {
-    const lines = kinds(events), end = Math.max(0.001, ...events.map((e) => e.offset + (e.duration ?? 0)));
+    const lines = kinds(events), end = Math.max(0.001, ...events.map((e) => spanOf(e)[1]));
     const x = scale("linear", 0, end, LEFT, width - 12), dark = isDark.value, bottom = lines.length * LINE;
     ctx.font = "12px system-ui, sans-serif";
     ctx.fillStyle = ctx.strokeStyle = cssColour("--soft");
@@ -35,7 +43,11 @@ function draw(ctx: Pen, width: number, events: Event[]): void {
         ctx.fillStyle = cssColour("--text");
         ctx.fillText(kind, 4, i * LINE + 14);
         ctx.fillStyle = colourOf(i, dark);
-        for (const e of events) if (e.kind === kind) ctx.fillRect(toPixel(x, e.offset), i * LINE + 3, Math.max(LEAST, toPixel(x, e.offset + (e.duration ?? 0)) - toPixel(x, e.offset)), LINE - 6);
+        for (const e of events) {
+            if (e.kind !== kind) continue;
+            const [from, to] = spanOf(e).map((t) => toPixel(x, t)) as [number, number];
+            ctx.fillRect(Math.min(from, to - LEAST), i * LINE + 3, Math.max(LEAST, to - from), LINE - 6);
+        }
     });
 }
 
