@@ -5,11 +5,12 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { number } from "../ui/words/format";
+import { number, numbers } from "../ui/words/format";
 import { cssColour, isDark } from "../ui/dark";
 import "./charts.css";
-import { ranges, xText, type Shape } from "./curves_picture";
+import { ranges, xText, xTexts, type Shape } from "./curves_picture";
 import { drawCurves, type Curve } from "./draw";
+import { roomFor } from "./frame";
 import { areSame } from "./layers";
 import { nearest } from "./sample";
 import { isRange, narrowed, panned, scale, toPixel, type Range, type Scale } from "./scales";
@@ -68,10 +69,10 @@ class Plot {
         const kind = () => ((isX ? this.props.logX : this.props.logY) ? "log" : isX && this.props.x === "clock" ? "time" : "linear");
         return {
             scale: side, stroke: () => cssColour("--soft"), grid: { stroke: () => cssColour("--line"), width: 1 },
-            ticks: { show: false }, font: "12px system-ui, sans-serif", size: isX ? 32 : 64, filter: (_, splits) => splits,
+            ticks: { show: false }, font: "12px system-ui, sans-serif", size: isX ? 32 : (_, texts) => roomFor(texts ?? []), filter: (_, splits) => splits,
             splits: (u, _, lo, hi) => ticks(scale(kind(), lo, hi, 0, 1), Math.max(2, Math.floor((isX ? u.width : u.height) / (isX ? 90 : 40))),
                 -new Date(lo).getTimezoneOffset() || 0),
-            values: (_, splits) => splits.map((v) => (isX ? xText(this.props.x, v, this.range.x[1] - this.range.x[0]) : number(v))),
+            values: (_, splits) => (isX ? xTexts(this.props.x, splits, this.range.x[1] - this.range.x[0]) : numbers(splits)),
         };
     }
 

@@ -1,10 +1,10 @@
 /* What curves and their file have in common: the ends of the axes and their texts; and the file itself. */
 import { cssColour } from "../ui/dark";
-import { number } from "../ui/words/format";
+import { number, numbers } from "../ui/words/format";
 import { shown } from "../ui/words/name";
 import { duration, full } from "../ui/words/time";
 import { drawCurves, type Curve } from "./draw";
-import { frame } from "./frame";
+import { frame, roomFor, upwards } from "./frame";
 import type { Pen } from "./pen";
 import { FONT, type Picture } from "./picture";
 import { padded, scale, type Range } from "./scales";
@@ -14,11 +14,18 @@ export const X_WORDS: Record<XKind, string> = { batches: "batches", records: "re
 export interface Shape { curves: Curve[]; x: XKind; logX: boolean; logY: boolean; zoom: [number, number] | null }
 
 const EVERYWHERE: Range = [-Infinity, Infinity];
-const HEIGHT = 480, LEFT = 64, RIGHT = 16, TOP = 8, BELOW = 28;
+const HEIGHT = 480, RIGHT = 16, TOP = 8, BELOW = 28;
 const ACROSS = 4, NAMED_MOST = 12, NAME_LINE = 18, NAME_LETTERS = 32;
 
+const isNumber = (kind: XKind): boolean => kind === "batches" || kind === "records" || kind === "epochs";
+
+/* Of marks of the axis; one point alone is xText(). */
+export function xTexts(kind: XKind, all: readonly number[], span: number): string[] {
+    return isNumber(kind) ? numbers(all) : all.map((v) => xText(kind, v, span));
+}
+
 export function xText(kind: XKind, v: number, span: number): string {
-    if (kind === "batches" || kind === "records" || kind === "epochs") return number(v);
+    if (isNumber(kind)) return number(v);
     if (kind === "time") return duration(v);
     const text = full(v);
     return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
@@ -50,10 +57,10 @@ export function ranges(p: Shape): { x: [number, number]; y: [number, number] } {
 }
 
 /* Names of those that are not grey, as many as have room. */
-function names(pen: Pen, named: Curve[], width: number, top: number): void {
+function names(pen: Pen, named: Curve[], left: number, width: number, top: number): void {
     pen.font = FONT;
     named.slice(0, NAMED_MOST).forEach((c, i) => {
-        const x = LEFT + (i % ACROSS) * ((width - LEFT) / ACROSS), y = top + Math.floor(i / ACROSS) * NAME_LINE;
+        const x = left + (i % ACROSS) * ((width - left) / ACROSS), y = top + Math.floor(i / ACROSS) * NAME_LINE;
         pen.strokeStyle = c.colour;
         pen.lineWidth = 2.5;
         pen.setLineDash(c.dash);
@@ -72,11 +79,12 @@ export function curvesPicture(p: Shape, title: string): Picture {
     const { x, y } = ranges(p), named = p.curves.filter((c) => c.layer !== "back");
     const lines = Math.ceil(Math.min(named.length, NAMED_MOST) / ACROSS), bottom = HEIGHT - BELOW;
     const draw = (pen: Pen, width: number) => {
-        const xs = scale(p.logX ? "log" : p.x === "clock" ? "time" : "linear", ...x, LEFT, width - RIGHT), ys = scale(p.logY ? "log" : "linear", ...y, bottom, TOP);
+        const ys = scale(p.logY ? "log" : "linear", ...y, bottom, TOP), left = roomFor(numbers(upwards(ys, bottom - TOP)));
+        const xs = scale(p.logX ? "log" : p.x === "clock" ? "time" : "linear", ...x, left, width - RIGHT);
         const zone = -new Date(x[0]).getTimezoneOffset() || 0;
-        frame(pen, xs, ys, { left: LEFT, right: width - RIGHT, top: TOP, bottom }, (v) => xText(p.x, v, x[1] - x[0]), number, zone);
+        frame(pen, xs, ys, { left, right: width - RIGHT, top: TOP, bottom }, (all) => xTexts(p.x, all, x[1] - x[0]), numbers, zone);
         drawCurves(pen, p.curves, xs, ys, 1, cssColour("--idle"));
-        names(pen, named, width, HEIGHT + 8);
+        names(pen, named, left, width, HEIGHT + 8);
     };
     return { title: `${title}, by ${X_WORDS[p.x]}`, height: HEIGHT + lines * NAME_LINE + 8, draw };
 }

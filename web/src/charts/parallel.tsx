@@ -1,7 +1,7 @@
 /* Parallel coordinates: an axis for each hyperparameter and one for the metric; dragging along an axis marks a part of it. */
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
-import { number } from "../ui/words/format";
+import { numbers } from "../ui/words/format";
 import { shown } from "../ui/words/name";
 import { axisPixel, axisScale, type Axis, type Value } from "./axes";
 import { brushed, unbrushed, within, type Brush } from "./brush";
@@ -49,8 +49,8 @@ function scales(axes: Axis[]): Scale[] {
     return axes.map((a) => axisScale(a, HEIGHT - BOTTOM, TOP));
 }
 
-function tickText(a: Axis, v: number): string {
-    return a.kind === "category" ? (a.categories[v] ?? "").slice(0, 14) : number(v);
+function tickTexts(a: Axis, all: number[]): string[] {
+    return a.kind === "category" ? all.map((v) => (a.categories[v] ?? "").slice(0, 14)) : numbers(all);
 }
 
 function drawAxis(ctx: Pen, a: Axis, s: Scale, x: number, b: Brush | undefined): void {
@@ -62,15 +62,16 @@ function drawAxis(ctx: Pen, a: Axis, s: Scale, x: number, b: Brush | undefined):
     ctx.stroke();
     ctx.font = "11px system-ui, sans-serif";
     ctx.textBaseline = "middle";
-    for (const v of ticks(s, 6)) {
-        const y = toPixel(s, v), text = tickText(a, v), width = ctx.measureText(text).width;
+    const all = ticks(s, 6), texts = tickTexts(a, all);
+    all.forEach((v, i) => {
+        const y = toPixel(s, v), text = texts[i]!, width = ctx.measureText(text).width;
         ctx.fillStyle = cssColour("--raised");
         ctx.globalAlpha = 0.8;
         ctx.fillRect(x + 4, y - 7, width + 4, 14);
         ctx.globalAlpha = 1;
         ctx.fillStyle = cssColour("--soft");
         ctx.fillText(text, x + 6, y);
-    }
+    });
     if (!b) return;
     const [y0, y1] = [Math.max(TOP, toPixel(s, b.hi)), Math.min(HEIGHT - BOTTOM, toPixel(s, b.lo))];
     ctx.fillStyle = cssColour("--accent");

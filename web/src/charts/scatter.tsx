@@ -1,7 +1,7 @@
 /* Trials as dots between any two of their hyperparameters and metrics, coloured by the metric. */
 import { useRef, useState } from "preact/hooks";
 import { cssColour, isDark } from "../ui/dark";
-import { number, value } from "../ui/words/format";
+import { numbers, value } from "../ui/words/format";
 import { axisPixel, axisScale, type Axis } from "./axes";
 import { Canvas } from "./canvas";
 import { frame } from "./frame";
@@ -32,8 +32,8 @@ export interface ScatterProps extends ScatterShape {
 
 const HEIGHT = 360, LEFT = 64, BOTTOM = 32, EDGE = 14, NEAR = 16;
 
-function label(a: Axis, v: number): string {
-    return a.kind === "category" ? (a.categories[v] ?? "").slice(0, 12) : number(v);
+function labels(a: Axis, all: number[]): string[] {
+    return a.kind === "category" ? all.map((v) => (a.categories[v] ?? "").slice(0, 12)) : numbers(all);
 }
 
 function scalesOf(p: ScatterShape, w: number): [Scale, Scale] {
@@ -80,7 +80,7 @@ function drawDot(pen: Pen, p: ScatterShape, r: Row, both: [Scale, Scale], isPoin
 
 function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
     const both = scalesOf(p, w);
-    frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (v) => label(p.x, v), (v) => label(p.y, v));
+    frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (all) => labels(p.x, all), (all) => labels(p.y, all));
     for (const r of p.rows) drawDot(pen, p, r, both, false);
 }
 

@@ -11,7 +11,19 @@ export function number(v: number | null | undefined, digits = DIGITS): string {
     const size = Math.abs(v);
     if (Number.isInteger(v) && size < 1e6) return String(v);
     if (size >= 1e6 || size < 1e-3) return scientific(v, digits);
-    return String(Number(v.toPrecision(size >= 1e4 ? 6 : digits)));
+    return String(Number(v.toPrecision(size >= 1e4 ? Math.max(6, digits) : digits)));
+}
+
+const MOST_DIGITS = 15, AS_GOOD = 20; // part of a step by which a text may be off
+
+/* Of marks of one axis: as many digits as tell each from the next, and where it is. */
+export function numbers(all: readonly number[]): string[] {
+    const sorted = [...all].sort((a, b) => a - b), step = Math.min(...sorted.slice(1).map((v, i) => v - sorted[i]!).filter((d) => d > 0));
+    for (let digits = DIGITS; digits <= MOST_DIGITS; digits++) {
+        const texts = all.map((v) => (digits > DIGITS && Number.isSafeInteger(v) ? String(v) : number(v, digits)));
+        if (all.every((v, i) => !(Math.abs(Number(texts[i]) - v) > step / AS_GOOD))) return texts;
+    }
+    return all.map(String);
 }
 
 function scientific(v: number, digits: number): string {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { roomFor, upwards } from "../../../src/charts/frame";
+import { numbers } from "../../../src/ui/words/format";
 import { extent, isRange, narrowed, padded, panned, pixels, scale, share, toPixel, toValue } from "../../../src/charts/scales";
 import { niceStep, ticks } from "../../../src/charts/ticks";
 
@@ -77,4 +79,12 @@ test("many values go to where each goes alone; what has no place has none", () =
         assert.ok(Number.isNaN(of(NaN)));
     }
     assert.deepEqual([0, -1].map(pixels(scale("log", 1, 10, 0, 1))), [NaN, NaN]);
+});
+
+test("the texts beside an axis differ, and have room at its left", () => {
+    for (const [lo, hi] of [[0, 1], [0.931_21, 0.931_22], [-1000.002, -1000.001], [1e6, 1e6 + 10], [-1.2e-10, 1.3e-10], [5e-324, 1e-300], [1, 1 + 2e-6]] as const) {
+        const texts = numbers(upwards(scale("linear", lo, hi, 0, 300), 300));
+        assert.equal(new Set(texts).size, texts.length, texts.join());
+        assert.ok(texts.length > 1 && texts.every((t) => roomFor(texts) >= 6 + 6.7 * t.length), `${roomFor(texts)} for ${texts}`); // a digit of 12 px is 6.7 wide
+    }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plain, spans, visible } from "../../../src/ui/words/ansi";
-import { bytes, count, number, percent, value } from "../../../src/ui/words/format";
+import { bytes, count, number, numbers, percent, value } from "../../../src/ui/words/format";
 import { asText, line, merge, trim, type Line, justBefore } from "../../../src/ui/log/loglines";
 import { filesOf, sumsOf } from "../../../src/pages/trial/checkpoint_files";
 import { wholeLog } from "../../../src/pages/trial/logs";
@@ -13,6 +13,16 @@ test("numbers in four digits", () => {
         [NaN, "NaN"], [-Infinity, "-Infinity"], [null, ""], [999.96, "1000"], [0.001, "0.001"]];
     for (const [v, text] of rows) assert.equal(number(v), text, String(v));
     assert.deepEqual([value(0.12345), value("<b>"), value([1, { a: 2 }]), value(null), value(true)], ["0.1235", "<b>", '[1,{"a":2}]', "", "true"]);
+});
+
+test("the marks of an axis have as many digits as tell them apart", () => {
+    assert.deepEqual(numbers([0, 0.2, 0.4]), ["0", "0.2", "0.4"]);
+    assert.deepEqual(numbers([1000.001, 1000.002, 1000.003]), ["1000.001", "1000.002", "1000.003"]);
+    assert.deepEqual(numbers([0.93121, 0.93122]), ["0.93121", "0.93122"]);
+    assert.deepEqual(numbers([1_000_000, 1_000_002]), ["1000000", "1000002"]);
+    assert.deepEqual(numbers([1e6, 2e6, 3e6]), ["1e6", "2e6", "3e6"]);
+    assert.deepEqual(numbers([1e-5, 1e-4, 1e-3]), ["1e-5", "1e-4", "0.001"]);
+    assert.deepEqual([numbers([]), numbers([0.123456]), numbers([NaN, 1])], [[], ["0.1235"], ["NaN", "1"]]);
 });
 
 test("the files of a checkpoint, as a tool that sums reads them", () => {
