@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = process.argv[2] ?? join(here, "dist");
+const FIRST_MOST_KB = 150, ALL_MOST_KB = 400; // gzip
 process.chdir(here); // names of modules in what is made must not depend on where it is made
 
 function withoutOld() {
@@ -68,7 +69,11 @@ writeFileSync(join(out, "index.html"), readFileSync("src/index.html", "utf8")
     .replace("{{css}}", `/assets/${basename(entry[1].cssBundle)}`)
     .replace("{{licences}}", `/assets/${licencesFile}`));
 
-const kb = (files) => (files.reduce((n, f) => n + gzipSync(readFileSync(f)).length, 0) / 1024).toFixed(1);
-const first = [entry[0], entry[1].cssBundle, ...entry[1].imports.filter((i) => i.kind === "import-statement").map((i) => i.path)];
-const all = outputs.map(([f]) => f).filter((f) => existsSync(f));
-console.log(`web: first view ${kb(first)} KB gzip, all ${kb(all)} KB`);
+const size = (files) => files.reduce((n, f) => n + gzipSync(readFileSync(f)).length, 0) / 1024;
+const first = size([entry[0], entry[1].cssBundle, ...entry[1].imports.filter((i) => i.kind === "import-statement").map((i) => i.path)]);
+const all = size(outputs.map(([f]) => f).filter((f) => existsSync(f)));
+console.log(`web: first view ${first.toFixed(1)} KB gzip, all ${all.toFixed(1)} KB`);
+if (first > FIRST_MOST_KB || all > ALL_MOST_KB) {
+    console.error(`web: more than the ${FIRST_MOST_KB} KB of the first view, or the ${ALL_MOST_KB} KB of all, that a reader is made to wait for: load later, or leave out, what made it grow`);
+    process.exitCode = 1;
+}
