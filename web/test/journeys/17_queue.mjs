@@ -31,7 +31,7 @@ export default async function ({ page }) {
     await page.reload();
     await isOrder(c, b, a);
     await row(other).getByText("paused").waitFor(); // it keeps a place and is not waiting
-    check((await row(other).locator("td[data-label=slots], td[data-label=ahead]").allInnerTexts()).join("") === "", "slots and jobs ahead of what is paused");
+    check((await row(other).locator("td[data-label='slots'], td[data-label='jobs ahead']").allInnerTexts()).join("") === "", "slots and jobs ahead of what is paused");
     check(await row(other).count() === 1 && await grip(other).count() === 0, "a grip where the pool keeps no order");
     const stored = (await api("GET", "/job-queues-v2?resourcePool=line")).jobs.map((j) => j.full.entityId);
     check(stored.join() === [c, b, a].join(), `the master has ${stored}`);

@@ -37,6 +37,7 @@ async function onePool(page, id) {
     await page.getByText("only the pool").waitFor();
     check(await page.getByRole("region", { name: /^Pool / }).count() === 1, "other pools are shown");
     await page.getByRole("region", { name: "Pool line" }).getByText("Next is").waitFor();
+    await page.getByText("No agent serves this pool.").waitFor();
     await pictures(page, "cluster-pool");
     await page.locator(`tr[data-job="${id}"]`).getByRole("button", { name: "Cancel…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();

@@ -67,8 +67,8 @@ function AgentRow({ a, owners, again }: { a: Agent; owners: Owners; again: () =>
     </tr>{isOpen && <tr><td colSpan={5}><SlotTable a={a} slots={slots} owners={owners} again={again} /></td></tr>}</Fragment>;
 }
 
-export function Agents({ agents, owners, again }: { agents: Agent[]; owners: Owners; again: () => void }) {
-    if (!agents.length) return <p class="soft">No agent is connected.</p>;
+export function Agents({ agents, owners, none, again }: { agents: Agent[]; owners: Owners; none: string; again: () => void }) {
+    if (!agents.length) return <p class="soft">{none}</p>;
     return <div class="wide"><table class="grid cards" aria-label="Agents">
         <thead><tr><th scope="col">agent</th><th scope="col">state</th><th scope="col">slots</th><th scope="col">pools</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
         <tbody>{[...agents].sort((a, b) => byName(a.id, b.id)).map((a) => <AgentRow key={a.id} a={a} owners={owners} again={again} />)}</tbody></table></div>;

@@ -52,7 +52,7 @@ export function ClusterPage() {
         <Problem error={queues.error ?? agents.error} what="The cluster" />
         {only && queues.data && <OnePool name={only} isThere={pools.length > 0} />}
         <div class="pools">{pools.map((p) => <PoolCard key={p.name} p={p} jobs={jobs} />)}</div>
-        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{!may("cluster") && <p class="soft">To drain and to enable them takes {ADMINISTRATOR}.</p>}{agents.data && <Agents agents={agents.data.agents.filter((a) => !only || a.resourcePools.includes(only))} owners={new Map(jobs.map((j) => [Number(j.entityId), j.username]))} again={again} />}</section>
+        <section class="panel stacked" aria-label="Agents"><h2>Agents</h2>{!may("cluster") && <p class="soft">To drain and to enable them takes {ADMINISTRATOR}.</p>}{agents.data && <Agents agents={agents.data.agents.filter((a) => !only || a.resourcePools.includes(only))} none={only ? "No agent serves this pool." : "No agent is connected."} owners={new Map(jobs.map((j) => [Number(j.entityId), j.username]))} again={again} />}</section>
         <section class="panel stacked" aria-label="Queue"><h2>Queue</h2>{queues.data && <Queue jobs={seen} pools={all} again={again} />}
             {total > jobs.length && <p class="soft">The first {jobs.length} of {count(total, "job")}; <code>det job list</code> has all.</p>}</section>
     </>;

@@ -14,7 +14,7 @@ import { canMove, moveBy, moved, moveTo, orderedPools, type Job, type Move, type
 import { StandingDialog } from "./standing";
 import { WhyLine } from "./why";
 
-const HEADS = ["job", "state", "slots", "ahead", "priority", "weight", "owner", "pool", "submitted"];
+const HEADS = ["job", "state", "slots", "jobs ahead", "priority", "weight", "owner", "pool", "submitted"];
 const nameOf = (j: Job): string => `${shown(j.name)} #${j.entityId}`;
 
 interface Drag { id: string; over: string | null }
@@ -108,7 +108,7 @@ function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
                 {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
             <td data-label="state"><State state={state} /></td>
             <td data-label="slots">{j.isPaused ? "" : `${j.allocatedSlots} of ${j.requestedSlots}`}</td>
-            <td data-label="ahead">{!j.isPaused && j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
+            <td data-label="jobs ahead">{!j.isPaused && j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
             <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
             <td data-label="pool"><Name text={j.resourcePool} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>

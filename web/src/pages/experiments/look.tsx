@@ -24,7 +24,7 @@ function Heat({ heat, unheated, heatable, set }: LookProps) {
         <label><input type="checkbox" checked={heat} onChange={() => set({ heat: !heat })} /> Numbers in colours</label>
         {heat && heatable.map((c) => <label key={c.key}><input type="checkbox" checked={!unheated.includes(c.sort)}
             onChange={() => set({ unheated: unheated.includes(c.sort) ? unheated.filter((n) => n !== c.sort) : [...unheated, c.sort] })} /> <bdi>{shown(c.kind.title)}</bdi></label>)}
-        {heat && <p class="soft">{heatable.length ? "From dark to light, the best of all that match. By which way a metric is better where it is what an experiment is searched by; of others light is the highest." : "No column that is shown has a metric."}</p>}
+        {heat && <p class="soft">{heatable.length ? "The lightest is the best of all that match: of the metric that is searched by as its experiment has it, the lowest or the highest; of others the highest." : "No column that is shown has a metric."}</p>}
     </>;
 }
 
