@@ -1,4 +1,5 @@
 // Curves grow while a trial trains; a pause shows; activated again, the line goes on.
+import { readFileSync } from "node:fs";
 import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
 
 /* Of what it has been told the page asks again for the last point alone. */
@@ -6,6 +7,30 @@ async function asksForNewOnes(page) {
     const asked = [];
     page.on("request", (r) => { const u = new URL(r.url()); if (u.pathname === "/api/v1/trials/time-series") asked.push(Number(u.searchParams.get("startBatches"))); });
     await until(() => asked.filter((from, i) => from > 0 && from > (asked[i - 1] ?? 0)).length > 2, "curves that are asked for from where they end");
+}
+
+/* The texts of the curves' axes, as their file has them. */
+async function axes(page) {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("region", { name: "Curves" }).getByRole("button", { name: "SVG" }).dispatchEvent("click")]);
+    return page.evaluate((svg) => [...new DOMParser().parseFromString(svg, "image/svg+xml").querySelectorAll("text")].map((t) => t.textContent), readFileSync(await file.path(), "utf8"));
+}
+
+/* Who looks at a part goes on looking at it while points come. */
+async function staysZoomed(page) {
+    const over = await page.locator(".u-over").boundingBox(), at = () => new URL(page.url()).searchParams.get("z"), asked = () => page.waitForResponse((r) => new URL(r.url()).pathname === "/api/v1/trials/time-series");
+    await page.mouse.move(over.x + over.width / 4, over.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width / 2, over.y + 40, { steps: 4 });
+    await page.mouse.up();
+    const zoom = await until(() => at(), "a zoom in the address"), [lo, hi] = zoom.split("..").map(Number);
+    await asked();
+    const seen = (texts) => texts.map(Number).filter((n) => n >= lo && n <= hi && n > 1).join(); // batches; a loss is less
+    const before = seen(await axes(page));
+    for (let i = 0; i < 3; i++) await asked();
+    const after = seen(await axes(page));
+    check(at() === zoom && before !== "" && after === before, `zoomed to ${zoom}, ${before}; after more points ${at()}, ${after}`);
+    await page.getByRole("button", { name: "Whole range" }).click();
+    await until(() => !at(), "the whole range");
 }
 
 export default async function ({ page }) {
@@ -16,6 +41,7 @@ export default async function ({ page }) {
     const first = await until(async () => (await points()) >= 2 && points(), "points of the curve");
     await until(async () => (await points()) > first, "more points without loading again");
     await asksForNewOnes(page);
+    await staysZoomed(page);
     await pictures(page, "experiment-live");
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Activate" }).waitFor();

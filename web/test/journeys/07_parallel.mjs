@@ -46,6 +46,31 @@ async function curvesFollow(page, trials, within, unmarked) {
     await until(async () => (await onScreen(page)).picture === marked.picture, "the marked curves again");
 }
 
+/* Whether a picture has a dot that is of a colour alone. */
+const hasColour = (page, picture, colour) => page.evaluate(async ([src, want]) => {
+    const image = new Image(), pen = document.createElement("canvas").getContext("2d");
+    image.src = src;
+    await image.decode();
+    Object.assign(pen.canvas, { width: image.width, height: image.height });
+    pen.drawImage(image, 0, 0);
+    const { data } = pen.getImageData(0, 0, image.width, image.height), [r, g, b] = want.match(/\d+/g).map(Number);
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 8) return true;
+    return false;
+}, [picture, colour]);
+
+/* A trial's curve has the colour that its row has. */
+async function oneColour(page) {
+    const plot = page.getByRole("region", { name: "Curves" }).getByRole("group", { name: "The curves" });
+    await plot.focus();
+    for (const key of ["ArrowRight", "ArrowDown", "ArrowDown"]) {
+        await page.keyboard.press(key);
+        const id = /^trial (\d+) /.exec(await plot.getByRole("status").innerText())[1], front = await until(async () => { const s = await onScreen(page); return s.front > 0 && s.inFront; }, "a curve in front");
+        const colour = await page.locator(`tr[data-trial="${id}"] .dot`).evaluate((d) => getComputedStyle(d).backgroundColor);
+        check(await hasColour(page, front, colour), `the curve of trial ${id} is not drawn in ${colour}`);
+    }
+    await page.keyboard.press("Escape");
+}
+
 /* One press on another axis draws the curves once: a hundred thousand points are seen to be drawn twice. */
 async function drawsOnce(page) {
     const times = await page.getByRole("region", { name: "Curves" }).getByLabel("log y").evaluate(async (box) => {
@@ -239,6 +264,7 @@ export default async function ({ page, another }) {
     await rows(page).nth(trials.length - 1).waitFor();
     await sorts(page, trials);
     await page.locator(".curve-summary", { hasText: `${trials.length} curves` }).waitFor();
+    await oneColour(page);
     await page.mouse.move(5, 5);
     const unmarked = await onScreen(page);
     const box = await page.getByRole("img", { name: /^Parallel coordinates/ }).boundingBox(), x = box.x + box.width - 40;
