@@ -38,7 +38,7 @@ async function presses(page) {
     const list = page.getByRole("group", { name: "Columns" });
     for (const button of ["right", "middle", "left"]) {
         await page.getByText(/^Columns:/).click();
-        await list.locator("p, label").first().click({ button: button === "left" ? "right" : button });
+        await list.getByText("Owner").click({ button: button === "left" ? "right" : button });
         await list.waitFor();
         await page.getByRole("heading", { name: "Experiments" }).click({ button });
         await list.waitFor({ state: "hidden" });
