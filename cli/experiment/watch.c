@@ -314,7 +314,7 @@ static void tell_trials(struct watch *w)
 bool watch_has_screen(void)
 {
     const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
 /* Until a period after the last look began, so that slow answers make reports no later. */

@@ -230,7 +230,11 @@ static void add_kept(const json_t *trial, struct buf *out)
                  *best = json_obj(trial, "bestValidation");
     const char *uuid = json_str(kept, "uuid", NULL);
     int64_t at = json_int(kept, "totalBatches", 0);
-    buf_addf(out, uuid ? ", checkpoint %s" : ", no checkpoint yet", uuid);
+    const bool has_ended = json_str(trial, "endTime", NULL);
+    if (uuid)
+        buf_addf(out, ", checkpoint %s", uuid);
+    else
+        buf_add_str(out, has_ended ? ", without a checkpoint" : ", no checkpoint yet");
     if (uuid && at != json_int(best, "totalBatches", 0))
         buf_addf(out, " of batch %" PRId64, at);
 }

@@ -90,6 +90,20 @@ static void it_fits_the_terminal(void **state)
     fits(20, 5, "experiment 3  n\xc3\xa4me"); /* its beginning, whatever the rows */
 }
 
+/* One that has ended gets no checkpoint any more. */
+static void the_best_has_ended(void **state)
+{
+    JSON_OWN e = experiment();
+    JSON_OWN t = trials();
+    struct watch_view view = {
+        .experiment = e, .trials = t, .best = json_array_get(t, 0), .columns = 100, .rows = 30};
+    struct buf out = BUF_INIT;
+    json_set(json_array_get(t, 0), "endTime", json_string("2026-01-31T08:00:00Z"));
+    watch_screen(&view, &out);
+    assert_non_null(strstr(buf_str(&out), "f1 0.875 at batch 40, without a checkpoint\n"));
+    buf_finish(&out);
+}
+
 /* Two columns each, of which half a one is not shown. */
 static void wide_names_fit_too(void **state)
 {
@@ -407,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(epochs_are_measured_by_what_the_trial_says),
         cmocka_unit_test(it_fits_the_terminal),
+        cmocka_unit_test(the_best_has_ended),
         cmocka_unit_test(wide_names_fit_too),
         cmocka_unit_test(another_metric_is_shown),
         cmocka_unit_test(what_runs_elsewhere_has_no_slots_and_may_take_long),
