@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static struct {
     bool follow;
@@ -19,7 +20,7 @@ const struct opt logs_opts[] = {
     {"tail", 0, OPT_COUNT, &o.tail, "N", "only the last N lines"},
     {"head", 0, OPT_COUNT, &o.head, "N", "only the first N lines"},
     {"level", 0, OPT_STR_LIST, &o.levels, "LEVEL",
-     "only lines of this level: INFO, WARNING, ERROR, ..."},
+     "only lines of this level and above: TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL"},
     {"rank-id", 0, OPT_STR_LIST, &o.ranks, "N", "only lines of this rank"},
     {"stdtype", 0, OPT_STR_LIST, &o.stdtypes, "stdout|stderr", "only lines of this stream"},
     {"agent-id", 0, OPT_STR_LIST, &o.agents, "ID", "only lines from this agent"},
@@ -53,13 +54,35 @@ static void add_list(struct buf *b, const char *key, const char *prefix, const s
         add_query(b, key, prefix, l->v[i]);
 }
 
+static const char *const levels[] = {"UNSPECIFIED", "TRACE", "DEBUG",   "INFO",
+                                     "WARNING",     "ERROR", "CRITICAL"};
+
+/* The lowest that was given; their number: none was. -1: *err says which is no level. */
+static int lowest_level(struct det_err *err)
+{
+    int lowest = (int)DET_ARRAY_LEN(levels);
+    for (size_t i = 0; i < o.levels.n; i++) {
+        int at = 0;
+        while (at < (int)DET_ARRAY_LEN(levels) && strcasecmp(levels[at], o.levels.v[i]) != 0)
+            at++;
+        if (at == (int)DET_ARRAY_LEN(levels))
+            return det_fail(err, DET_EINVAL,
+                            "--level %s: expected TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL",
+                            o.levels.v[i]),
+                   -1;
+        lowest = at < lowest ? at : lowest;
+    }
+    return lowest;
+}
+
 static void add_filters(struct buf *b)
 {
     if (o.tail > 0)
         buf_addf(b, "&orderBy=ORDER_BY_DESC&limit=%" PRId64, o.tail);
     else if (o.head > 0)
         buf_addf(b, "&limit=%" PRId64, o.head);
-    add_list(b, "levels", "LOG_LEVEL_", &o.levels);
+    for (int i = lowest_level(NULL); i >= 0 && i < (int)DET_ARRAY_LEN(levels); i++)
+        add_query(b, "levels", "LOG_LEVEL_", levels[i]);
     add_list(b, "rankIds", "", &o.ranks);
     add_list(b, "stdtypes", "", &o.stdtypes);
     add_list(b, "agentIds", "", &o.agents);
@@ -138,6 +161,8 @@ int logs_print(struct cli *c, const char *path, struct det_err *err)
         det_fail(err, DET_EINVAL, "--follow does not go with --tail or --head");
         return CLI_USAGE;
     }
+    if (lowest_level(err) < 0)
+        return CLI_USAGE;
     return stream_lines(c, path, o.follow, err);
 }
 

@@ -55,6 +55,7 @@ def test_usage():
     says(det("experment", "list"), 2, "did you mean 'experiment'")
     says(det("modle", "list"), 2, "did you mean 'model'")
     says(det("e", "watch", "1", "--csv"), 2, "--csv: watch prints no table")
+    says(det("t", "logs", "1", "--level", "LOUD"), 2, "--level LOUD: expected TRACE, DEBUG, INFO")
     says(det("e", "list", "--json", "--csv"), 2, "--json and --csv: give one of them")
     says(det("t", "plot", "1", "--png", "/tmp"), 2, "--png /tmp is a directory: name a file in it")
     says(det("experiment", "lst"), 2, "did you mean 'list'")
@@ -191,6 +192,8 @@ def test_commands():
         both = [c.det("t", "logs", "1", which, at).stdout.splitlines() for which in ("--timestamp-before", "--timestamp-after")]
         assert sorted(both[0] + both[1]) == sorted(log) and both[0] and both[1]
         assert not c.det("t", "logs", "1", "--agent-id", "agent-9").stdout
+        above = [c.det("t", "logs", "1", "--level", level).stdout.splitlines() for level in ("DEBUG", "info", "WARNING")]
+        assert above[0] == above[1] and any(" Queued: " in line for line in above[0]) and not any(" INFO: " in line for line in above[2]), above
         says(c.det("t", "logs", "1", "--timestamp-after", "yesterday", check=False), 1, "yesterday")
         says(c.det("t", "describe", "1"), 0, "validation", "checkpoint")
         says(c.det("t", "plot", "1", "--metric", "loss", "--height", "4"), 0, "loss of trial 1, training", "|", "*")
