@@ -4,21 +4,26 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* By the beginning of its path, * is any one part; what is more particular comes first. */
-static const char *const lists[][2] = {
-    {"/experiments/", "det experiment list --all shows all"},
-    {"/trials/", "det experiment list-trials EXPERIMENT shows those of an experiment"},
-    {"/checkpoints/", "det experiment list-checkpoints EXPERIMENT shows those of an experiment"},
-    {"/agents/*/slots/", "det slot list shows all, and their agents"},
-    {"/agents/", "det agent list shows all"},
-    {"/tasks/", "det task list shows those that run"},
-    {"/job-queues", "det job list shows those in the queue"},
-    {"/jobs/", "det job list shows those in the queue"},
-    {"/templates/", "det template list shows all"},
-    {"/models/*/versions/", "det model list-versions MODEL shows those of a model"},
-    {"/models/", "det model list shows all"},
-    {"/users/", "det user list shows all"},
-    {"/tokens/", "det token list shows all"},
+/* By the beginning of its path, * is any one part; what is more particular comes first. The word is
+ * that with which the master's sentence begins where it is about such a thing. */
+static const struct {
+    const char *path, *word, *remedy;
+} lists[] = {
+    {"/experiments/", "experiment", "det experiment list --all shows all"},
+    {"/trials/", "trial", "det experiment list-trials EXPERIMENT shows those of an experiment"},
+    {"/checkpoints/", "checkpoint",
+     "det experiment list-checkpoints EXPERIMENT shows those of an experiment"},
+    {"/agents/*/slots/", NULL, "det slot list shows all, and their agents"},
+    {"/agents/", "agent", "det agent list shows all"},
+    {"/tasks/", "task", "det task list shows those that run"},
+    {"/job-queues", NULL, "det job list shows those in the queue"},
+    {"/jobs/", "job", "det job list shows those in the queue"},
+    {"/templates/", "template", "det template list shows all"},
+    {"/models/*/versions/", NULL, "det model list-versions MODEL shows those of a model"},
+    {"/models/", "model", "det model list shows all"},
+    {"/users/", "user", "det user list shows all"},
+    {"/tokens/", "token", "det token list shows all"},
+    {"/workspaces/", "workspace", "det workspace list shows all"},
 };
 
 static bool begins_as(const char *path, const char *pattern)
@@ -32,10 +37,32 @@ static bool begins_as(const char *path, const char *pattern)
     return true;
 }
 
-const char *remedy_of_absent(const char *path)
+/* Behind the names of the request and of its field. */
+static const char *sentence_of(const char *said)
 {
+    const char *from = said;
+    for (const char *p = strstr(said, ": "); p; p = strstr(p + 2, ": "))
+        from = p + 2;
+    return from;
+}
+
+static const char *find_by_word(const char *sentence)
+{
+    const size_t n = strcspn(sentence, " ");
     for (size_t i = 0; i < DET_ARRAY_LEN(lists); i++)
-        if (begins_as(path, lists[i][0]))
-            return lists[i][1];
+        if (lists[i].word && strlen(lists[i].word) == n && strncmp(lists[i].word, sentence, n) == 0)
+            return lists[i].remedy;
     return NULL;
+}
+
+const char *remedy_of_absent(const char *path, const char *said)
+{
+    const char *of_path = NULL;
+    for (size_t i = 0; i < DET_ARRAY_LEN(lists) && !of_path; i++)
+        if (begins_as(path, lists[i].path))
+            of_path = lists[i].remedy;
+    if (!of_path || strstr(said, "; det "))
+        return NULL;
+    const char *by_word = strstr(said, "not found") ? find_by_word(sentence_of(said)) : NULL;
+    return by_word ? by_word : of_path;
 }

@@ -234,7 +234,8 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
         again = renew_token(c, rc, err);
         rc = again;
     }
-    const char *remedy = rc == DET_ENOENT ? remedy_of_absent(path) : remedy_of_away(rc, err);
+    const char *remedy =
+        rc == DET_ENOENT ? remedy_of_absent(path, err->text) : remedy_of_away(rc, err);
     return add_remedy(rc, remedy, err);
 }
 
@@ -302,7 +303,8 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
         again = renew_token(c, rc, err);
         rc = again;
     }
-    const char *remedy = rc == DET_ENOENT ? remedy_of_absent(path) : remedy_of_away(rc, err);
+    const char *remedy =
+        rc == DET_ENOENT ? remedy_of_absent(path, err->text) : remedy_of_away(rc, err);
     return add_remedy(rc, remedy, err);
 }
 
