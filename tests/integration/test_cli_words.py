@@ -46,6 +46,23 @@ def read_lines():
             yield words[0].split(","), words[1].split(",") if words[1:] else [""], args, options
 
 
+ALIASES = {("b", "ls"): ("bindings", "list"), ("b", "c"): ("bindings", "call")}
+
+
+def verbs():
+    """Each once: without aliases, and without a noun's or verb's word that means another by default."""
+    found = {(nouns[0], *names[0].split(".")) for nouns, names, _, _ in read_lines()}
+    found = {(v[0], *ALIASES.get(v[1:], v[1:])) for v in found}
+    found = {v[:-1] + ("list",) if v[-1] == "ls" else v for v in found}
+    return {v for v in found if not any(w[:len(v)] == v != w for w in found)}
+
+
+def test_list_is_whole():
+    """Determined 0.27's det has 169 verbs, 17 of them below deploy."""
+    below = [v for v in verbs() if v[0] == "deploy"]
+    assert len(below) == 17 and len(verbs()) == 169, (len(below), len(verbs()))
+
+
 def make_calls(top):
     """Each name once without options, and each option once by the first names."""
     with open(top + "/c.yaml", "w") as f:
@@ -91,4 +108,5 @@ def test_all_words():
 
 
 if __name__ == "__main__":
+    test_list_is_whole()
     test_all_words()
