@@ -1,7 +1,7 @@
 // A part of an axis is marked: table, words and address follow; another person's browser shows the same; taken away, all is back.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { api, check, create, exampleConfig, pictures, until, url } from "./harness.mjs";
+import { api, check, create, exampleConfig, pictures, seemly, until, url } from "./harness.mjs";
 
 async function saved(page, part, button) {
     const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("region", { name: part }).getByRole("button", { name: button }).click()]);
@@ -156,7 +156,22 @@ async function groups(page, id, trials) {
     const isWide = (d) => { const ys = d.split(/[ML]/).slice(1).map((p) => p.split(" ")[1]); return ys.some((y, i) => y !== ys[ys.length - 1 - i]); };
     check(bands.length === by.size && bands.filter(isWide).length === several && several > 0, `${bands.filter(isWide).length} of ${bands.length} bands are wide, ${several} groups have several`);
     check((await onScreen(page)).faint > 1000, "no band on the screen");
+    check(page.workers().some((w) => new URL(w.url()).pathname.startsWith("/assets/worker.")), "the page takes them together itself");
     await pictures(page, "experiment-groups");
+}
+
+/* Where the worker does not come, the page does its work: the same curves, the same weights. */
+async function withoutWorker(page, another, id) {
+    const other = await another(), asked = [], summary = async (p) => (await p.locator(".curve-summary", { hasText: /: [1-9]\d* curves?, [1-9]/ }).innerText()).split(";")[0];
+    other.maySay.push(/^Failed to load resource: net::ERR_FAILED/);
+    await other.route("**/assets/worker.*", (route) => { asked.push(route.request().url()); return route.abort(); });
+    for (const p of [page, other]) await p.goto(`${url}/det/experiments/${id}?g=global_batch_size&tab=importance`);
+    check(await summary(other) === await summary(page), `${await summary(other)}, not ${await summary(page)}`);
+    const words = (p) => p.getByRole("table", { name: "Importance" }).locator("tbody").innerText();
+    check(await words(other) === await words(page), `${await words(other)}, not ${await words(page)}`);
+    check(asked.length === 1, `a worker was asked for ${asked.length} times`);
+    await seemly(other);
+    await other.context().close();
 }
 
 /* By keys alone: zoom, moving along, from point to point, a curve chosen, a part of an axis marked; with shift a drag moves what is seen. */
@@ -314,6 +329,7 @@ export default async function ({ page, another }) {
     await byKeys(page, id, trials);
     await smooths(page, id, trials);
     await groups(page, id, trials);
+    await withoutWorker(page, another, id);
     await byRecords(page, id, trials);
     await inTheList(page, id);
 }

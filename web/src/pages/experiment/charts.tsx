@@ -3,6 +3,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Axis } from "../../charts/axes";
 import { varying } from "../../charts/axes";
 import { unbrushed, within } from "../../charts/brush";
+import { packed, type Collapsed, type Packed } from "../../charts/work/collapse";
 import { Curves } from "../../charts/curves";
 import { curvesPicture, X_WORDS, type Shape } from "../../charts/curves_picture";
 import type { Curve } from "../../charts/draw";
@@ -11,6 +12,7 @@ import { Parallel, parallelPicture, type ParallelShape, type Row } from "../../c
 import { PictureButtons } from "../../charts/picture";
 import type { Points } from "../../charts/sample";
 import { smooth } from "../../charts/smooth";
+import { useWork, work } from "../../charts/work/working";
 import { AXES_MAX, X_AXES, type XAxis } from "../../state/address";
 import { useLive } from "../../state/live";
 import { Choices } from "../../ui/table/choices";
@@ -19,7 +21,7 @@ import { count, number } from "../../ui/words/format";
 import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
-import { collapsed, groupName, groupsOf } from "./groups";
+import { groupName, groupsOf, type TrialGroup } from "./groups";
 import { axesOf, batchesOf, bestOf, lostText, metricId, points, rowsOf, searchOf, starOf, trialsEvery, wanted } from "./data";
 import { epochMetric } from "./epochs";
 import { KeptSeries } from "./kept_series";
@@ -68,13 +70,24 @@ function Options({ seen }: { seen: Seen }) {
 
 interface Series { id: number; points: Points; star: { x: number; y: number } | null }
 
-/* A curve a group, over its trials that are here; it has the colour of its first trial. */
-function grouped(seen: Seen, series: Series[]): TrialsCurve[] {
+interface Together { by: string; groups: { group: TrialGroup; n: number }[]; curves: Packed }
+
+/* What a worker makes a curve a group of, over its trials that are here. */
+function together(seen: Seen, series: Series[]): Together {
     const { view, exp, trials } = seen, { metric, smallerIsBetter } = searchOf(exp), of = new Map(series.map((s) => [s.id, s.points]));
-    const groups = groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter), dashes = dashesOf(groups.map((g) => g.ids[0]!));
-    return groups.flatMap((g): TrialsCurve[] => {
-        const id = g.ids[0]!, here = g.ids.flatMap((i) => of.get(i) ?? []).filter((p) => p.x.length), { points, band } = collapsed(here);
-        return points.x.length ? [{ id, of: g.ids, label: groupName(view.group, g, here.length), points: smooth(points, view.smooth), raw: view.smooth > 0 ? points : null, band,
+    const all = groupsOf(rowsOf(trials, metric), view.group, metric, smallerIsBetter).map((group) => ({ group, here: group.ids.flatMap((i) => of.get(i) ?? []).filter((p) => p.x.length) }));
+    return { by: groupedBy(seen), groups: all.map(({ group, here }) => ({ group, n: here.length })), curves: packed(all.map((g) => g.here)) };
+}
+
+/* Curves of another axis or of other groups are not what is asked for; those of the same that are a little older are. */
+const groupedBy = ({ view, exp, metric }: Seen): string => JSON.stringify([exp.id, metric, view.x, view.group]);
+
+/* It has the colour of its first trial. */
+function grouped(seen: Seen, { groups }: Together, answer: Collapsed[]): TrialsCurve[] {
+    const dashes = dashesOf(groups.map(({ group }) => group.ids[0]!)), { smooth: weight, group: by } = seen.view;
+    return groups.flatMap(({ group: g, n }, i): TrialsCurve[] => {
+        const id = g.ids[0]!, { points, band } = answer[i]!;
+        return points.x.length ? [{ id, of: g.ids, label: groupName(by, g, n), points: smooth(points, weight), raw: weight > 0 ? points : null, band,
             colour: colourOf(id, isDark.value), dash: dashes.get(id)! }] : [];
     });
 }
@@ -85,6 +98,14 @@ function single(seen: Seen, series: Series[]): TrialsCurve[] {
         id: s.id, of: [s.id], label: `trial ${s.id}`, points: smooth(s.points, seen.view.smooth), raw: seen.view.smooth > 0 ? s.points : null,
         colour: colourOf(s.id, isDark.value), dash: dashes.get(s.id)!, star: s.star,
     }));
+}
+
+/* Groups' curves come when the worker has them. */
+function useCurves(seen: Seen, series: Series[]): { curves: TrialsCurve[]; isComing: boolean } {
+    const { view, trials } = seen, isGrouped = view.group.length > 0, job = useMemo(() => (isGrouped ? together(seen, series) : null), [series, view.group.join("\n"), isGrouped && trials]);
+    const found = useWork(job, (j) => work("collapsedAll", j.curves)), has = isGrouped && found?.job.by === groupedBy(seen) ? found : null;
+    const curves = useMemo(() => (has ? grouped(seen, has.job, has.answer) : isGrouped ? [] : single(seen, series)), [has, isGrouped, !isGrouped && series, view.smooth, isDark.value]);
+    return { curves, isComing: isGrouped && !has };
 }
 
 /* What it takes to count records and epochs. */
@@ -101,8 +122,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const best = seen.best && { trial: seen.best.training.trialId, batches: batchesOf(seen.best) };
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs),
         star: s.trial.id === best?.trial ? starOf(s, metric, best.batches, view.x, exp.config, epochs, zoom) : null })), [live.data, metric, view.x, epochs, best?.trial, best?.batches, String(zoom)]);
-    const plain = useMemo(() => (view.group.length ? grouped : single)(seen, series), [series, view.group.join("\n"), view.group.length && trials, view.smooth, isDark.value]);
-    const curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
+    const { curves: plain, isComing } = useCurves(seen, series), curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), first = bestOf(trials, smallerIsBetter);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (first ? `; the best trial is ${first.id}` : "") + (curves.some((c) => c.star) ? "; ★ its best checkpoint" : "") + lostText(trials, metric);
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
@@ -112,7 +132,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
         <Curves {...chart} summary={summary} onHover={seen.setHover}
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
-            <span class="curve-summary">{summary}{ids.length < trials.length ? ` (of ${trials.length} trials: ${view.group.length ? "the first" : "the chosen, the running and the best"})` : ""}</span>
+            <span class="curve-summary">{isComing ? `${metric}: taken together…` : summary}{ids.length < trials.length ? ` (of ${trials.length} trials: ${view.group.length ? "the first" : "the chosen, the running and the best"})` : ""}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
             <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochsOf: () => epochs, configOf: () => exp.config }} />

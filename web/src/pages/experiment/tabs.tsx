@@ -1,9 +1,10 @@
 /* What lies below an experiment's pictures, one part at a time. */
 import { useComputed } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../../api/client";
-import { importance } from "../../charts/importance";
+import { weighable } from "../../charts/work/importance";
 import { colourOf } from "../../charts/palette";
+import { useWork, work } from "../../charts/work/working";
 import { useLive } from "../../state/live";
 import { may, ofExperiment } from "../../state/may";
 import { isWhole, limitOf } from "../../state/part";
@@ -103,10 +104,12 @@ function TrialsTab({ seen }: { seen: Seen }) {
 
 function ImportanceTab({ seen }: { seen: Seen }) {
     const { rows, axes } = useSpace(seen), metric = axes[axes.length - 1]!.name;
-    const all = axes.slice(0, -1).map((a) => importance(a, rows.map((r) => r.values), metric)).sort((a, b) => Math.abs(b.weight || 0) - Math.abs(a.weight || 0));
+    const job = useMemo(() => weighable(axes.slice(0, -1), rows.map((r) => r.values), metric), [rows, axes]), found = useWork(job, (j) => work("weighed", j));
+    const all = [...(found?.answer ?? [])].sort((a, b) => Math.abs(b.weight || 0) - Math.abs(a.weight || 0));
     const few = Math.min(...all.map((i) => i.n));
     const save = () => saveAs(`experiment_${seen.exp.id}_importance.csv`, csv(["hyperparameter", "weight", "trials"], all.map((i) => [i.name, i.isSigned ? i.weight : Math.abs(i.weight), i.n])));
-    if (!all.length) return <p>No hyperparameter varies between the trials.</p>;
+    if (axes.length < 2) return <p>No hyperparameter varies between the trials.</p>;
+    if (!all.length) return <p class="soft" role="status">Weighing…</p>;
     return <>
         <p class="row"><span class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</span>
             <button type="button" class="push" onClick={save}>CSV</button></p>

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axis, flat } from "../../../src/charts/axes";
-import { importance, ranks } from "../../../src/charts/importance";
+import { axis, flat, type Axis, type Value } from "../../../src/charts/axes";
+import { ranks, weighable, weighed } from "../../../src/charts/work/importance";
 import { distance } from "../../../src/charts/parallel";
+import { Newest, work } from "../../../src/charts/work/working";
 import { csv } from "../../../src/ui/words/save";
 import { waitMs } from "../../../src/state/live";
+
+const importance = (a: Axis, rows: Record<string, Value>[], metric: string) => weighed(weighable([a], rows, metric))[0]!;
 
 test("equal values share a rank", () => {
     assert.deepEqual(ranks([10, 30, 20, 20]), [1, 4, 2.5, 2.5]);
@@ -34,4 +37,29 @@ test("tables as CSV: quotes, lines, and nothing that a spreadsheet would run", (
 
 test("failed questions are asked again more and more seldom", () => {
     assert.deepEqual([0, 1, 2, 10, 1e9].map((n) => waitMs(1000, n)), [1000, 2000, 4000, 30000, 30000]);
+});
+
+test("a page asks one thing at a time: of what comes meanwhile only the newest is next", async () => {
+    const asked: number[] = [], told: string[] = [];
+    let answer = (_: string): void => undefined;
+    const newest = new Newest((job: number) => new Promise<string>((done) => { asked.push(job); answer = done; }), (job, a) => told.push(`${job} ${a}`));
+    const turn = () => new Promise((done) => setImmediate(done));
+    const all = newest.put(1);
+    for (const job of [2, 3, 4]) void newest.put(job);
+    answer("a");
+    await turn();
+    assert.deepEqual([asked, told], [[1, 4], ["1 a"]]);
+    answer("b");
+    await all;
+    assert.deepEqual([asked, told], [[1, 4], ["1 a", "4 b"]]);
+    const last = newest.put(5);
+    newest.end();
+    answer("c");
+    await last;
+    assert.deepEqual([asked, told], [[1, 4, 5], ["1 a", "4 b"]], "what comes when nobody looks any more is told to nobody");
+});
+
+test("where there is no worker the page does the work itself", async () => {
+    const rows = [1, 2, 3].map((v) => flat({ lr: v, loss: v }));
+    assert.deepEqual(await work("weighed", weighable([axis("lr", [1, 2, 3])], rows, "loss")), [{ name: "lr", weight: 1, isSigned: true, n: 3 }]);
 });

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { spreadOf } from "../../../src/charts/spread";
 import { firstAt, type Points } from "../../../src/charts/sample";
-import { collapsed, groupName, groupsOf } from "../../../src/pages/experiment/groups";
+import { collapsed, collapsedAll, packed } from "../../../src/charts/work/collapse";
+import { groupName, groupsOf } from "../../../src/pages/experiment/groups";
 
 const row = (id: number, values: object) => ({ id, values: values as never });
 const ROWS = [row(1, { lr: 0.1, seed: 1, loss: 1 }), row(2, { lr: 0.1, seed: 2, loss: 3 }), row(3, { lr: 0.2, seed: 1, loss: 0 }), row(4, { lr: "0.1", seed: 1, loss: null }), row(5, { seed: 9, loss: 5 })];
@@ -53,6 +54,8 @@ test("curves that are walked side by side give what looking each place up gives"
         });
         const { points, band } = collapsed(curves);
         assert.deepEqual(points.x.map((x, i) => [x, points.y[i]!, band.lo[i]!, band.hi[i]!]), plainly(curves), `of at most ${most} points`);
+        const parts = [curves.slice(0, 3), [], curves.slice(3)];
+        assert.deepEqual(collapsedAll(packed(parts)), parts.map(collapsed), "as they go to a worker");
     }
     assert.deepEqual(collapsed([{ x: [NaN, NaN], y: [1, 2] }, { x: [-0, 1], y: [3, 4] }, { x: [0], y: [5] }]).points, { x: [-0, 1], y: [4, 4] });
 });

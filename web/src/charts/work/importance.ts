@@ -1,5 +1,5 @@
 /* How much a hyperparameter has to do with the metric: Spearman's rank correlation, which no scale of either changes. */
-import { position, type Axis, type Value } from "./axes";
+import { position, type Axis, type Value } from "../axes";
 
 export interface Importance {
     name: string;
@@ -39,18 +39,31 @@ function correlation(a: number[], b: number[]): number {
 /* Eta: what the means of the groups have of the variance of all. */
 function explained(groups: number[], values: number[]): number {
     const all = mean(values), by = new Map<number, number[]>();
-    groups.forEach((g, i) => by.set(g, [...(by.get(g) ?? []), values[i]!]));
+    groups.forEach((g, i) => {
+        const same = by.get(g);
+        if (same) same.push(values[i]!);
+        else by.set(g, [values[i]!]);
+    });
     const total = values.reduce((s, v) => s + (v - all) ** 2, 0);
     if (by.size < 2 || by.size === values.length || !(total > 0)) return NaN;
     return Math.sqrt([...by.values()].reduce((s, g) => s + g.length * (mean(g) - all) ** 2, 0) / total);
 }
 
-export function importance(axis: Axis, rows: Record<string, Value>[], metric: string): Importance {
-    const both = rows.map((r) => [position(axis, r[axis.name]), r[metric]] as const)
-        .filter((p): p is readonly [number, number] => Number.isFinite(p[0]) && typeof p[1] === "number" && Number.isFinite(p[1]));
-    const isSigned = axis.kind !== "category", n = both.length;
-    if (n < 3) return { name: axis.name, weight: NaN, isSigned, n };
-    const metrics = ranks(both.map((p) => p[1]));
-    const weight = isSigned ? correlation(ranks(both.map((p) => p[0])), metrics) : explained(both.map((p) => p[0]), metrics);
-    return { name: axis.name, weight, isSigned, n };
+/* What a worker weighs: each hyperparameter as numbers of its axis, one a trial; NaN: it has none. */
+export interface Weighable { metric: Float64Array; axes: { name: string; isSigned: boolean; at: Float64Array }[] }
+
+export function weighable(axes: Axis[], rows: Record<string, Value>[], metric: string): Weighable {
+    const of = (v: Value | undefined): number => (typeof v === "number" && Number.isFinite(v) ? v : NaN);
+    return { metric: Float64Array.from(rows, (r) => of(r[metric])),
+        axes: axes.map((a) => ({ name: a.name, isSigned: a.kind !== "category", at: Float64Array.from(rows, (r) => position(a, r[a.name])) })) };
+}
+
+/* One a hyperparameter, in their order. */
+export function weighed({ metric, axes }: Weighable): Importance[] {
+    return axes.map(({ name, isSigned, at }) => {
+        const both = [...at.keys()].filter((i) => Number.isFinite(at[i]!) && Number.isFinite(metric[i]!)), n = both.length;
+        if (n < 3) return { name, weight: NaN, isSigned, n };
+        const values = both.map((i) => at[i]!), metrics = ranks(both.map((i) => metric[i]!));
+        return { name, weight: isSigned ? correlation(ranks(values), metrics) : explained(values, metrics), isSigned, n };
+    });
 }
