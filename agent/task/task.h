@@ -140,6 +140,8 @@ bool task_may_look(const struct task *t); /* it has ranks that nobody ends */
 void task_stacks(struct task *t, void (*done)(struct task *t));
 /* Whether a line of a rank is one of these: it is kept until all of them have come. */
 bool task_stacks_keep(struct task *t, const struct rank *r, const struct logline *l);
+/* Where in the user's own code it is: "model_def.py, line 3, in train_batch". */
+void task_say_place(struct task *t, const struct rank *r, const char *where);
 void task_stacks_end(struct task *t); /* nobody asks any more; what is kept is passed on */
 void task_on_tracer_exit(struct task *t, int status);
 void task_on_silent(void *arg, struct rank *r);

@@ -16,13 +16,17 @@
 #define TICKS_MAX   100 /* that one process is waited for */
 #define QUIET_TICKS 2   /* after which no more lines of its are expected */
 
-static void say_place(void *arg, const char *where)
+void task_say_place(struct task *t, const struct rank *r, const char *where)
 {
-    struct task *t = arg;
-    const struct rank *r = t->stacks_rank;
     det_cleanup(freep) char *who = rank_number(r) < 0 ? det_asprintf("process %d", rank_pid(r))
                                                       : det_asprintf("rank %d", rank_number(r));
     logspool_say(t->spool, LOGLINE_INFO, "%s is at %s", who, where);
+}
+
+static void say_place(void *arg, const char *where)
+{
+    struct task *t = arg;
+    task_say_place(t, t->stacks_rank, where);
 }
 
 static void pass_on(void *arg, const struct logline *l)

@@ -88,13 +88,28 @@ static void log_stack_line(void *arg, const char *line)
                  &(struct logline){line, strlen(line), -1, LOGLINE_INFO});
 }
 
+/* What its owner may not see there is none of theirs. */
+static bool is_users(void *arg, const char *file)
+{
+    const struct task *t = arg;
+    det_cleanup(freep) char *path = det_asprintf(LINK_WORK_DIR "/%s", file);
+    if (*file == '/' || strstr(file, "..") || taskspec_user_enter(&t->spec, NULL) < 0)
+        return false;
+    int rc = faccessat(t->spec.dirfd, path, F_OK, AT_EACCESS);
+    taskspec_user_leave(&t->spec);
+    return rc == 0;
+}
+
 /* Its last lines may come after its end. */
 static void when_done(struct task *t)
 {
     if (!task_may_look(t) || !rank_has_exited(t->tracer) || !rank_is_silent(t->tracer))
         return;
-    if (t->looked)
+    if (t->looked) {
+        if (stackfold_place(t->fold))
+            task_say_place(t, t->ranks.v[t->traced - 1], stackfold_place(t->fold));
         stackfold_end(t->fold, log_stack_line, t);
+    }
     rank_close(t->tracer);
     t->tracer = NULL;
     if (t->stall) /* a process that a debugger holds gives no sign of life */
@@ -265,7 +280,7 @@ static void trace_next_rank(struct task *t)
         if (rank_has_exited(r))
             continue;
         stackfold_destroy(t->fold);
-        t->fold = stackfold_create();
+        t->fold = stackfold_create(is_users, t);
         t->trace_lines = 0;
         logspool_say(t->spool, LOGLINE_INFO, "the stacks of process %d:", rank_pid(r));
         int rc = start_tracer(t, r, &err);

@@ -68,6 +68,12 @@ static void check_text(void *arg, const char *text)
     require(*text);
 }
 
+static bool is_every(void *arg, const char *file)
+{
+    (void)arg;
+    return *file;
+}
+
 static void check_folded(void *arg, const char *line)
 {
     size_t n = strlen(line);
@@ -85,6 +91,8 @@ static void end_searches(struct seen *s)
     require(memchr(s->traceback.at, 0, sizeof s->traceback.at));
     require(pystacks_kept(s->stacks) <= s->kept);
     pystacks_end(s->stacks, check_text, check_kept, NULL);
+    const char *place = stackfold_place(s->fold);
+    require(!place || strstr(place, ", line "));
     stackfold_end(s->fold, check_folded, NULL);
     pystacks_destroy(s->stacks);
     stackfold_destroy(s->fold);
@@ -104,7 +112,7 @@ static void split(const char *p, size_t size, size_t piece, logline_fn *fn, void
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *p = (const char *)data;
-    struct seen s = {.stacks = pystacks_create(), .fold = stackfold_create()};
+    struct seen s = {.stacks = pystacks_create(), .fold = stackfold_create(is_every, NULL)};
     split(p, size, 0, look_at_line, &s);
     for (size_t piece = 1; piece <= 7; piece += 3) {
         struct buf again = BUF_INIT;

@@ -4,6 +4,8 @@ import base64
 import errno
 import json
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -106,8 +108,10 @@ def test_trials():
         assert "not_declared" in log and "model_def.c" in log and "failed; max_restarts is 0." in log, log
         _, log = run_trial(c, train="if (batch_idx == 3) { volatile int *p = NULL; *p = 1; }")
         assert "train_batch" in log and "batch 3" in log, log
-        _, log = run_trial(c, train="if (batch_idx == 4) for (;;) sleep(1);")
+        stalled, log = run_trial(c, train="if (batch_idx == 4) for (;;) sleep(1);")
         assert "stall" in log.lower() and "4" in log, log
+        said = re.search(r"rank 0 is at (model_def.c, line \d+, in train_batch)\n", log) or ["", shutil.which("gdb") and "a line that is not told"]
+        assert not said[1] or f"In the user's code: {said[1]}\n" in c.det("why", f"trial:{stalled['id']}").stdout, log
         _, log = run_trial(c, create='det_trial_invalid_hp(ctx, "no such learning rate");', state="STATE_COMPLETED")
         assert "no such learning rate" in log, log
         _, log = run_trial(c, create='det_hparam_f64(ctx, "optimizer.lr");')

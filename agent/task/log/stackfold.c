@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 24, NAME_MAX_LEN = 80, STACKS_MAX = 64, OTHERS_MAX = 20 };
+enum { FRAMES_MAX = 24, NAME_MAX_LEN = 80, PATH_MAX_LEN = 200, STACKS_MAX = 64, OTHERS_MAX = 20 };
 
 struct stack {
     char *text;
@@ -21,11 +21,17 @@ struct stackfold {
     struct buf frames;        /* of the thread in hand */
     size_t frames_n;
     VEC(char *) others; /* lines before any frame */
+    stackfold_users_fn *is_users;
+    void *arg;
+    char *at, *place; /* of the thread in hand; of those before it */
 };
 
-struct stackfold *stackfold_create(void)
+struct stackfold *stackfold_create(stackfold_users_fn *is_users, void *arg)
 {
-    return det_zalloc(sizeof(struct stackfold));
+    struct stackfold *f = det_zalloc(sizeof *f);
+    f->is_users = is_users;
+    f->arg = arg;
+    return f;
 }
 
 void stackfold_destroy(struct stackfold *f)
@@ -39,12 +45,26 @@ void stackfold_destroy(struct stackfold *f)
     vec_free(&f->stacks);
     vec_free(&f->others);
     buf_finish(&f->frames);
+    free(f->at);
+    free(f->place);
     free(f);
+}
+
+/* The main thread's counts: the last that gdb gives, else the first. */
+static void keep_place(struct stackfold *f)
+{
+    if (f->at && (f->is_backwards || !f->place)) {
+        free(f->place);
+        f->place = det_take(f->at);
+    }
+    free(f->at);
+    f->at = NULL;
 }
 
 /* The thread in hand is over. */
 static void fold_thread(struct stackfold *f)
 {
+    keep_place(f);
     if (f->frames_n == 0)
         return;
     const char *text = buf_str(&f->frames);
@@ -61,6 +81,28 @@ static void fold_thread(struct stackfold *f)
     f->frames_n = 0;
 }
 
+/* "./model_def.c:12", behind arguments, which may be texts; NULL: it is not known. */
+static const char *source_of(const char *frame)
+{
+    static const char behind[] = ") at ";
+    const char *found = NULL;
+    for (const char *p = strstr(frame, behind); p; p = strstr(found, behind))
+        found = p + sizeof behind - 1;
+    return found;
+}
+
+/* source: "./model_def.c:12"; name: of the function, which has len bytes. */
+static void note_place(struct stackfold *f, const char *name, int len, const char *source)
+{
+    det_cleanup(freep) char *file = det_strdup(source + 2 * (strncmp(source, "./", 2) == 0));
+    char *colon = strrchr(file, ':');
+    if (f->at || !f->is_users || !colon)
+        return;
+    *colon = '\0';
+    if (*file && strlen(file) <= PATH_MAX_LEN && f->is_users(f->arg, file))
+        f->at = det_asprintf("%s, line %.10s, in %.*s", file, colon + 1, len, name);
+}
+
 /* "#3  0x0000 in name (args) at dir/file.c:12" -> "name (file.c:12)"; the address and what follows
  * the name may be missing. */
 static void add_frame(struct stackfold *f, const char *p)
@@ -73,16 +115,18 @@ static void add_frame(struct stackfold *f, const char *p)
         s += strspn(s, " ");
         s += strncmp(s, "in ", 3) == 0 ? 3 : 0;
     }
-    const char *at = strstr(s, ") at ");
+    const char *at = source_of(s);
     const char *slash = at ? strrchr(at, '/') : NULL;
-    const char *file = slash ? slash + 1 : at ? at + strlen(") at ") : NULL;
+    const char *file = slash ? slash + 1 : at;
     char *end = strstr(s, " (");
     char *source = strstr(s, " - ");
     int len = (int)(end ? end - s : source ? source - s : (long)strlen(s));
+    len = len < NAME_MAX_LEN ? len : NAME_MAX_LEN;
+    if (at)
+        note_place(f, s, len, at);
     if (++f->frames_n > FRAMES_MAX)
         return;
-    buf_addf(&f->frames, "%s%.*s", f->frames.len ? " < " : "",
-             len < NAME_MAX_LEN ? len : NAME_MAX_LEN, len > 0 ? s : "??");
+    buf_addf(&f->frames, "%s%.*s", f->frames.len ? " < " : "", len, len > 0 ? s : "??");
     if (file)
         buf_addf(&f->frames, " (%.60s)", file);
 }
@@ -104,6 +148,12 @@ void stackfold_add(struct stackfold *f, const char *line)
         on_thread(f, false);
     else if (f->stacks.n == 0 && f->frames_n == 0 && f->others.n < OTHERS_MAX && *line != '\n')
         vec_push(&f->others, det_strndup(line, strcspn(line, "\n")));
+}
+
+const char *stackfold_place(struct stackfold *f)
+{
+    fold_thread(f);
+    return f->place;
 }
 
 static void give_line(void (*fn)(void *arg, const char *line), void *arg, char *line)

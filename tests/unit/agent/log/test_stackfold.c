@@ -19,7 +19,7 @@ static void keep(void *arg, const char *line)
 static void assert_folds(const char *const *lines, size_t n, const char *want)
 {
     struct buf out = BUF_INIT;
-    struct stackfold *f = stackfold_create();
+    struct stackfold *f = stackfold_create(NULL, NULL);
     for (size_t i = 0; i < n; i++)
         stackfold_add(f, lines[i]);
     stackfold_end(f, keep, &out);
@@ -54,6 +54,40 @@ static void of_gdb(void **state)
                  "2 threads: futex_wait (futex.h:146) < worker (pool.c:12)\n");
 }
 
+static bool is_users(void *arg, const char *file)
+{
+    (void)arg;
+    return strcmp(file, "model_def.c") == 0 || strcmp(file, "src/net.c") == 0;
+}
+
+static void assert_place(const char *text, const char *want)
+{
+    struct stackfold *f = stackfold_create(is_users, NULL);
+    det_cleanup(freep) char *copy = det_strdup(text);
+    for (char *rest = copy, *line; (line = strsep(&rest, "|"));)
+        stackfold_add(f, line);
+    const char *place = stackfold_place(f);
+    assert_string_equal(place ? place : "", want);
+    stackfold_destroy(f);
+}
+
+/* The main thread's innermost line; another's only where that has none. */
+static void of_the_users(void **state)
+{
+#define MAIN "Thread 1 (LWP 1):|#0  0x7f in poll () at ./nptl/poll.c:29|"
+#define OWN                                                                                        \
+    "#1  0x7f in deep (x=\") at \") at ./model_def.c:10|#2  train_batch () at ./model_def.c:50|"
+#define OTHER "Thread 2 (LWP 2):|#0  work () at src/net.c:7|"
+    assert_place(MAIN OWN, "model_def.c, line 10, in deep");
+    assert_place(OTHER MAIN OWN, "model_def.c, line 10, in deep");
+    assert_place(OTHER MAIN, "src/net.c, line 7, in work");
+    assert_place("TID 1:|#0 0x1 a () at src/net.c:7|TID 2:|#0 0x1 b () at src/net.c:8|",
+                 "src/net.c, line 7, in a");
+    assert_place(MAIN "#1  f () at ./nptl/model_def.c:3|#2  g () at /x/model_def.c:3|", "");
+    assert_place(MAIN "#1  f () at model_def.c|#2  g () at :3|#3  h () at |", "");
+    assert_place("", "");
+}
+
 static void of_eu_stack(void **state)
 {
     static const char *const lines[] = {"PID 5 - process\n",
@@ -77,7 +111,7 @@ static void bounded(void **state)
 {
     char name[1024], head[] = "Thread 1 (LWP 1):\n";
     struct buf out = BUF_INIT;
-    struct stackfold *f = stackfold_create();
+    struct stackfold *f = stackfold_create(NULL, NULL);
     for (int t = 0; t < 1000; t++) {
         stackfold_add(f, head);
         for (int i = 0; i < 100; i++) {
@@ -98,8 +132,8 @@ static void bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_gdb), cmocka_unit_test(of_eu_stack),
-                                       cmocka_unit_test(what_cannot_be_read),
-                                       cmocka_unit_test(bounded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_gdb), cmocka_unit_test(of_eu_stack), cmocka_unit_test(of_the_users),
+        cmocka_unit_test(what_cannot_be_read), cmocka_unit_test(bounded)};
     return cmocka_run_group_tests_name("stackfold", tests, NULL, NULL);
 }
