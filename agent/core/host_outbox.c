@@ -188,6 +188,30 @@ static void add_hello_marks(const struct host *h, const json_t *hello)
     }
 }
 
+static void cut_text(json_t *in, const char *key, size_t max)
+{
+    const json_t *text = json_object_get(in, key);
+    if (json_string_length(text) > max)
+        json_set(in, key, json_lossy(json_string_value(text), max));
+}
+
+/* What tasks say goes shortened where a master would refuse the whole for its size: for ever, as
+ * each try says the same. */
+static void shorten_hello(const json_t *hello)
+{
+    static const size_t most[] = {200, 0};
+    const json_t *tasks = json_arr(hello, "tasks");
+    for (size_t i = 0; i < DET_ARRAY_LEN(most) && text_bytes(hello) > BATCH_BYTES_MAX; i++)
+        for (size_t k = 0; k < json_array_size(tasks); k++) {
+            const json_t *task = json_array_get(tasks, k);
+            json_t *end = json_object_get(task, "exit");
+            cut_text(end, "text", most[i]);
+            cut_text(end, "exception", most[i]);
+            cut_text(end, "at", most[i]);
+            cut_text(json_object_get(task, "unreached"), "text", most[i]);
+        }
+}
+
 static void post_hello(struct host *h)
 {
     struct link_event e = {.kind = LINK_EV_HELLO,
@@ -213,6 +237,7 @@ static void post_hello(struct host *h)
     e.hello.tasks = tasks.v;
     e.hello.tasks_n = tasks.n;
     json_t *event = link_event_json(&e);
+    shorten_hello(event);
     add_hello_marks(h, event);
     h->hello_seq = post_event(h, event, true);
     vec_free(&tasks);

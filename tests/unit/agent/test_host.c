@@ -235,6 +235,39 @@ static void test_a_hello_stays_small(void **state)
     host_destroy(h);
 }
 
+/* The text of the first of many tasks that ended with it, in the hello that follows. */
+static size_t text_in_large_hello(char c)
+{
+    enum { TASKS = 3000 };
+    struct host *h = connected();
+    char alloc[16], text[LINK_TEXT_MAX];
+    memset(text, c, sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    struct link_exit end = {.reason = LINK_EXITED, .code = 3, .rank = 0, .text = text};
+    for (int i = 0; i < TASKS; i++) {
+        snprintf(alloc, sizeof alloc, "a.%d", i);
+        order_start(h, alloc, "0", 1);
+        host_on_ended(h, alloc, &end);
+    }
+    host_hello(h, NULL);
+    det_cleanup(freep) char *body = host_batch(h);
+    assert_true(strlen(body) < LINK_BODY_MAX);
+    struct link_events e;
+    assert_int_equal(link_events_decode(body, strlen(body), &e, NULL), 0);
+    assert_int_equal(e.v[0].hello.tasks_n, TASKS);
+    size_t len = strlen(e.v[0].hello.tasks[TASKS - 1].exit.text);
+    assert_int_equal(e.v[0].hello.tasks[TASKS - 1].exit.code, 3);
+    link_events_finish(&e);
+    host_destroy(h);
+    return len;
+}
+
+static void test_a_hello_is_shortened(void **state)
+{
+    assert_int_equal(text_in_large_hello('y'), 200);
+    assert_int_equal(text_in_large_hello('\1'), 0); /* six bytes each */
+}
+
 /* What det-task says of a silent rank; ms 0: that none is. */
 static void say_silent(struct host *h, int64_t ms)
 {
@@ -689,6 +722,7 @@ int main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_marks_of_an_ended_task),
         cmocka_unit_test(test_a_hello_stays_small),
+        cmocka_unit_test(test_a_hello_is_shortened),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_unreached),
         cmocka_unit_test(test_adopted),
