@@ -10,7 +10,7 @@ static const char *const device_names[] = {"cpu", "cuda", "rocm"};
 static const char *const exit_names[] = {"exited", "killed",     "stalled", "start_failed",
                                          "lost",   "store_away", "absent"};
 static const char *const state_names[] = {"starting", "running", "ended"};
-static const char *const event_names[] = {"hello", "state", "exit", "store", "slot"};
+static const char *const event_names[] = {"hello", "state", "exit", "store", "slot", "unknown"};
 static const char *const store_names[] = {"present", "other",  "absent",
                                           "known",   "hidden", "failed"};
 
@@ -159,7 +159,8 @@ json_t *link_unreached_json(const struct link_unreached *u)
 static const struct link_field task_fields[] = {
     {"alloc", LINK_F_ID, AT(link_task, alloc), true, 0, 0, NULL},
     {"container", LINK_F_ID, AT(link_task, container), true, 0, 0, NULL},
-    {"state", LINK_F_NAME, AT(link_task, state), false, 0, LINK_STATE_COUNT, state_names},
+    {"state", LINK_F_NEWS, AT(link_task, state), false, LINK_RUNNING, LINK_STATE_COUNT,
+     state_names},
     {0},
 };
 
@@ -205,27 +206,31 @@ static json_t *task_json(const struct link_task *t)
 
 static const struct link_field slot_fields[] = {
     {"id", LINK_F_INT, AT(link_slot, id), true, 0, LINK_SLOTS_MAX - 1, NULL},
-    {"type", LINK_F_NAME, AT(link_slot, type), true, 0, LINK_DEVICE_COUNT, device_names},
+    {"type", LINK_F_NEWS, AT(link_slot, type), true, LINK_DEVICE_COUNT, LINK_DEVICE_COUNT,
+     device_names},
     {"brand", LINK_F_STR, AT(link_slot, brand), false, 0, 256, NULL},
     {"uuid", LINK_F_STR, AT(link_slot, uuid), false, 0, 128, NULL},
     {0},
 };
 
+/* A slot of a type that only a newer master knows is left out: nothing could be placed there. */
 static int slots_decode(const json_t *arr, struct link_hello *h, struct det_err *err)
 {
-    h->slots_n = json_array_size(arr);
-    h->slots = det_zalloc((h->slots_n + 1) * sizeof *h->slots);
+    size_t n = json_array_size(arr);
+    h->slots = det_zalloc((n + 1) * sizeof *h->slots);
     bool seen[LINK_SLOTS_MAX] = {false};
-    for (size_t i = 0; i < h->slots_n; i++) {
-        struct link_slot *s = &h->slots[i];
-        s->brand = s->uuid = "";
-        int rc = link_fields(json_array_get(arr, i), slot_fields, s, err);
+    for (size_t i = 0; i < n; i++) {
+        struct link_slot s = {.brand = "", .uuid = ""};
+        int rc = link_fields(json_array_get(arr, i), slot_fields, &s, err);
         if (rc < 0)
             return det_wrap(err, rc, "slots[%zu]", i);
-        if (seen[s->id])
-            return det_fail(err, DET_EINVAL, "slots[%zu]: id %d is there twice", i, s->id);
-        seen[s->id] = true;
+        if (seen[s.id])
+            return det_fail(err, DET_EINVAL, "slots[%zu]: id %d is there twice", i, s.id);
+        seen[s.id] = true;
+        if (s.type < LINK_DEVICE_COUNT)
+            h->slots[h->slots_n++] = s;
     }
+    h->left_out = n - h->slots_n;
     return 0;
 }
 
@@ -252,8 +257,8 @@ const char *link_slot_state_name(enum link_slot_state f)
 
 static const struct link_field sight_fields[] = {
     {"slot", LINK_F_INT, AT(link_slot_sight, slot), true, 0, LINK_SLOTS_MAX - 1, NULL},
-    {"state", LINK_F_NAME, AT(link_slot_sight, state), true, 0, LINK_SLOT_STATE_COUNT,
-     slot_state_names},
+    {"state", LINK_F_NEWS, AT(link_slot_sight, state), true, LINK_SLOT_AILING,
+     LINK_SLOT_STATE_COUNT, slot_state_names},
     {"text", LINK_F_STR, AT(link_slot_sight, text), false, 0, 4 * LINK_WHY_MAX, NULL},
     {0},
 };
@@ -361,7 +366,8 @@ static void hello_encode(json_t *j, const struct link_hello *h)
 static const struct link_field store_fields[] = {
     {"place", LINK_F_STR, AT(link_store, place), true, 0, LINK_PLACE_MAX, NULL},
     {"id", LINK_F_ID, AT(link_store, id), false, 0, 0, NULL},
-    {"state", LINK_F_NAME, AT(link_store, state), true, 0, LINK_STORE_STATE_COUNT, store_names},
+    {"state", LINK_F_NEWS, AT(link_store, state), true, LINK_STORE_FAILED, LINK_STORE_STATE_COUNT,
+     store_names},
     {"text", LINK_F_STR, AT(link_store, text), false, 0, 4 * LINK_TEXT_MAX, NULL},
     {0},
 };
@@ -389,14 +395,15 @@ static void store_encode(json_t *j, const struct link_store *s)
 
 static const struct link_field event_fields[] = {
     {"seq", LINK_F_I64, AT(link_event, seq), true, 1, INT64_MAX / 2, NULL},
-    {"type", LINK_F_NAME, AT(link_event, kind), true, 0, LINK_EVENT_KIND_COUNT, event_names},
+    {"type", LINK_F_NEWS, AT(link_event, kind), true, LINK_EV_UNKNOWN, LINK_EVENT_KIND_COUNT,
+     event_names},
     {0},
 };
 
 static int event_decode(const json_t *j, struct link_event *e, struct det_err *err)
 {
     int rc = link_fields(j, event_fields, e, err);
-    if (rc < 0)
+    if (rc < 0 || e->kind == LINK_EV_UNKNOWN)
         return rc;
     if (e->kind == LINK_EV_HELLO)
         return hello_decode(j, &e->hello, err);

@@ -148,6 +148,7 @@ enum link_event_kind {
     LINK_EV_EXIT,
     LINK_EV_STORE,
     LINK_EV_SLOT,
+    LINK_EV_UNKNOWN, /* of a newer agent: it has a number, and says nothing to this master */
     LINK_EVENT_KIND_COUNT
 };
 struct link_hello {
@@ -160,6 +161,7 @@ struct link_hello {
     bool judges; /* it says which slots are not usable: unfit has all of them */
     struct link_slot_sight *unfit;
     size_t unfit_n;
+    size_t left_out; /* decoded: slots of a type that only a newer master knows */
 };
 struct link_event {
     int64_t seq; /* from 1 */

@@ -81,7 +81,7 @@ def handshake(c):
     a = FakeAgent(c)
     assert a.post([], {})[0] == 401
     assert a.post([], {"Authorization": "Bearer wrong"})[0] == 401
-    assert a.post([{"seq": 1, "type": "nonsense"}])[0] == 400
+    assert a.post([{"seq": 1, "type": 7}])[0] == 400
     assert a.post([{"seq": 1, "type": "hello", "slots": 5}])[0] == 400
     conn = http.client.HTTPConnection("127.0.0.1", c.port, timeout=60)
     conn.request("GET", f"/agent/v1/fake/orders?boot={a.boot}&after=0", headers=a.headers())
@@ -90,6 +90,10 @@ def handshake(c):
     a.hello()
     a.listen()
     a.order("heartbeat")
+    newer = a.event(type="weather", of=["rain"])  # it is acknowledged, once and for all
+    for _ in range(2):
+        status, text = a.post([newer])
+        assert status == 200 and json.loads(text)["ack"] == newer["seq"], text
     status, text = a.post([{"seq": a.seq + 5, "type": "state", "alloc": "x", "container": "y", "state": "running"}])
     assert status == 409, text
     twin = FakeAgent(c)

@@ -454,8 +454,13 @@ static void link_new_boot(struct link *l, const char *boot)
     l->is_apart = false;
 }
 
-static void link_hello(struct link *l)
+static void link_hello(struct link *l, const struct link_hello *h)
 {
+    if (h->left_out > 0)
+        log_with(LOG_WARNING, LOG_FIELDS("agent", l->id),
+                 "%zu of its slots are of a type that this master does not know, and are left out: "
+                 "upgrade the master",
+                 h->left_out);
     stream_drop(l);
     orders_forget(l);
     l->here = true;
@@ -545,8 +550,10 @@ static int event_take(struct link *l, const struct link_event *e, struct det_err
         return det_fail(err, DET_ESTALE, "events skip from %" PRId64 " to %" PRId64, l->seen,
                         e->seq);
     l->seen = e->seq;
+    if (e->kind == LINK_EV_UNKNOWN)
+        return 0;
     if (e->kind == LINK_EV_HELLO)
-        link_hello(l);
+        link_hello(l, &e->hello);
     else if (e->kind == LINK_EV_EXIT)
         strays_on_exit(l->agents->sh, l->id, &e->task);
     struct core_event ev;
