@@ -324,6 +324,7 @@ struct exp {
     struct map *by_request; /* request id -> trial */
     size_t open;
     size_t mistaken;  /* trials that have a mistake (alike.h) */
+    bool is_judged;   /* whether these failed alike was decided, once */
     struct alloc *gc; /* DELETING: of its checkpoints; */
     bool is_purging;  /* then of its rows */
     bool dirty, is_new, state_only;

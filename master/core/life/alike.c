@@ -109,19 +109,31 @@ static bool may_be_held(const struct exp *e)
            e->conf.search.kind != SEARCH_CUSTOM;
 }
 
+/* A search that is paused is judged later, by the first that counts once it goes on. */
+static bool is_to_be_judged(const struct exp *e)
+{
+    return !e->is_judged && e->mistaken >= ALIKE_TRIALS && may_be_held(e);
+}
+
 bool alike_on_failure(struct trial *t, const struct failure *f)
 {
+    struct exp *e = t->exp;
     if (t->mistake)
         return false;
     t->mistake = det_strdup(f->exception ? f->exception : "");
     t->mistake_at = det_strdup(f->at ? f->at : "");
-    t->exp->mistaken++;
-    return t->exp->mistaken == ALIKE_TRIALS && may_be_held(t->exp) && failed_alike(t);
+    e->mistaken++;
+    if (!is_to_be_judged(e))
+        return false;
+    e->is_judged = true;
+    return failed_alike(t);
 }
 
 void alike_forget(struct trial *t)
 {
-    t->exp->mistaken -= t->mistake != NULL;
+    struct exp *e = t->exp;
+    e->mistaken -= t->mistake != NULL;
+    e->is_judged &= e->mistaken >= ALIKE_TRIALS;
     free(t->mistake);
     free(t->mistake_at);
     t->mistake = t->mistake_at = NULL;
@@ -129,7 +141,7 @@ void alike_forget(struct trial *t)
 
 char *alike_sentence(const struct trial *t)
 {
-    return det_asprintf("the first %d of its trials to fail all failed of the same: %s%s%s%s",
-                        ALIKE_TRIALS, t->mistake, *t->mistake_at ? " (" : "", t->mistake_at,
+    return det_asprintf("the first %zu of its trials to fail all failed of the same: %s%s%s%s",
+                        t->exp->mistaken, t->mistake, *t->mistake_at ? " (" : "", t->mistake_at,
                         *t->mistake_at ? ")" : "");
 }

@@ -7,9 +7,11 @@
  * eight ended with the same exception, none has completed a length since, and no other trial of it
  * trains, has a checkpoint or has ended without a mistake. The same: one type and message, whatever
  * the numbers and addresses in it (digits within a word are of the word: conv1), from the same
- * innermost line of the user's own code. The ninth
- * changes nothing, so whoever goes on is not held again. A search of one trial, a custom one, whose
- * client decides, and one whose configuration says `hold_failing_search: false` are never held.
+ * innermost line of the user's own code. This is judged once: the ninth changes nothing, so whoever
+ * goes on is not held again. But a search that is paused when the eighth counts is judged by the
+ * first that counts after it goes on, and by all that count then. A search of one trial, a custom
+ * one, whose client decides, and one whose configuration says `hold_failing_search: false` are
+ * never held.
  *
  * Private to master/core.
  */
@@ -21,7 +23,7 @@
 enum { ALIKE_TRIALS = 8 };
 
 /* A run of t ended with this; true: its search, which is active, is one to be held now.
- * The caller marks t. */
+ * The caller marks t, and its search where it is judged by this. */
 bool alike_on_failure(struct trial *t, const struct failure *f);
 /* It goes on from its beginning: what it failed of is forgotten, and it counts no more. */
 void alike_forget(struct trial *t);

@@ -113,13 +113,22 @@ static void hold_exp(struct core *c, const struct trial *t, const struct alloc *
            (long long)e->id, e->held, (long long)e->id);
 }
 
+static void judge_search(struct core *c, struct trial *t, const struct alloc *a)
+{
+    bool was_judged = t->exp->is_judged;
+    bool is_alike = alike_on_failure(t, &a->failure);
+    if (t->exp->is_judged != was_judged)
+        exp_mark(c, t->exp);
+    if (is_alike)
+        hold_exp(c, t, a);
+}
+
 /* Its own fault: max_restarts times it may try again. */
 static void on_error(struct core *c, struct trial *t, const struct alloc *a)
 {
     int64_t max = t->exp->conf.max_restarts;
     trial_mark(c, t);
-    if (alike_on_failure(t, &a->failure))
-        hold_exp(c, t, a);
+    judge_search(c, t, a);
     if (t->no_retry) {
         fx_log(c, a, FX_ERROR,
                "Trial %lld failed and is not restarted: its log matched \"%s\" (log policy "

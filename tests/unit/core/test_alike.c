@@ -238,6 +238,49 @@ static void counts_after_restart(void **state)
     world_finish(&w);
 }
 
+static void set_paused(bool is_paused)
+{
+    enum core_event_kind kind = is_paused ? CORE_EV_EXP_PAUSE : CORE_EV_EXP_ACTIVATE;
+    assert_int_equal(world_step(&w, (struct core_event){.kind = kind, .exp_id = 1}), 0);
+}
+
+/* Trials from..to are about to start; a pause kills them. */
+static void end_starts(int64_t from, int64_t to)
+{
+    for (int64_t id = from; id <= to; id++)
+        world_exit(&w, id, 0, (struct core_exit){.reason = CORE_KILLED, .rank = -1});
+}
+
+static void go_on_after_restart(void)
+{
+    world_restart(&w);
+    world_hello(&w, "a", 32, NULL, 0);
+    set_paused(false);
+}
+
+/* Judged by the first that fails when it has gone on, and once: over a new start of the master. */
+static void eighth_fails_while_paused(void **state)
+{
+    search(16, 0);
+    fail_alike(1, 6);
+    world_run(&w, 7);
+    world_run(&w, 8);
+    set_paused(true);
+    world_exit(&w, 7, 0, raised("ValueError: lr 7 at 0x0", AT));
+    world_exit(&w, 8, 0, raised("ValueError: lr 8 at 0x0", AT));
+    end_starts(9, 16);
+    go_on_after_restart();
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(9, 9);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    expect_why("the first 9 of its trials to fail all failed of the same", true);
+    end_starts(10, 16);
+    go_on_after_restart();
+    fail_alike(10, 12);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    world_finish(&w);
+}
+
 /* Each counts once: the second failure of one is not the eighth trial. */
 static void counts_trials(void **state)
 {
@@ -299,6 +342,7 @@ int main(void)
                                        cmocka_unit_test(another_trains),
                                        cmocka_unit_test(whichever_fail_first),
                                        cmocka_unit_test(counts_after_restart),
+                                       cmocka_unit_test(eighth_fails_while_paused),
                                        cmocka_unit_test(counts_trials),
                                        cmocka_unit_test(counts_anew),
                                        cmocka_unit_test(not_if_told),
