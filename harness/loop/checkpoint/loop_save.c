@@ -7,6 +7,7 @@
  */
 #include "loop_save.h"
 
+#include "expconf_hide.h"
 #include "failpoint.h"
 #include "fsx.h"
 #include "log.h"
@@ -60,6 +61,14 @@ static json_t *or_null(const json_t *j)
     return j ? json_deep_copy(j) : json_null();
 }
 
+/* A checkpoint goes to whoever may read it; who may sign in to a registry is its owner's alone. */
+static json_t *config_without_secrets(const json_t *config)
+{
+    json_t *copy = or_null(config);
+    expconf_hide(copy);
+    return copy;
+}
+
 static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
 {
     const struct det_loop_config *c = l->c;
@@ -67,7 +76,7 @@ static int write_load_data(struct loop *l, const char *dir, struct det_err *err)
     bool known = !c->is_trainer || (c->experiment_config && c->hparams);
     JSON_OWN j = json_make(
         "{s:s, s:o, s:o, s:s?}", "trial_type", c->trial_type ? c->trial_type : "CTrial",
-        "experiment_config", known ? or_null(c->experiment_config) : json_null(), "hparams",
+        "experiment_config", config_without_secrets(known ? c->experiment_config : NULL), "hparams",
         known ? or_null(c->hparams) : json_null(), "trial_cls_spec", c->trial_cls_spec);
     if (c->is_trainer)
         json_set(j, "is_trainer", json_true());

@@ -90,6 +90,43 @@ static void a_local_run_does_without(void **state)
     fake_finish(&f);
 }
 
+/* load_data.json of the store's one checkpoint. Caller frees. */
+static json_t *load_data(const struct dir *d)
+{
+    json_t *found = NULL;
+    DIR *s = opendir(d->store);
+    for (struct dirent *e; (e = readdir(s));) {
+        det_cleanup(buf_finish) struct buf text = BUF_INIT;
+        det_cleanup(freep) char *file = det_asprintf("%s/%s/load_data.json", d->store, e->d_name);
+        if (fsx_read_file(AT_FDCWD, file, 10000, &text, NULL) == 0)
+            found = json_parse(text.p, text.len, NULL);
+    }
+    closedir(s);
+    return found;
+}
+
+static void what_signs_in_stays_out(void **state)
+{
+    struct dir *d = *state;
+    struct fake f;
+    struct det_err err = {0};
+    fake_init(&f);
+    f.config.checkpoint_dir = det_strdup(d->store);
+    f.config.max_length = 2;
+    f.config.experiment_config = json_make("{s:s,s:{s:{s:s,s:s}}}", "name", "n", "environment",
+                                           "registry_auth", "username", "u", "password", "hunter2");
+    assert_int_equal(fake_run(&f, &err), 0);
+    JSON_OWN j = load_data(d);
+    const json_t *config = json_obj(j, "experiment_config");
+    const json_t *auth = json_obj(json_obj(config, "environment"), "registry_auth");
+    assert_string_equal(json_str(config, "name", ""), "n");
+    assert_string_equal(json_str(auth, "username", ""), "u");
+    assert_string_equal(json_str(auth, "password", ""), "(hidden)");
+    auth = json_obj(json_obj(f.config.experiment_config, "environment"), "registry_auth");
+    assert_string_equal(json_str(auth, "password", ""), "hunter2"); /* the trial's own stays */
+    fake_finish(&f);
+}
+
 static void too_much_is_said(void **state)
 {
     struct dir *d = *state;
@@ -179,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(a_local_run_does_without),
+        T(what_signs_in_stays_out),
         T(too_much_is_said),
         T(a_directory_that_vanishes_is_passed_over),
         T(a_file_that_vanishes_is_passed_over),
