@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define LINKS_MAX 8
+
 char *find_self(void)
 {
     char exe[PATH_MAX];
@@ -51,16 +53,42 @@ char *find_on_path(const char *path, const char *name)
     return NULL;
 }
 
-char *find_closed_folder(const char *path)
+/* Where a link leads that cannot be followed; NULL: it is none. Caller frees. */
+static char *target_of(const char *link)
+{
+    char target[PATH_MAX];
+    struct stat st;
+    if (stat(link, &st) == 0 || errno != EACCES)
+        return NULL;
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n <= 0)
+        return NULL;
+    target[n] = '\0';
+    int folder = (int)(strrchr(link, '/') - link);
+    return *target == '/' ? det_strdup(target) : det_asprintf("%.*s/%s", folder, link, target);
+}
+
+static char *find_closed(const char *path, int links)
 {
     struct stat st;
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+    for (const char *p = path; *p;) {
+        p++;
+        p += strcspn(p, "/");
         det_cleanup(freep) char *folder = det_strndup(path, (size_t)(p - path));
-        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+        if (*p && stat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
             faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0)
             return det_take(folder);
+        det_cleanup(freep) char *target = links > 0 ? target_of(folder) : NULL;
+        det_cleanup(freep) char *beyond = target ? det_asprintf("%s%s", target, p) : NULL;
+        if (beyond)
+            return find_closed(beyond, links - 1);
     }
     return NULL;
+}
+
+char *find_closed_folder(const char *path)
+{
+    return find_closed(path, LINKS_MAX);
 }
 
 bool find_has_torch(const char *python)

@@ -16,7 +16,8 @@ char *find_beside(const char *place, int mode);
  * directory for each process. */
 char *find_on_path(const char *path, const char *name);
 
-/* The first folder on the way to path, an absolute one, that the effective user may not enter. */
+/* The first folder on the way to path, an absolute one, also by links, that the effective user may
+ * not enter. NULL: none is known. */
 char *find_closed_folder(const char *path);
 
 /* The Python of trials: `given`, a name or a path, be it without torch; where none is given (NULL,

@@ -67,10 +67,39 @@ static char *place_of(const char *wanted, const char *path, const char *work)
     return on_path ? on_path : det_take(here);
 }
 
+static bool is_denied(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) < 0 && errno == EACCES;
+}
+
+static bool is_member(gid_t gid)
+{
+    gid_t of[NGROUPS_MAX];
+    int n = getgroups(NGROUPS_MAX, of);
+    for (int i = 0; i < n; i++)
+        if (of[i] == gid)
+            return true;
+    return gid == getegid();
+}
+
+/* By its mode; what else keeps an account out may pass: a ticket that has expired, say. */
+static bool is_closed(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    if (geteuid() == 0)
+        return S_ISREG(st.st_mode) && !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
+    if (st.st_uid == geteuid())
+        return !(st.st_mode & S_IXUSR);
+    return !(st.st_mode & (is_member(st.st_gid) ? S_IXGRP : S_IXOTH));
+}
+
 static int fail_denied(const char *wanted, const char *place, struct det_err *err)
 {
     det_cleanup(freep) char *folder = find_closed_folder(place);
-    return det_fail_errno(err, DET_EPERM, EACCES,
+    return det_fail_errno(err, folder && is_closed(folder) ? DET_EPERM : DET_EIO, EACCES,
                           "%s: this trial runs as the account of uid %d, which may not %s%s; make "
                           "the environment where it may (not below /root or a closed home)",
                           wanted, (int)geteuid(), folder ? "enter " : "follow what it links to",
@@ -82,8 +111,12 @@ static int fail_denied(const char *wanted, const char *place, struct det_err *er
 static int trouble_at(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 || errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0
-                                                                                          : errno;
+    if (stat(path, &st) == 0 || errno == ENOENT || errno == ENOTDIR)
+        return 0;
+    if (errno != EACCES)
+        return errno;
+    det_cleanup(freep) char *folder = find_closed_folder(path);
+    return folder && is_closed(folder) ? 0 : EACCES;
 }
 
 /* The trouble of any place where `wanted` is looked for. */
@@ -132,9 +165,9 @@ static int fail_missing(const char *wanted, struct det_err *err)
     return det_fail(err, DET_ENOENT, "there is no %s%s", wanted, more);
 }
 
-static int fail_to_run(const char *wanted, int error, struct det_err *err)
+static int fail_to_run(const char *wanted, const char *exe, int error, struct det_err *err)
 {
-    return det_fail_errno(err, error == EACCES ? DET_EPERM : DET_EIO, error,
+    return det_fail_errno(err, error == EACCES && is_closed(exe) ? DET_EPERM : DET_EIO, error,
                           "%s cannot be run by uid %d, as whom this trial runs; chmod a+x it, "
                           "or name another",
                           wanted, (int)geteuid());
@@ -145,8 +178,7 @@ int pychoice_find(const char *wanted, const char *path, const char *work, struct
 {
     det_cleanup(freep) char *place = place_of(wanted, path, work);
     *ret = PYCHOICE_NONE;
-    struct stat st; /* access() would ask for who started this process */
-    if (stat(place, &st) < 0 && errno == EACCES)
+    if (is_denied(place)) /* access() would ask for who started this process */
         return fail_denied(wanted, place, err);
     det_cleanup(freep) char *exe = is_folder(place) ? interpreter_in(place) : det_strdup(place);
     int error = exe && is_file(exe) ? 0 : find_trouble(wanted, place, path);
@@ -157,7 +189,7 @@ int pychoice_find(const char *wanted, const char *path, const char *work, struct
     if (!is_file(exe))
         return fail_missing(wanted, err);
     if (faccessat(AT_FDCWD, exe, X_OK, AT_EACCESS) < 0)
-        return fail_to_run(wanted, errno, err);
+        return fail_to_run(wanted, exe, errno, err);
     ret->folder = environment_of(exe);
     ret->exe = det_take(exe);
     return 0;

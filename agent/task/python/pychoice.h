@@ -19,8 +19,9 @@ struct pychoice {
 
 /* wanted: the name of an interpreter on `path`, its path, or a folder with bin/python3 or
  * bin/python; what is not absolute is beneath `work`, a folder there before a name. DET_ENOENT:
- * there is no such thing; DET_EPERM: it is there and cannot be run; DET_EIO: a place where it may
- * be does not answer. *ret is to be finished. */
+ * there is no such thing; DET_EPERM: it is there, and by its mode or a folder's this account may
+ * not run it; DET_EIO: a place where it may be does not answer, or keeps the account out for
+ * another reason, which may pass. *ret is to be finished. */
 DET_MUST int pychoice_find(const char *wanted, const char *path, const char *work,
                            struct pychoice *ret, struct det_err *err);
 void pychoice_finish(struct pychoice *c);
