@@ -134,6 +134,35 @@ class Waiting(unittest.TestCase):
                 experiment.wait()
 
 
+class Best(unittest.TestCase):
+    def setUp(self):
+        self.asked = []
+
+    def get(self, path, offset=0, **query):
+        """A master of 1,000 whole checkpoints, whose loss is their number."""
+        self.asked.append((path, offset, query))
+        if "checkpoints" not in path:
+            return {"experiment": {"state": "STATE_COMPLETED", "name": "n", "archived": False, "config": {"searcher": {"metric": "loss", "smaller_is_better": False}}}}
+        numbers = list(range(1000))[:: -1 if query["orderBy"] == "ORDER_BY_DESC" else 1][offset: offset + query["limit"]]
+        return {"pagination": {"total": 1000}, "checkpoints": [
+            {"uuid": str(n), "state": "STATE_COMPLETED", "training": {"validationMetrics": {"avgMetrics": {"loss": n}}}} for n in numbers]}
+
+    def test_the_best_are_asked_for_alone(self):
+        trial, experiment = client.Trial.__new__(client.Trial), client.Experiment.__new__(client.Experiment)
+        for it, path in ((trial, "/api/v1/trials/7"), (experiment, "/api/v1/experiments/5")):
+            it._master, it.id, it.config = self, 7, {"searcher": {"metric": "loss", "smaller_is_better": False}}
+        trial.experiment_id = experiment.id = 5
+        self.assertEqual([c.uuid for c in experiment.top_n_checkpoints(3)], ["999", "998", "997"])
+        self.assertEqual([c.uuid for c in experiment.top_n_checkpoints(2, "loss", True)], ["0", "1"])
+        self.assertEqual([c.uuid for c in experiment.top_n_checkpoints(250, "loss", True)], [str(n) for n in range(250)])
+        self.assertEqual(trial.top_checkpoint("loss", False).uuid, "999")
+        self.assertEqual([(offset, query["limit"]) for path, offset, query in self.asked if "checkpoints" in path],
+                         [(0, 3), (0, 2), (0, 200), (200, 200), (0, 1)])
+        self.assertTrue(all(query["states"] == ["STATE_COMPLETED"] for path, _, query in self.asked if "checkpoints" in path))
+        with self.assertRaisesRegex(errors.CheckpointNotFound, "no checkpoint with the validation metric \"other\""):
+            experiment.top_checkpoint("other", True)
+
+
 class Program(unittest.TestCase):
     def test_says_why(self):
         """What cannot be done is one line, not a traceback."""

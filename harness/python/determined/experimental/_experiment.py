@@ -213,15 +213,15 @@ class Trial(ById):
         """Exactly one of the latest, the best by a metric (default: the searcher's), and one by its UUID."""
         if sum((latest, best, uuid is not None)) != 1:
             raise AssertionError("give exactly one of latest, best and uuid")
+        if best:
+            experiment = Experiment(self._master, self.experiment_id)
+            return experiment._best(f"{self._path}/checkpoints", sort_by, smaller_is_better, 1)[0]
         found = self.list_checkpoints()
         if uuid is not None:
             return _one([c for c in found if c.uuid == uuid], f"trial {self.id} has no checkpoint {uuid}")
-        if latest:
-            whole = [c for c in found if c.state == CheckpointState.COMPLETED]
-            whole.sort(key=lambda c: c.metadata.get("steps_completed", 0), reverse=True)
-            return _one(whole[:1], f"trial {self.id} has no checkpoint")
-        experiment = Experiment(self._master, self.experiment_id)
-        return experiment._best(found, sort_by, smaller_is_better, 1)[0]
+        whole = [c for c in found if c.state == CheckpointState.COMPLETED]
+        whole.sort(key=lambda c: c.metadata.get("steps_completed", 0), reverse=True)
+        return _one(whole[:1], f"trial {self.id} has no checkpoint")
 
 
 def workspaces(master: Master) -> Iterator[Dict[str, Any]]:
@@ -444,9 +444,12 @@ class Experiment(ById):
         return searcher.get("metric"), searcher.get("smaller_is_better", True)
 
     def _best(
-        self, found: List[Checkpoint], sort_by: Optional[str], smaller_is_better: Optional[bool], limit: int
+        self, path: str, sort_by: Optional[str], smaller_is_better: Optional[bool], limit: int
     ) -> List[Checkpoint]:
+        """Of a list's whole ones; no more pages are read than hold them."""
         metric, smaller = self._measure(sort_by, smaller_is_better)
+        order = OrderBy.ASCENDING if smaller else OrderBy.DESCENDING
+        found = _list_checkpoints(self._master, path, metric, order if metric else None, max(limit, 1), _WHOLE)
         return choose(found, smaller, metric, limit)
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
@@ -455,7 +458,7 @@ class Experiment(ById):
     def top_n_checkpoints(
         self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
     ) -> List[Checkpoint]:
-        return self._best(self.list_checkpoints(), sort_by, smaller_is_better, limit)
+        return self._best(f"{self._path}/checkpoints", sort_by, smaller_is_better, limit)
 
 
 def pack(directory: Union[str, "os.PathLike[str]"], includes: Optional[Iterable[Any]] = None) -> List[Dict[str, Any]]:
