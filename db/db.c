@@ -382,6 +382,11 @@ void db_tx_quiet(struct db_tx *tx)
     tx->is_quiet = true;
 }
 
+void db_tx_validates(struct db_tx *tx)
+{
+    tx->is_quiet = tx->validates = true;
+}
+
 void db_tx_apart(struct db_tx *tx)
 {
     tx->is_apart = true;
@@ -427,6 +432,16 @@ void db_write_quiet(struct db *db, const char *sql, const struct db_args *args, 
     db_tx_add(tx, sql, args);
     db_tx_quiet(tx);
     db_tx_commit(tx, cb, arg);
+}
+
+bool db_has_reported(const struct db *db, int64_t trial, int64_t run, int64_t steps)
+{
+    return db_reported_has(&db->reported, trial, run, steps);
+}
+
+void db_note_reported(struct db *db, int64_t trial, int64_t run, int64_t steps)
+{
+    db_reported_note(&db->reported, trial, run, steps);
 }
 
 int64_t db_epoch(const struct db *db)

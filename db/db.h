@@ -171,6 +171,17 @@ void db_query_search(struct db *db, const char *sql, const struct db_args *args,
 #define DB_RECENT_MS    2000
 void db_query_list(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                    void *arg);
+/* What of db_tx_quiet() an answer rests on, beside all that is written otherwise. */
+enum db_rests {
+    DB_RESTS_REPORTS,     /* all of it, or the time of day */
+    DB_RESTS_VALIDATIONS, /* what db_tx_validates() */
+    DB_RESTS_STATE        /* none of it */
+};
+/* A search whose answer misses nothing: it is given again, also where db_options.always_anew, until
+ * something that it rests on was acknowledged, and for DB_RECENT_MS at most. Where it rests on
+ * reports it is a db_query_list(). Equal questions rest on the same. */
+void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
+                      db_cb *cb, void *arg);
 /* A read of many reports, as of a large experiment's chart: apart from the other reads too, and
  * ended after 10 s; but its statement is one of ours, and planned once. The answer may be recent as
  * that of db_query_list(). */
@@ -193,6 +204,12 @@ void db_tx_many(struct db_tx *tx, const char *sql);
 /* What it writes comes all the time, a trial's reports or log lines, and may be missing from lists
  * and charts for a moment (db_query_list()). */
 void db_tx_quiet(struct db_tx *tx);
+/* It is quiet, but may change what a trial's validations say. */
+void db_tx_validates(struct db_tx *tx);
+/* Whether a report of a trial's run at these steps leaves validations as they are (db_reported.h);
+ * and that one is kept. */
+bool db_has_reported(const struct db *db, int64_t trial, int64_t run, int64_t steps);
+void db_note_reported(struct db *db, int64_t trial, int64_t run, int64_t steps);
 /* db_write() of such a one. */
 void db_write_quiet(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg);

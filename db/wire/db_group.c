@@ -95,6 +95,7 @@ static void on_flushed(void *arg, struct db_tx *tx, bool ok)
             tx_lost(tx);
         g->unanswered -= tx->bytes;
         g->changes += !tx->is_quiet;
+        g->validations += tx->validates;
         tx_answer(tx);
         tx = next;
     }

@@ -27,6 +27,7 @@ struct db_tx {
     struct db_stmt **stmts;
     size_t n, cap, bytes;
     bool is_quiet;    /* db_tx_quiet() */
+    bool validates;   /* db_tx_validates() */
     bool is_apart;    /* db_tx_apart() */
     const char *many; /* the statement for several such units, of one statement each; or NULL */
     db_cb *cb;
@@ -50,7 +51,8 @@ struct db_group {
     bool failed, alone;        /* of the group in flight; alone: each unit has its own sync */
     bool waits;                /* its commit waits for the disk itself: there is little to write */
     struct db_stats stats;
-    uint64_t changes; /* units that were not quiet and are answered */
+    uint64_t changes;     /* units that were not quiet and are answered */
+    uint64_t validations; /* those that were, but validate */
     void (*on_deposed)(void *arg);
     void (*on_idle)(void *arg); /* nothing in flight any more */
     void *arg;

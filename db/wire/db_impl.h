@@ -7,6 +7,7 @@
 #include "db_group.h"
 #include "db_lead.h"
 #include "db_recent.h"
+#include "db_reported.h"
 
 enum { DB_READERS_MAX = 8, DB_SEARCHERS = 2, DB_CHARTS = 2 };
 #define DB_UNREACHABLE "PostgreSQL is not reachable; try again"
@@ -44,6 +45,7 @@ struct db {
     struct deferred *deferred, **deferred_end;
     struct db_lane reads, searches, drawings;
     struct db_kept *kept; /* db_reads.c's */
+    struct db_reported reported;
     uv_timer_t kick; /* 0 ms: runs in the next iteration, after everything of this one gathered */
     struct db_options o;
     bool closing, is_started;

@@ -31,9 +31,9 @@ struct db_read { /* that waits for a connection to have room, or is under way */
     struct db_stmt *s;
     struct db_asker *askers;
     size_t n;
-    bool is_kept;     /* the answer, for who asks next */
-    uint64_t changes; /* when it was sent */
-    uint64_t sent_ms; /* of the loop's clock */
+    bool is_kept;           /* the answer, for who asks next */
+    enum db_rests on;       /* what that may not miss */
+    struct db_recent_at at; /* when it was sent */
 };
 
 struct db_kept { /* a read that waits for PostgreSQL */
@@ -103,11 +103,19 @@ static void read_fail(struct db_read *r)
     read_free(r);
 }
 
-/* For as long as it is worth it: what takes a moment is nearly always looked up anew. */
+static struct db_recent_at now_of(const struct db *db, enum db_rests on)
+{
+    return (struct db_recent_at){uv_now(db->loop), db->group.changes, db->group.validations,
+                                 on == DB_RESTS_VALIDATIONS};
+}
+
+/* For as long as it is worth it: what takes a moment is nearly always looked up anew, where it
+ * would miss something. */
 static void keep_answer(struct db_read *r, struct db_result *result, struct shared_buf *made)
 {
-    uint64_t ms = DB_RECENT_TIMES * (uv_now(r->lane->db->loop) - r->sent_ms);
-    struct db_recent_at until = {r->sent_ms + (ms < DB_RECENT_MS ? ms : DB_RECENT_MS), r->changes};
+    uint64_t ms = DB_RECENT_TIMES * (uv_now(r->lane->db->loop) - r->at.ms);
+    struct db_recent_at until = r->at;
+    until.ms += r->on != DB_RESTS_REPORTS || ms > DB_RECENT_MS ? DB_RECENT_MS : ms;
     db_recent_keep(&r->lane->recent, det_take(r->s), result, made, &until);
 }
 
@@ -135,8 +143,7 @@ static void on_read_done(void *arg, const struct db_result *r)
 
 static void read_send(struct db_link *l, struct db_read *r)
 {
-    r->sent_ms = uv_now(l->db->loop);
-    r->changes = l->db->group.changes;
+    r->at = now_of(l->db, r->on);
     r->next = r->lane->flying;
     r->lane->flying = r;
     db_conn_lend(&l->conn, r->s, on_read, r);
@@ -147,7 +154,7 @@ static void read_send(struct db_link *l, struct db_read *r)
 static bool is_held(const struct db_lane *lane, const struct db_read *r)
 {
     const struct db_read *f = equal_one(lane->flying, r->s);
-    return f && uv_now(lane->db->loop) - f->sent_ms < HOLD_MS;
+    return f && uv_now(lane->db->loop) - f->at.ms < HOLD_MS;
 }
 
 /* What waits is waited for: some connection that is up has no room, and calls this once it has, as
@@ -236,20 +243,21 @@ static bool lane_can(struct db_lane *lane, struct db_asker who)
 }
 
 /* One under way whose answer will be recent enough. */
-static struct db_read *recent_flying(const struct db_lane *lane, const struct db_stmt *s)
+static struct db_read *recent_flying(const struct db_lane *lane, const struct db_stmt *s,
+                                     const struct db_recent_at *now)
 {
     struct db_read *f = equal_one(lane->flying, s);
-    bool fits = f && f->changes == lane->db->group.changes &&
-                uv_now(lane->db->loop) - f->sent_ms < DB_RECENT_MS;
-    return fits ? f : NULL;
+    struct db_recent_at until = f ? f->at : *now;
+    until.ms += DB_RECENT_MS;
+    return f && !db_recent_is_past(&until, now) ? f : NULL;
 }
 
 /* Whether a recent answer does. */
 static bool has_recent(struct db_lane *lane, const struct db_stmt *s, struct db_asker who)
 {
-    struct db_recent_at now = {uv_now(lane->db->loop), lane->db->group.changes};
+    struct db_recent_at now = now_of(lane->db, DB_RESTS_REPORTS);
     struct db_recent *had = db_recent_find(&lane->recent, s, &now);
-    struct db_read *f = had ? NULL : recent_flying(lane, s);
+    struct db_read *f = had ? NULL : recent_flying(lane, s, &now);
     if (had)
         db_recent_later(lane->db, had, who.cb, who.arg);
     else if (f)
@@ -259,47 +267,56 @@ static bool has_recent(struct db_lane *lane, const struct db_stmt *s, struct db_
 
 /* may_recent: a recent answer will do, and this one is kept for others. */
 static void lane_query(struct db_lane *lane, const char *sql, const struct db_args *args,
-                       struct db_asker who, bool may_recent)
+                       struct db_asker who, bool may_recent, enum db_rests on)
 {
     if (!lane_can(lane, who))
         return;
     struct db_stmt *s = db_stmt_create(sql, args);
-    may_recent = may_recent && !lane->db->o.always_anew;
+    may_recent = may_recent && (on != DB_RESTS_REPORTS || !lane->db->o.always_anew);
     if (may_recent && has_recent(lane, s, who)) {
         free(s);
         return;
     }
     struct db_read *r = read_wait(lane, s);
     r->is_kept = may_recent;
+    r->on = on;
     read_add(r, who.cb, who.arg);
     lane_send(lane);
 }
 
 void db_query(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    lane_query(&db->reads, sql, args, (struct db_asker){cb, arg}, false);
+    lane_query(&db->reads, sql, args, (struct db_asker){cb, arg}, false, DB_RESTS_REPORTS);
 }
 
 void db_query_search(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                      void *arg)
 {
-    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, false);
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, false, DB_RESTS_REPORTS);
 }
 
 void db_query_list(struct db *db, const char *sql, const struct db_args *args, db_cb *cb, void *arg)
 {
-    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true);
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true, DB_RESTS_REPORTS);
+}
+
+void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
+                      db_cb *cb, void *arg)
+{
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true, on);
 }
 
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg)
 {
-    lane_query(&db->drawings, sql, args, (struct db_asker){cb, arg}, true);
+    lane_query(&db->drawings, sql, args, (struct db_asker){cb, arg}, true, DB_RESTS_REPORTS);
 }
 
 void db_reads_forget(struct db *db, bool all)
 {
-    struct db_recent_at now = {uv_now(db->loop), all ? UINT64_MAX : db->group.changes};
+    struct db_recent_at now = now_of(db, DB_RESTS_REPORTS);
+    if (all)
+        now.changes = UINT64_MAX;
     db_recent_forget(&db->searches.recent, &now);
     db_recent_forget(&db->drawings.recent, &now);
 }

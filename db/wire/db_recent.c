@@ -36,9 +36,15 @@ const struct db_result *db_recent_result(const struct db_recent *r)
     return &r->result;
 }
 
+bool db_recent_is_past(const struct db_recent_at *until, const struct db_recent_at *now)
+{
+    return until->changes != now->changes || now->ms >= until->ms ||
+           (until->rests_on_validations && until->validations != now->validations);
+}
+
 static bool is_recent(const struct db_recent *r, const struct db_recent_at *now)
 {
-    return r->until.changes == now->changes && now->ms < r->until.ms;
+    return !db_recent_is_past(&r->until, now);
 }
 
 struct db_recent *db_recent_find(const struct db_recents *all, const struct db_stmt *s,

@@ -45,14 +45,47 @@ static int judge_metrics(const struct db_result *r, struct det_err *err)
     return judge_said(db_rows(r) == 1 ? db_text(r, 0, 0) : "unknown", err);
 }
 
+/* A unit of these reports of one run: quiet, and for most of them of no validation. */
+static struct db_tx *begin_reports(struct db *db, const struct db_metrics_report *v, size_t n)
+{
+    struct db_tx *tx = db_tx_begin(db);
+    bool validates = strcmp(v->group, "validation") == 0;
+    for (size_t i = 0; i < n && !validates; i++)
+        validates = !db_has_reported(db, v[i].trial_id, v[i].run_id, v[i].steps);
+    if (validates)
+        db_tx_validates(tx);
+    else
+        db_tx_quiet(tx);
+    return tx;
+}
+
+struct reporting {
+    struct db *db;
+    struct db_metrics_report r; /* its texts are gone */
+    db_done_cb *cb;
+    void *arg;
+};
+
+static void on_reported(void *arg, int rc, const struct det_err *err)
+{
+    struct reporting *p = arg;
+    if (rc == 0)
+        db_note_reported(p->db, p->r.trial_id, p->r.run_id, p->r.steps);
+    if (p->cb)
+        p->cb(p->arg, rc, err);
+    free(p);
+}
+
 void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done_cb *cb, void *arg)
 {
     struct db_args *a = DB_ARGS;
+    struct reporting *p = det_alloc(sizeof *p);
+    *p = (struct reporting){db, *r, cb, arg};
     db_i64_arg(db_i64_arg(a, r->trial_id), r->run_id);
     db_i64_arg(db_str_arg(a, r->group), r->steps);
     db_time_arg(db_str_arg(a, r->metrics), r->time_us);
     db_text_arg(a, r->batches, r->batches_len);
-    struct db_tx *tx = db_tx_begin(db);
+    struct db_tx *tx = begin_reports(db, r, 1);
     db_tx_add(tx,
               "SELECT report_metrics($1::integer, $2::integer, $3, $4::integer, $5::jsonb, "
               "$6::timestamptz, $7)",
@@ -61,8 +94,7 @@ void db_report_metrics(struct db *db, const struct db_metrics_report *r, db_done
                "SELECT * FROM report_metrics_many($1::text[]::integer[], $2::text[]::integer[], "
                "$3::text[], $4::text[]::integer[], $5::text[], $6::text[]::timestamptz[], "
                "$7::text[])");
-    db_tx_quiet(tx);
-    db_call_commit(tx, judge_metrics, cb, arg);
+    db_call_commit(tx, judge_metrics, on_reported, p);
 }
 
 /* ---- Metrics of one trial that came together ------------------------------------------------- */
@@ -135,6 +167,8 @@ static void on_piece(void *arg, const struct db_result *r)
         int rc = db_rc(r);
         if (rc == 0)
             rc = judge_said((int)i < db_rows(r) ? db_text(r, (int)i, 0) : "unknown", &err);
+        if (rc == 0)
+            db_note_reported(p->of->db, p->v[i].trial_id, p->v[i].run_id, p->v[i].steps);
         if (is_spoiled)
             send_alone(p, i);
         else
@@ -199,11 +233,13 @@ static void send_piece(const struct piece *of, const struct metric_chunks *chunk
     for (int i = 0; i < COLUMNS; i++)
         add_column(a, &columns[i]);
     db_text_arg(a, chunks->whole.p, chunks->whole.len);
-    db_write_quiet(p->of->db,
-                   "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::integer[], "
-                   "$5::text[], $6::timestamptz[], $7::text[], $8::text[], "
-                   "$9::integer[], $10::text[], $11::text[], $12::text[], $13)",
-                   a, on_piece, p);
+    struct db_tx *tx = begin_reports(p->of->db, p->v, p->n);
+    db_tx_add(tx,
+              "SELECT report_metrics_batch($1::integer, $2::integer, $3, $4::integer[], "
+              "$5::text[], $6::timestamptz[], $7::text[], $8::text[], "
+              "$9::integer[], $10::text[], $11::text[], $12::text[], $13)",
+              a);
+    db_tx_commit(tx, on_piece, p);
     for (int i = 0; i < COLUMNS; i++)
         db_texts_finish(&columns[i]);
 }

@@ -162,6 +162,65 @@ static void anew(void **state)
     }
 }
 
+static void validate(void)
+{
+    struct got g = {0};
+    struct db_tx *tx = db_tx_begin(db);
+    db_tx_add(tx, "SELECT 1", DB_ARGS);
+    db_tx_validates(tx);
+    db_tx_commit(tx, on_got, &g);
+    wait(&g);
+}
+
+static void list_state(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
+                       void *arg)
+{
+    db_query_lasting(to, DB_RESTS_STATE, sql, args, cb, arg);
+}
+
+static void list_validations(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
+                             void *arg)
+{
+    db_query_lasting(to, DB_RESTS_VALIDATIONS, sql, args, cb, arg);
+}
+
+static void list_reports(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
+                         void *arg)
+{
+    db_query_lasting(to, DB_RESTS_REPORTS, sql, args, cb, arg);
+}
+
+/* What misses nothing is given again, though each question is to be looked up anew: until what it
+ * rests on was written. */
+static void lasting(void **state)
+{
+    int64_t number = listed_again(list_state, validate);
+    write_wait("SELECT 1");
+    assert_int_not_equal(listed(list_state, 0.1), number);
+    write_wait("SELECT 1"); /* the same question rests on something else from here on */
+    number = listed_again(list_validations, write_quietly);
+    validate();
+    assert_int_not_equal(listed(list_validations, 0.1), number);
+    number = listed_again(list_validations, NULL);
+    write_wait("SELECT 1");
+    assert_int_not_equal(listed(list_validations, 0.1), number);
+    write_wait("SELECT 1");
+    number = listed(list_reports, 0.1);
+    assert_int_equal(listed(list_reports, 0.1), number + 1);
+}
+
+/* A validation is written while what rests on it is looked up: who asks after its end hears of it.
+ */
+static void not_joined_after_a_validation(void **state)
+{
+    struct got first, second;
+    list(list_validations, 0.3, &first);
+    validate();
+    list(list_validations, 0.3, &second);
+    wait(&first);
+    assert_int_not_equal(wait(&second), first.i64);
+}
+
 /* Its size is that of what was made of it; nobody asked a database for it. */
 static void keep(struct db_recents *all, int64_t id, size_t bytes)
 {
@@ -209,7 +268,8 @@ int main(void)
         cmocka_unit_test(charts),
         cmocka_unit_test(not_joined_after_a_write),
     };
-    const struct CMUnitTest without[] = {cmocka_unit_test(anew)};
+    const struct CMUnitTest without[] = {cmocka_unit_test(anew), cmocka_unit_test(lasting),
+                                         cmocka_unit_test(not_joined_after_a_validation)};
     const struct CMUnitTest alone[] = {cmocka_unit_test(the_oldest_go)};
     int failed = cmocka_run_group_tests(tests, start, end);
     failed += cmocka_run_group_tests(without, start_anew, end);
