@@ -15,8 +15,8 @@ enum {
     EXP_SEARCH_TRIAL_MEMBERS,
     EXP_SEARCH_MEMBERS = EXP_SEARCH_TRIAL_MEMBERS + 21
 };
-/* asked: expsearch_read()'s, as text. project_id 0: any. It may end with db_timed_out(). */
-void db_exp_search(struct db *db, const char *asked, int64_t project_id, const struct db_page *p,
+/* asked: expsearch_read()'s. project_id 0: any. It may end with db_timed_out(). */
+void db_exp_search(struct db *db, const json_t *asked, int64_t project_id, const struct db_page *p,
                    db_cb *cb, void *arg);
 
 /* As expsearch_read() and expsearch_column() have them; project_id 0: any. Borrowed. */

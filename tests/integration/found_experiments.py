@@ -242,6 +242,7 @@ def change(c, rows):
             r["best"]["summary"] = now
     if is_kept:
         c.sql("SELECT keep_trial_blocks(60000)")
+    c.forget_answers()
 
 
 def refused(c):
@@ -311,9 +312,11 @@ def found_experiments(c, insert, seed, times):
     c.sql(f"UPDATE trials SET state = 'COMPLETED' WHERE id BETWEEN {FIRST} AND {FIRST + N}")
     was = c.sql(f"SELECT summary_metrics FROM trials WHERE id = {FIRST}").strip()
     c.sql(f"UPDATE trials SET summary_metrics = '{{\"validation_metrics\": {{\"loss\": {{\"min\": 1e300}}}}}}' WHERE id = {FIRST}")
+    c.forget_answers()
     (all_of,) = c.api("GET", f"/experiments-groups?projectId={PROJECT}&by=project&metrics=validation.loss.min")["groups"]
     assert all_of["trials"] == N and float(all_of["metrics"][0]["max"]) == 1e300 and all_of["metrics"][0]["mean"] is None, all_of  # its square has no room
     c.sql(f"UPDATE trials SET summary_metrics = '{was}' WHERE id = {FIRST}")
+    c.forget_answers()
     best = next(r for r in rows if r["best"])
     c.sql(f"UPDATE trials SET epoch_batches = 45 WHERE id = (SELECT best_trial_id FROM experiments WHERE id = {best['id']})")
     shown = next(e for e in ask(c)["experiments"] if e["experiment"]["id"] == best["id"])

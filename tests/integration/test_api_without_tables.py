@@ -62,6 +62,7 @@ def main():
         c.login()
         asked = {case.name: (case.op, case.make()) for case in libapi.cases(w)}
         before = {name: ask(c, path) for name, (_, path) in asked.items()}
+        c.forget_answers()
         names = tables(c)
         rename(c, names, "", "gone_")
         meanwhile = {name: ask(c, path) for name, (_, path) in asked.items()}

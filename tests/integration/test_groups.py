@@ -125,6 +125,7 @@ def is_spread(got, numbers):
 
 
 def rows_of(c):
+    c.forget_answers()
     return json.loads(c.sql("SELECT json_agg(x ORDER BY id) FROM (SELECT t.id, e.id exp, t.hparams, t.summary_metrics summary, t.external_id, e.labels, e.archived, u.username, "
                             "e.project_id, w.name || ' / ' || p.name project, e.config#>>'{searcher,name}' searcher FROM trials t JOIN experiments e ON e.id = t.experiment_id "
                             "JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id JOIN workspaces w ON w.id = p.workspace_id) x"))
@@ -299,6 +300,42 @@ def bad_ones(c, seed):
     look(c, seed)
 
 
+def after_reports(c):
+    """Groups and searches are given again, but never without the reports that they rest on: validations, those that a new run takes back,
+    and any report of a group that is asked for."""
+    exp, trial = 70, 600 << 8
+    c.stop("master")
+    add(c, exp, trial, 2, 1)
+    c.sql(f"UPDATE trials SET state = 'ACTIVE' WHERE experiment_id = {exp}; UPDATE experiments SET smaller_is_better = true WHERE id = {exp}")
+    c.start_master()
+    spread = lambda metric: next(g for g in c.api("GET", f"/experiments-groups?by=id&metrics={metric}")["groups"] if g["values"] == [exp])["metrics"][0]
+    found = lambda **f: [e["experiment"]["id"] for e in c.api("GET", "/experiments-search?" + urllib.parse.urlencode({"filter": json.dumps({"filterGroup": {
+        "kind": "group", "conjunction": "and", "children": [{"kind": "field", **f}]}})}))["experiments"]]
+    best = lambda: found(columnName="validation.odd.last", operator="=", value=0.125)
+
+    def report(of, group, run, steps, **metrics):
+        report = {"trialId": of, "trialRunId": run, "stepsCompleted": steps, "metrics": {"avgMetrics": metrics}}
+        c.api("POST", f"/trials/{of}/metrics", {"metrics": report, "group": group})
+
+    assert spread("validation.loss.min")["n"] == 0 and spread("training.acc.last")["n"] == 0 and best() == []
+    for i in range(2):
+        report(trial + i, "training", 1, 100, acc=i)
+        assert spread("training.acc.last")["n"] == i + 1
+        report(trial + i, "validation", 1, 100, loss=5 - i, odd=0.125)
+        assert (spread("validation.loss.min")["n"], spread("validation.loss.min")["min"], best()) == (i + 1, 5 - i, [exp])
+    report(trial, "training", 1, 200, acc=7)
+    assert spread("training.acc.last")["max"] == 7 and spread("validation.loss.min")["n"] == 2
+    c.sql(f"UPDATE trials SET run_id = 2 WHERE experiment_id = {exp}")
+    c.forget_answers()
+    assert spread("validation.loss.min")["n"] == 2 and best() == [exp]
+    report(trial, "training", 2, 150, acc=1)  # it goes on from a checkpoint behind the validation
+    assert spread("validation.loss.min")["n"] == 2
+    report(trial, "training", 2, 50, acc=1)  # and tells of fewer steps than that
+    assert spread("validation.loss.min")["n"] == 1 and best() == [exp]
+    report(trial + 1, "training", 2, 50, acc=1)
+    assert spread("validation.loss.min")["n"] == 0 and best() == []
+
+
 def main():
     print(f"DET_TEST_SEED={SEED}")
     random.seed(SEED)
@@ -311,6 +348,7 @@ def main():
         after_a_gap(c, SEED)
         large_ones(c, SEED)
         bad_ones(c, SEED)
+        after_reports(c)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def bound(name):
 
 
 def pages(c, case):
-    """Read for one question."""
+    """Read for one question that nobody asked before."""
+    c.forget_answers()
     c.sql("SELECT pg_stat_statements_reset()")
     api.ask(c, [case.make()], clients=1, seconds=0)
     return int(c.sql("SELECT coalesce(sum(shared_blks_hit + shared_blks_read), 0) FROM pg_stat_statements WHERE query !~ 'pg_stat_statements'"))

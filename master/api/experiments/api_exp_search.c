@@ -137,6 +137,5 @@ void api_search_experiments(struct shell *sh, struct http_req *req)
         http_fail_err(req, &err);
         return;
     }
-    det_cleanup(freep) char *text = json_text(asked);
-    db_exp_search(sh->db, text, c->id, &c->page, on_found, c);
+    db_exp_search(sh->db, asked, c->id, &c->page, on_found, c);
 }

@@ -106,7 +106,7 @@ static const struct setting table[] = {
      .fallback = "true",
      .help = "Answer the same question about a chart or a search again with what was just looked "
              "up, for two seconds at most and until anything but a report changed; false looks it "
-             "up anew each time",
+             "up anew each time that a report may have changed it",
      .option = "reuse-answers",
      .arg = "BOOL",
      KEPT(reuse_answers)},
