@@ -6,7 +6,7 @@ export interface Brush {
     hi: number;
 }
 
-export const TABS = ["trials", "scatter", "heat", "importance", "rungs", "checkpoints", "config", "code", "notes"] as const;
+export const TABS = ["trials", "scatter", "heat", "importance", "rungs", "checkpoints", "logs", "timeline", "config", "code", "notes"] as const;
 export type Tab = (typeof TABS)[number];
 export const X_AXES = ["batches", "records", "epochs", "time", "clock"] as const;
 export type XAxis = (typeof X_AXES)[number];
@@ -34,11 +34,13 @@ export interface ExpView {
     axes: string[];
     /* Of the code: the path that is read; "": none chosen. */
     file: string;
+    /* Whose log is read; 0: none chosen. */
+    log: number;
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [], file: "",
+    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [], file: "", log: 0,
 };
 
 export const AXES_MAX = 40;
@@ -114,6 +116,7 @@ export function expView(query: string): ExpView {
         group: [...new Set(q.getAll("g").map(nameOf).filter(Boolean))].slice(0, GROUPS_MOST),
         axes: [...new Set(q.getAll("ax").map(nameOf).filter(Boolean))].slice(0, AXES_MAX),
         file: pathOf(q.get("file")),
+        log: idsOf(q.get("log"))[0] ?? 0,
     };
 }
 
@@ -136,6 +139,7 @@ export function expQuery(v: ExpView): string {
     for (const name of v.group) q.append("g", name);
     for (const name of v.axes) q.append("ax", name);
     if (v.file) q.set("file", v.file);
+    if (v.log) q.set("log", String(v.log));
     const text = q.toString();
     return text && "?" + text;
 }
@@ -148,6 +152,8 @@ const LOG_TEXTS = 50; // of a kind
 export interface LogView {
     search: string;
     regex: boolean;
+    /* What does not match is shown, too, and what does is marked. */
+    between: boolean;
     levels: Level[];
     ranks: number[];
     /* Which hosts, which of a process's outputs, and what wrote it: none chosen means all. */
@@ -177,6 +183,7 @@ export function logView(query: string, hash: string): LogView {
     return {
         search: nameOf(q.get("search")),
         regex: q.get("regex") === "1",
+        between: q.get("between") === "1",
         levels: LEVELS.filter((l) => (q.get("level") ?? "").split(",").includes(l)),
         ranks: [...new Set(ranks)],
         hosts: texts("host"),
@@ -186,10 +193,15 @@ export function logView(query: string, hash: string): LogView {
     };
 }
 
-export function logQuery(v: LogView): string {
-    const q = new URLSearchParams();
+const LOG_KEYS = ["search", "regex", "between", "level", "rank", "host", "out", "source", "searchText", "rankId", "agentId"];
+
+/* `beside`: the query of a page that shows a log beside other things, whose keys stay. */
+export function logQuery(v: LogView, beside = ""): string {
+    const q = new URLSearchParams(beside);
+    for (const key of LOG_KEYS) q.delete(key);
     if (v.search) q.set("search", v.search);
     if (v.regex) q.set("regex", "1");
+    if (v.between) q.set("between", "1");
     if (v.levels.length) q.set("level", v.levels.join(","));
     if (v.ranks.length) q.set("rank", v.ranks.join(","));
     for (const [key, list] of [["host", v.hosts], ["out", v.outputs], ["source", v.sources]] as const) for (const t of list) q.append(key, t);

@@ -87,6 +87,32 @@ async function filters(page, trial) {
     await one("rank three failed");
 }
 
+/* Lines that match among the others: marked in the log and beside its scroll bar, and the way from one to the next, beyond what is read. */
+async function between(page, trial) {
+    await page.goto(`${url}/det/trials/${trial}/logs?search=line+(0777|24.0)&regex=1`);
+    const lines = page.locator(".log-line"), hits = page.locator(".log-line.hit"), marked = page.locator(".log-line.marked");
+    await until(async () => await lines.count() === 11, "what matches alone");
+    await page.getByLabel("and the lines between").check();
+    await until(async () => await hits.count() === 10 && await lines.count() > 100, "ten of them among the newest lines");
+    check((await hits.allInnerTexts()).every((t) => /line 24.0/.test(t)), `${await hits.allInnerTexts()}`);
+    await page.getByText(/lines here, 10 of them match$/).waitFor();
+    const tops = await page.locator(".log-hits i").evaluateAll((all) => all.map((i) => parseFloat(i.style.top)));
+    check(tops.length === 10 && tops.every((t, i) => t > 0 && t < 100 && (!i || t > tops[i - 1])), `beside the scroll bar at ${tops}`);
+    for (const text of ["line 2490", "line 2480"]) {
+        await page.getByRole("button", { name: "Match before" }).click();
+        await marked.getByText(text).waitFor();
+    }
+    await pictures(page, "logs-between");
+    await page.goto(page.url().replace(/#.*/, `#l=${await lines.filter({ hasText: "line 2400" }).getAttribute("data-line")}`));
+    await page.reload();
+    await marked.getByText("line 2400").waitFor();
+    await page.getByRole("button", { name: "Match before" }).click();
+    await marked.getByText("line 0777").waitFor(); // which was not read
+    await until(() => marked.evaluate((m) => { const r = m.getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight; }), "it to be in sight");
+    await page.getByRole("button", { name: "Match before" }).click();
+    await page.getByText("No line before it matches.").waitFor();
+}
+
 /* From a line at the beginning down to the end, all of it in between; and all of it as a file. */
 async function reads(page, trial, first) {
     await page.goto(`${url}/det/trials/${trial}/logs#l=${first}`);
@@ -143,5 +169,6 @@ export default async function ({ page }) {
     await follows(page, trial);
     await filters(page, trial);
     await reads(page, trial, first);
+    await between(page, trial);
     await api("POST", `/experiments/${id}/kill`, {});
 }

@@ -4,6 +4,8 @@ import { stream, type Messages } from "../../api/client";
 import { LEVELS, type Level, type LogView } from "../../state/address";
 import { useLive } from "../../state/live";
 import { Choices } from "../../ui/table/choices";
+import { HitButtons } from "./log_hits";
+import { isBetween } from "./log_reader";
 
 const FIELDS_MS = 10_000;
 type Fields = Messages["TrialLogsFieldsResponse"];
@@ -33,9 +35,9 @@ function Jump({ go }: { go: (time: Date) => void }) {
         <button type="submit">Go there</button></form>;
 }
 
-export interface FiltersProps { id: string; view: LogView; set: (change: Partial<LogView>) => void; jump: (time: Date) => void }
+export interface FiltersProps { id: string; view: LogView; set: (change: Partial<LogView>) => void; jump: (time: Date) => void; step: (by: 1 | -1) => void }
 
-export function LogFilters({ id, view, set, jump }: FiltersProps) {
+export function LogFilters({ id, view, set, jump, step }: FiltersProps) {
     const [text, setText] = useState(view.search), f = useLive(`log fields of ${id}`, "", (signal) => askFields(id, signal), () => FIELDS_MS).data ?? NONE;
     useEffect(() => setText(view.search), [view.search]);
     const toggle = (l: Level) => set({ levels: view.levels.includes(l) ? view.levels.filter((x) => x !== l) : LEVELS.filter((x) => x === l || view.levels.includes(x)) });
@@ -43,7 +45,9 @@ export function LogFilters({ id, view, set, jump }: FiltersProps) {
         <form class="row" onSubmit={(e) => { e.preventDefault(); set({ search: text }); }}>
             <label class="quiet">Search <input type="search" value={text} onInput={(e) => setText(e.currentTarget.value)} /></label>
             <label class="quiet"><input type="checkbox" checked={view.regex} onChange={(e) => set({ regex: e.currentTarget.checked, search: text })} /> regular expression</label>
+            <label class="quiet"><input type="checkbox" checked={view.between} onChange={(e) => set({ between: e.currentTarget.checked, search: text })} /> and the lines between</label>
             <button type="submit">Find</button>
+            {isBetween(view) && <HitButtons go={step} />}
         </form><Jump go={jump} /></div>
         <div class="row">
             <fieldset class="row plain-set"><legend class="hidden">Levels</legend>

@@ -12,9 +12,13 @@ const PAGE = 500, MOST = 3000;
 type Sent = Messages["TrialLogsResponse"];
 type Query = { [key: string]: string | number | boolean | string[] | number[] | undefined };
 
-/* What the reader's filters are to the API. */
-export function filterOf(v: LogView): Query {
-    return { searchText: v.search || undefined, enableRegex: v.search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks,
+/* Whether lines that do not match are shown, too. */
+export const isBetween = (v: LogView): boolean => v.between && v.search !== "";
+
+/* What the reader's filters are to the API; `matching`: of what is searched for alone. */
+export function filterOf(v: LogView, matching = !isBetween(v)): Query {
+    const search = matching ? v.search : "";
+    return { searchText: search || undefined, enableRegex: search && v.regex ? true : undefined, levels: v.levels.map((l) => `LOG_LEVEL_${l}`), rankIds: v.ranks,
         agentIds: v.hosts, stdtypes: v.outputs, sources: v.sources };
 }
 

@@ -2,6 +2,7 @@
  * A trial's log: a window of lines that is read by id in both directions, 500 at a time, and follows the end while the
  * reader is there. Lines are text: colours become classes, and no other escape does anything.
  */
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { logQuery, logView, type LogView } from "../../state/address";
 import { navigate, path, query } from "../../state/router";
@@ -13,7 +14,8 @@ import "../../ui/parts.css";
 import { saveAs } from "../../ui/words/save";
 import { toast } from "../../ui/talk/toasts";
 import { LogFilters } from "./log_filters";
-import { filterOf, NOTHING, read, Reader } from "./log_reader";
+import { nextHit, useHits } from "./log_hits";
+import { filterOf, isBetween, NOTHING, read, Reader } from "./log_reader";
 
 const EDGE = 300; // CSS pixels from an end at which more is read
 const SAVE_PAGE = 50_000; // lines of a download that are in memory at once; what is behind them is a file of the browser's
@@ -75,39 +77,53 @@ function useHash(): string {
     return hash;
 }
 
-export function LogsPage({ id = "" }: Record<string, string>) {
+interface TrialLogProps {
+    id: string;
+    /* What stands above the lines, at the left. */
+    head: ComponentChildren;
+    /* The page has other things, too: their keys of the address stay. */
+    isBeside?: boolean;
+}
+
+export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
     const hash = useHash(), marked = logView("", hash).line;
     // A link to a line decides where reading begins; pointing at another line later moves nothing.
     const [begin, setBegin] = useState(marked);
     const view: LogView = { ...logView(query.value.toString(), ""), line: begin };
-    const reader = useReader(id, view), win = reader?.win ?? NOTHING;
+    const reader = useReader(id, view), win = reader?.win ?? NOTHING, hits = useHits(id, view, win.lines);
     const box = useRef<HTMLDivElement>(null);
     const [follow, setFollow] = useState(!begin);
     useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [follow, win.lines]);
-    const set = (change: Partial<LogView>) => { setBegin(0); setFollow(true); navigate(path.value + logQuery({ ...view, line: 0, ...change }), true); };
+    const set = (change: Partial<LogView>) => { setBegin(0); setFollow(true); navigate(path.value + logQuery({ ...view, line: 0, ...change }, isBeside ? query.value.toString() : ""), true); };
     const toEnd = () => { setBegin(0); setFollow(true); };
-    const jump = async (time: Date) => {
-        const line = await lineAt(id, view, time);
-        if (!line) return toast("Nothing that late: the newest line is the last one.");
+    const go = (line: number, none: string) => {
+        if (!line) return toast(none);
         location.hash = `l=${line}`;
         setBegin(line);
         setFollow(false);
     };
+    const jump = async (time: Date) => go(await lineAt(id, view, time), "Nothing that late: the newest line is the last one.");
+    const step = async (by: 1 | -1) => go(await nextHit(id, view, marked || (by < 0 ? Number.MAX_SAFE_INTEGER : 0), by), by < 0 ? "No line before it matches." : "No line after it matches.");
+    const told = (work: Promise<void>) => void work.catch((e: Error) => toast(e.message, true));
     const onScroll = () => {
         const b = box.current!, below = b.scrollHeight - b.scrollTop - b.clientHeight;
         if (b.scrollTop < EDGE) reader?.older();
         if (below < EDGE) reader?.newer();
         setFollow(win.atEnd && below < 4);
     };
-    return <div class="logs">
-        <div class="head"><h1>Log of <a href={`/det/trials/${id}`}>trial {id}</a></h1>
+    return <div class={isBeside ? "logs below-tabs" : "logs"}>
+        <div class="head">{head}
             <span class="row push">
                 <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
                 <Download id={id} view={view} /></span></div>
-        <LogFilters id={id} view={view} set={set} jump={(time) => void jump(time).catch((e: Error) => toast(e.message, true))} />
+        <LogFilters id={id} view={view} set={set} jump={(time) => told(jump(time))} step={(by) => told(step(by))} />
         {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.{reader.isComing && " It is asked for again by itself."}</p>}
-        <LogLines box={box} lines={win.lines} marked={marked} begin={begin} onScroll={onScroll}
+        <LogLines box={box} lines={win.lines} marked={marked} begin={begin} hits={hits} onScroll={onScroll}
             top={win.atStart ? "The log begins here." : reader?.error ? "" : "Reading older lines…"} bottom={win.atEnd || reader?.error ? "" : "Reading newer lines…"} />
-        <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}</p>
+        <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}{isBetween(view) && `, ${hits.size.toLocaleString("en")} of them ${hits.size === 1 ? "matches" : "match"}`}</p>
     </div>;
+}
+
+export function LogsPage({ id = "" }: Record<string, string>) {
+    return <TrialLog id={id} head={<h1>Log of <a href={`/det/trials/${id}`}>trial {id}</a></h1>} />;
 }

@@ -6,7 +6,7 @@ test("a view is its address and back", () => {
     const v: ExpView = {
         x: "time", metric: "validation.top 5/accuracy.é", logX: true, logY: true, smooth: 0.6, zoom: [-1.5, 2e-7],
         brush: [{ name: "a:b..c&d=e", lo: 1e-5, hi: 0.25 }, { name: "net.act", lo: 0, hi: 1 }], trials: [7, 9],
-        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"], file: "lib/a&b #1.py",
+        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"], file: "lib/a&b #1.py", log: 12,
     };
     assert.deepEqual(expView(expQuery(v)), v);
     assert.equal(expQuery(expView(expQuery(v))), expQuery(v));
@@ -38,10 +38,11 @@ test("numbers, ranges and ids", () => {
 });
 
 test("logs: filters in the query, the line in the hash", () => {
-    const v = { search: "a b&c#d%", regex: true, levels: ["WARNING", "ERROR"] as ("WARNING" | "ERROR")[], ranks: [0, 3], hosts: ["a,b"], outputs: ["stderr"], sources: ["x y", "z"], line: 12345 };
+    const v = { search: "a b&c#d%", regex: true, between: true, levels: ["WARNING", "ERROR"] as ("WARNING" | "ERROR")[], ranks: [0, 3], hosts: ["a,b"], outputs: ["stderr"], sources: ["x y", "z"], line: 12345 };
     const text = logQuery(v);
     const [query, hash] = text.split(/(?=#)/);
     assert.deepEqual(logView(query!, hash!), v);
-    assert.deepEqual(logView("?level=SHOUT,ERROR&rank=x,-1,2", "#l=1;2"), { search: "", regex: false, levels: ["ERROR"], ranks: [2], hosts: [], outputs: [], sources: [], line: 0 });
+    assert.deepEqual(logView("?level=SHOUT,ERROR&rank=x,-1,2", "#l=1;2"), { search: "", regex: false, between: false, levels: ["ERROR"], ranks: [2], hosts: [], outputs: [], sources: [], line: 0 });
     assert.equal(logQuery(logView("", "")), "");
+    assert.equal(logQuery({ ...logView("", ""), search: "b" }, "tab=logs&log=7&search=a&rankId=3"), "?tab=logs&log=7&search=b"); // beside other things
 });
