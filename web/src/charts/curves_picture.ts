@@ -2,7 +2,7 @@
 import { cssColour } from "../ui/dark";
 import { number, numbers } from "../ui/words/format";
 import { shown } from "../ui/words/name";
-import { duration, full } from "../ui/words/time";
+import { duration, full, precise } from "../ui/words/time";
 import { drawCurves, type Curve } from "./draw";
 import { frame, roomFor, upwards } from "./frame";
 import type { Pen } from "./pen";
@@ -27,6 +27,7 @@ export function xTexts(kind: XKind, all: readonly number[], span: number): strin
 export function xText(kind: XKind, v: number, span: number): string {
     if (isNumber(kind)) return number(v);
     if (kind === "time") return duration(v);
+    if (span > 0 && span < 10e3) return precise(v).slice(11, span < 1e3 ? undefined : 21);
     const text = full(v);
     return span > 2 * 86400e3 ? text.slice(5, 16) : span > 600e3 ? text.slice(11, 16) : text.slice(11);
 }

@@ -262,6 +262,34 @@ async function rests(page, n) {
     check(head.join() === "hyperparameter,weight,trials" && rows.length === of.length && rows.every(([, w, k]) => Math.abs(w) <= 1 && Number(k) === n), rows.join("|"));
 }
 
+/* The log of one trial beside the curves: what it is filtered by stays where another trial is chosen and the curves change. */
+async function logs(page, trials) {
+    const box = page.getByRole("log"), choice = page.getByRole("combobox", { name: "Log of" }), last = trials.at(-1).id;
+    await box.locator(".log-line").first().waitFor();
+    check(await choice.inputValue() === String(trials[0].id), `the log of ${await choice.inputValue()}`);
+    await page.getByLabel("Search", { exact: true }).fill("batch");
+    await page.getByRole("button", { name: "Find" }).click();
+    await choice.selectOption(String(last));
+    await page.getByRole("region", { name: "Curves" }).getByLabel("log y").check();
+    await until(() => { const q = new URL(page.url()).searchParams; return q.get("tab") === "logs" && q.get("log") === String(last) && q.get("search") === "batch" && q.get("y") === "log"; }, "all of it in the address");
+    await page.getByRole("region", { name: "Curves" }).getByLabel("log y").uncheck();
+    await page.getByLabel("Search", { exact: true }).fill("");
+    await page.getByRole("button", { name: "Find" }).click();
+    await until(() => !new URL(page.url()).searchParams.has("search"), "no search");
+    await box.locator(".log-line").first().waitFor();
+}
+
+/* Every trial with what it spent its time with: no more than it took. */
+async function timeline(page, trials) {
+    const rows = page.getByRole("table", { name: "What trials spent their time with" }).locator("tbody tr");
+    await until(async () => await rows.count() === trials.length, "a row a trial");
+    const told = await rows.evaluateAll((all) => all.map((r) => [Number(r.dataset.row), [...r.querySelectorAll("td span[title]")].map((c) => Number(c.title))]));
+    for (const [id, seconds] of told) {
+        const { events } = await api("GET", `/trials/${id}/timeline`), took = events.at(-1).offset, sum = seconds.reduce((a, b) => a + b, 0);
+        check(seconds.length === 5 && seconds[2] > 0 && Math.abs(sum - took) < 0.01 * took + 0.01, `trial ${id}: ${seconds} of ${took} s`);
+    }
+}
+
 /* The list shows what the best trial had. */
 async function inTheList(page, id) {
     const { experiment } = await api("GET", `/experiments/${id}`), { trial } = await api("GET", `/trials/${experiment.bestTrialId}`);
@@ -310,9 +338,11 @@ export default async function ({ page, another }) {
     await until(async () => (await onScreen(page)).picture === unmarked.picture, "the curves as before the mark");
     await asFiles(page, "Curves", ["digits_random", "validation.accuracy", `trial ${trials[0].id}`]);
     await asFiles(page, "Hyperparameters", ["learning_rate", "accuracy"]);
-    for (const tab of ["scatter", "importance", "rungs", "checkpoints", "config", "notes"]) {
+    for (const tab of ["scatter", "importance", "rungs", "checkpoints", "logs", "timeline", "config", "notes"]) {
         await page.getByRole("navigation", { name: "Parts of the experiment" }).getByRole("link", { name: tab }).click();
         await page.locator(`.tabs a[aria-current]`, { hasText: tab }).waitFor();
+        if (tab === "logs") await logs(page, trials);
+        if (tab === "timeline") await timeline(page, trials);
         await pictures(page, `experiment-${tab}`);
         if (tab === "importance") await rests(page, trials.length);
         if (tab === "scatter") await asFiles(page, "Scatter", ["coloured by accuracy"]);

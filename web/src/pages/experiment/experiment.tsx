@@ -1,7 +1,7 @@
 /* One experiment: its search as a picture, its trials, and all else that belongs to it. What is seen is the address. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { call } from "../../api/client";
-import { expQuery, expView, TABS, type ExpView, type Tab } from "../../state/address";
+import { expQuery, expView, logQuery, logView, TABS, type ExpView, type Tab } from "../../state/address";
 import { useLive, type Live } from "../../state/live";
 import { may, ofExperiment } from "../../state/may";
 import { navigate, path, query } from "../../state/router";
@@ -37,8 +37,10 @@ export interface Seen {
     again: () => void;
 }
 
+/* What a log beside it is filtered by stays. */
 function setView(view: ExpView, change: Partial<ExpView>): void {
-    navigate(path.value + expQuery({ ...view, ...change }), true);
+    const is = { ...view, ...change }, beside = expQuery(is);
+    navigate(path.value + (is.tab === "logs" ? logQuery(logView(query.value.toString(), ""), beside) : beside), true);
 }
 
 /* The searcher's metric where it was reported, else the first that was. */

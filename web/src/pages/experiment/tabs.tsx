@@ -5,9 +5,11 @@ import { call } from "../../api/client";
 import { weighable } from "../../charts/work/importance";
 import { colourOf } from "../../charts/palette";
 import { useWork, work } from "../../charts/work/working";
+import { expQuery } from "../../state/address";
 import { useLive } from "../../state/live";
 import { may, ofExperiment } from "../../state/may";
 import { isWhole, limitOf } from "../../state/part";
+import { path } from "../../state/router";
 import { Choices } from "../../ui/table/choices";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/words/format";
@@ -15,9 +17,11 @@ import { Notes } from "../../ui/notes/markdown_notes";
 import { csv, saveAs } from "../../ui/words/save";
 import { sorted } from "../../ui/table/sort";
 import { SortHead } from "../../ui/table/sort_head";
-import { isTerminal, State } from "../../ui/state";
+import { lazy } from "../../ui/lazy";
+import { bare, isTerminal, State } from "../../ui/state";
 import { between, duration } from "../../ui/words/time";
 import { CheckpointTable, COLLECTED_MS } from "../trial/checkpoints";
+import { TrialLog } from "../trial/logs";
 import type { Seen } from "./experiment";
 import { toggled, useSpace } from "./charts";
 import { CodeTab } from "./code";
@@ -154,6 +158,29 @@ function ConfigTab({ seen }: { seen: Seen }) {
     </section>;
 }
 
+const LOGS_MOST = 500; // of a choice among them
+
+/* Whose log is shown where nobody chose: of what runs, else of what failed, else of the first. */
+export function logOf(trials: readonly Pick<Trial, "id" | "state">[]): number {
+    const first = (...states: string[]) => trials.find((t) => states.includes(t.state));
+    return (first("STATE_RUNNING", "STATE_STARTING") ?? first("STATE_ERROR") ?? trials[0])?.id ?? 0;
+}
+
+/* The log of one of its trials. Whose stays the same while others begin and end. */
+function LogsTab({ seen }: { seen: Seen }) {
+    const [own, setOwn] = useState(0), id = seen.view.log || own, { trials, view } = seen;
+    useEffect(() => { if (!own && trials.length) setOwn(logOf(trials)); }, [own, trials.length]);
+    if (!id) return <p class="soft">No trial has begun yet.</p>;
+    const choice = trials.slice(0, LOGS_MOST), chosen = trials.find((t) => t.id === id);
+    return <TrialLog key={id} id={String(id)} isBeside head={<>
+        <label class="quiet">Log of <select value={String(id)} onChange={(e) => seen.set({ log: Number(e.currentTarget.value) })}>
+            {(chosen && !choice.includes(chosen) ? [...choice, chosen] : choice).map((t) => <option key={t.id} value={t.id}>trial {t.id}: {bare(t.state).toLowerCase()}</option>)}</select></label>
+        {trials.length > LOGS_MOST && <span class="soft">The first {LOGS_MOST} of {count(trials.length, "trial")}; each has a link in the tab <a href={path.value + expQuery({ ...view, tab: "trials" })}>trials</a>.</span>}
+        <a href={`/det/trials/${id}/logs`}>on a page of its own</a></>} />;
+}
+
+const TimelineTab = lazy<{ seen: Seen }>(async () => (await import("./timeline")).TimelineTab);
+
 export function ExperimentTab({ seen }: { seen: Seen }) {
     switch (seen.view.tab) {
     case "scatter": return <ScatterTab seen={seen} />;
@@ -162,6 +189,8 @@ export function ExperimentTab({ seen }: { seen: Seen }) {
     case "rungs": return <Rungs seen={seen} />;
     case "checkpoints": return <CheckpointsTab seen={seen} />;
     case "config": return <ConfigTab seen={seen} />;
+    case "logs": return <LogsTab seen={seen} />;
+    case "timeline": return <TimelineTab seen={seen} />;
     case "code": return <CodeTab seen={seen} />;
     case "notes": return <ExperimentNotes exp={seen.exp} again={seen.again} />;
     default: return <TrialsTab seen={seen} />;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ranges } from "../../../src/charts/curves_picture";
+import { ranges, xText } from "../../../src/charts/curves_picture";
 import type { Curve } from "../../../src/charts/draw";
 import { smooth } from "../../../src/charts/smooth";
 
@@ -22,4 +22,10 @@ test("a band has room too, and of both only what is seen", () => {
     const band = { x: [0, 1, 2], lo: [-10, 0, -99], hi: [10, 2, 99] }, all = [curve(1, [0, 1, 2], [0, 1, 50], { band })];
     assert.deepEqual(ranges(shape(all)), { x: [0, 2], y: [-99 - 0.05 * 198, 99 + 0.05 * 198] });
     assert.deepEqual(ranges(shape(all, [0, 1])), { x: [0, 1], y: [-11, 11] });
+});
+
+test("marks of a clock have what tells them apart", () => {
+    const t = Date.parse("2026-11-25T10:00:00.250Z"), of = (span: number) => xText("clock", t, span).replace(/^.*:30/, "…:30"); // of Calcutta, half an hour off
+    assert.deepEqual([of(500), of(5000), of(60e3), of(3600e3)], ["…:30:00.250", "…:30:00.2", "…:30:00", "…:30"]);
+    assert.equal(of(0), "…:30:00"); // of one point
 });
