@@ -49,6 +49,8 @@ async function registers(page, row, name, makesNew) {
     if (makesNew) await dialog.getByLabel("Name of the new one").fill(name);
     else await dialog.getByRole("combobox", { name: "Model" }).selectOption({ label: name });
     await dialog.getByLabel("Comment").fill(EVIL);
+    await dialog.getByLabel("Name of the version").fill("first");
+    await dialog.getByLabel("Labels, one a line").fill("kept");
     await pictures(page, "checkpoint-register");
     await dialog.getByRole("button", { name: "Register" }).click();
     await page.getByText(`It is version 1 of ${name} now.`).waitFor();
@@ -64,7 +66,14 @@ async function model(page, name) {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Description").fill("reads digits");
     await dialog.getByLabel("Labels, one a line").fill(`ready\n${EVIL}`);
+    await dialog.getByLabel("Metadata, as YAML").fill("- no keys");
     await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("metadata has keys").waitFor();
+    await dialog.getByLabel("Metadata, as YAML").fill(`source: ${JSON.stringify(EVIL)}\nsizes: [8, 16]\n`);
+    await pictures(page, "model-edit");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("table", { name: "Metadata" }).getByRole("row", { name: "sizes" }).getByText("[8,16]").waitFor();
+    check(JSON.stringify((await api("GET", `/models/${encodeURIComponent(name)}`)).model.metadata) === JSON.stringify({ source: EVIL, sizes: [8, 16] }), "not what was written");
     await page.getByText("reads digits").waitFor();
     await page.getByRole("button", { name: "Edit notes" }).click();
     await page.getByLabel("Notes, in Markdown").fill("# Good to know\nnot <script>alert(1)</script> for letters");
@@ -72,7 +81,8 @@ async function model(page, name) {
     await page.getByRole("heading", { name: "Good to know" }).waitFor();
     await page.getByText("ready", { exact: true }).waitFor();
     await pictures(page, "model");
-    await page.getByRole("table", { name: "Versions" }).getByRole("link", { name: "1", exact: true }).click();
+    await page.getByRole("table", { name: "Versions" }).getByRole("link", { name: "1 first", exact: true }).click();
+    await page.locator(".head .chip", { hasText: "kept" }).waitFor();
     await page.getByText(`client.get_model("${name}")`).waitFor();
     await page.getByRole("table", { name: "Files" }).getByText("metadata.json").waitFor();
     await pictures(page, "model-version");
@@ -84,6 +94,24 @@ async function model(page, name) {
     await page.getByLabel("archived ones, too").check();
     await page.getByRole("table", { name: "Models" }).getByRole("link", { name }).waitFor();
     await pictures(page, "models");
+}
+
+/* To another workspace, and away. */
+async function moves(page, name) {
+    const { workspace } = await api("POST", "/workspaces", { name: "for models" });
+    await page.goto(`${url}/det/models/${encodeURIComponent(name)}`);
+    await page.getByRole("button", { name: "Unarchive" }).click();
+    await page.getByRole("button", { name: "Move…" }).click();
+    await page.getByRole("dialog").getByRole("combobox").selectOption({ label: "for models" });
+    await page.getByRole("dialog").getByRole("button", { name: "Move", exact: true }).click();
+    await page.locator(".facts").getByRole("link", { name: "for models" }).waitFor();
+    check((await api("GET", `/models/${encodeURIComponent(name)}`)).model.workspaceId === workspace.id, "it is where it was");
+    await page.getByRole("button", { name: "Delete", exact: true }).first().click();
+    await page.getByRole("dialog").getByText(`det model delete '${name}'`).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.waitForURL(`${url}/det/models`);
+    check(!(await api("GET", "/models")).models.length, "it is there still");
+    await api("DELETE", `/workspaces/${workspace.id}`);
 }
 
 export default async function ({ page }) {
@@ -102,7 +130,7 @@ export default async function ({ page }) {
     await page.getByText(/^Not deleted: .*digits by hand/s).waitFor(); // the master names the model that it is in
     await page.getByRole("button", { name: "Close this message" }).last().click();
     await model(page, name);
-    await api("DELETE", `/models/${encodeURIComponent(name)}`);
+    await moves(page, name);
     await page.goto(`${url}/det/trials/${trial}`);
     await confirm("Delete");
     await row.getByRole("button", { name: "Undelete" }).waitFor();

@@ -4,6 +4,7 @@ import type { Of } from "../../state/may";
 import { askPages, limitOf, partOf, type Part } from "../../state/part";
 
 export type Model = Messages["model.v1.Model"];
+export type Workspace = Messages["workspace.v1.Workspace"];
 export type Version = Messages["ListedModelVersion"];
 export const LIVE_MS = 5000;
 
@@ -42,9 +43,11 @@ export async function askModels(v: ModelsView, isWhole: boolean, signal: AbortSi
     });
 }
 
-export async function askVersions(name: string, isWhole: boolean, signal: AbortSignal): Promise<{ model: Model; versions: Part<Version> }> {
+/* `host`: the workspace that it is in. */
+export async function askVersions(name: string, isWhole: boolean, signal: AbortSignal): Promise<{ model: Model; versions: Part<Version>; host: Workspace }> {
     const r = await call("GET /api/v1/models/{modelName}/versions", { path: { modelName: name }, query: { sortBy: "SORT_BY_VERSION", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole) }, signal });
-    return { model: r.model, versions: partOf(r.modelVersions, r.pagination) };
+    const { workspace } = await call("GET /api/v1/workspaces/{id}", { path: { id: r.model.workspaceId }, signal });
+    return { model: r.model, versions: partOf(r.modelVersions, r.pagination), host: workspace };
 }
 
 /* What loads a version in a program. */

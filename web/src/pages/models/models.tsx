@@ -1,35 +1,19 @@
 /* The registry: models, each a name for checkpoints that are good for something. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { call } from "../../api/client";
 import { useLive } from "../../state/live";
-import { may, maySomewhere } from "../../state/may";
+import { maySomewhere } from "../../state/may";
 import { isWhole } from "../../state/part";
 import { query, setQuery } from "../../state/router";
-import { attempt } from "../../ui/talk/attempt";
-import { confirm } from "../../ui/talk/confirm";
 import { Cut } from "../../ui/table/cut";
 import { count } from "../../ui/words/format";
 import { Grid } from "../../ui/table/grid";
-import { Name, shown } from "../../ui/words/name";
-import { word } from "../../ui/words/shell";
+import { Name } from "../../ui/words/name";
 import { ago, full } from "../../ui/words/time";
 import { Problem } from "../problem";
-import { alsoAsked, askModels, LIVE_MS, modelAddress, modelsView, ofModel, SORT_NAMES, type Model } from "./data";
+import { ModelActions } from "./actions";
+import { alsoAsked, askModels, LIVE_MS, modelAddress, modelsView, SORT_NAMES } from "./data";
 import { NewModel } from "./edit";
-
-export async function setArchived(m: Model, again: () => void): Promise<void> {
-    const path = { modelName: m.name };
-    await attempt("Not changed", () => (m.archived ? call("POST /api/v1/models/{modelName}/unarchive", { path }) : call("POST /api/v1/models/{modelName}/archive", { path })));
-    again();
-}
-
-async function remove(m: Model, again: () => void): Promise<void> {
-    const text = `Delete the model ${shown(m.name)} with ${count(m.numVersions, "version")}? The checkpoints stay, until they are collected.`;
-    if (!await confirm(text, "Delete", `det model delete ${word(m.name)}`)) return;
-    await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}", { path: { modelName: m.name } }));
-    again();
-}
 
 const NO_MORE = { description: null, label: null, tags: null, owner: null, users: null, workspace: null };
 
@@ -52,8 +36,7 @@ export function ModelsPage() {
             { head: "labels", cell: (m) => <span class="row">{m.labels.map((l) => <span key={l} class="chip"><Name text={l} /></span>)}</span> },
             { head: "versions", cell: (m) => m.numVersions }, { head: "owner", cell: (m) => <Name text={m.username} /> },
             { head: "changed", cell: (m) => <span title={full(m.lastUpdatedTime)}>{ago(m.lastUpdatedTime, Date.now())}</span> },
-            { head: "", cell: (m) => <>{may("edit", ofModel(m)) && <button type="button" onClick={() => void setArchived(m, live.again)}>{m.archived ? "Unarchive" : "Archive"}</button>}
-                {may("delete", ofModel(m)) && <button type="button" onClick={() => void remove(m, live.again)}>Delete</button>}</> },
+            { head: "", cell: (m) => <ModelActions m={m} again={live.again} gone={live.again} /> },
         ]} />}
         {isMaking && <NewModel close={() => setMaking(false)} />}
     </>;

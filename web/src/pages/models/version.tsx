@@ -12,6 +12,7 @@ import { State } from "../../ui/state";
 import { full } from "../../ui/words/time";
 import { Problem } from "../problem";
 import { labelsOf, loadText, modelAddress, ofModel } from "./data";
+import { Metadata, MetadataField, metadataOf, textOf, type Words } from "./metadata";
 
 type Version = Messages["model.v1.ModelVersion"];
 
@@ -19,8 +20,10 @@ interface EditProps { v: Version; path: { modelName: string; modelVersionNum: nu
 
 function Edit({ v, path, close, again }: EditProps) {
     const was = v.labels.join("\n"), [name, setName] = useState(v.name), [comment, setComment] = useState(v.comment), [labels, setLabels] = useState(was);
+    const [had] = useState(() => textOf(v.metadata as Words)), [metadata, setMetadata] = useState(had);
     const save = async () => {
-        const body = { ...(name !== v.name ? { name } : {}), ...(comment !== v.comment ? { comment } : {}), ...(labels !== was ? { labels: labelsOf(labels) } : {}) };
+        const body = { ...(name !== v.name ? { name } : {}), ...(comment !== v.comment ? { comment } : {}), ...(labels !== was ? { labels: labelsOf(labels) } : {}),
+            ...(metadata !== had ? { metadata: metadataOf(metadata) } : {}) };
         if (Object.keys(body).length) await call("PATCH /api/v1/models/{modelName}/versions/{modelVersionNum}", { path, body });
         again();
     };
@@ -28,6 +31,7 @@ function Edit({ v, path, close, again }: EditProps) {
         <label>Name <input value={name} onInput={(e) => setName(e.currentTarget.value)} /></label>
         <label>Comment <textarea rows={3} value={comment} onInput={(e) => setComment(e.currentTarget.value)} /></label>
         <label>Labels, one a line <textarea rows={3} value={labels} onInput={(e) => setLabels(e.currentTarget.value)} /></label>
+        <MetadataField text={metadata} set={setMetadata} />
     </FormDialog>;
 }
 
@@ -49,6 +53,7 @@ function Loaded({ v, again }: { v: Version; again: () => void }) {
             {isMine && <span class="row push"><button type="button" onClick={() => setEditing(true)}>Edit…</button></span>}</div>
         <p class="facts soft">{v.name && <Name text={v.name} />}<span>of <Name text={v.username} /></span><span>made {full(v.creationTime)}</span></p>
         {v.comment && <p><Name text={v.comment} /></p>}
+        <Metadata of={v.metadata} />
         <CheckpointOf c={v.checkpoint} />
         <section class="panel stacked" aria-label="In a program"><h2>In a program</h2><pre class="text">{loadText(v.model.name, v.version)}</pre></section>
         <Notes isMine={isMine} draft={`notes.version.${v.id}`} notes={v.notes} again={again}
