@@ -13,16 +13,17 @@
 struct found {
     const char *exception, *error, *ended; /* of Python; of another program; of the run */
     const json_t *lines;
-    size_t at, since;         /* this line; the first after the end of the run before */
-    const char *nowhere;      /* no host can start it: the master's last word; NULL: it ran */
-    const char *ended_by;     /* the last line on stderr of who ended the run; NULL: none */
-    const char *last;         /* the line before */
-    const char *because, *of; /* what det-task said, and of which line; NULL: nothing */
-    char place[PLACE_MAX];    /* of the exception, in the user's own code */
-    bool inside;              /* a traceback */
-    bool has_cause;           /* the next one was raised from the one before */
-    bool stalled;             /* the place is where a rank stood still */
-    int64_t rank;             /* whose */
+    size_t at, since;             /* this line; the first after the end of the run before */
+    const char *nowhere;          /* no host can start it: the master's last word; NULL: it ran */
+    const char *ended_by;         /* the last line on stderr of who ended the run; NULL: none */
+    const char *last;             /* the line before */
+    const char *because, *of;     /* what det-task said, and of which line; NULL: nothing */
+    char place[PLACE_MAX];        /* of the exception, in the user's own code */
+    bool inside;                  /* a traceback */
+    bool has_cause;               /* the next one was raised from the one before */
+    bool stalled;                 /* the place is where a rank stood still */
+    int64_t rank;                 /* whose */
+    int stalled_rank, place_rank; /* -1: none */
 };
 
 static const char of_above[] = "Of the line above: ";
@@ -85,17 +86,40 @@ static void on_traceback(struct found *f, const char *text)
     }
 }
 
-/* What a task says of a rank that was asked for its stack: of one that stalled before its end. */
-static bool is_place(const char *text, char ret[static PLACE_MAX])
+/* What a task says of a rank that was asked for its stack: of one that stalled before its end. -1:
+ * of a process that is no rank's. NULL: it is no such line. */
+static const char *place_in(const char *text, int *ret_rank)
 {
-    static const char *const who[] = {"rank %*d is at %n", "process %*d is at %n"};
     int n = 0;
-    for (size_t i = 0; n == 0 && i < DET_ARRAY_LEN(who); i++)
-        if (sscanf(text, who[i], &n) != 0)
-            n = 0;
-    if (n == 0)
+    if (sscanf(text, "rank %d is at %n", ret_rank, &n) == 1 && n > 0)
+        return text + n;
+    *ret_rank = -1;
+    return sscanf(text, "process %*d is at %n", &n) == 0 && n > 0 ? text + n : NULL;
+}
+
+/* The first of a stall: the main thread's. The rank that stalled goes before the others, who are
+ * asked with it. */
+static bool take_place(struct found *f, const char *text)
+{
+    int rank;
+    const char *place = place_in(text, &rank);
+    if (!place)
         return false;
-    snprintf(ret, PLACE_MAX, "%.*s", (int)strcspn(text + n, "\n"), text + n);
+    if (!f->place[0] || (rank >= 0 && rank == f->stalled_rank && rank != f->place_rank)) {
+        snprintf(f->place, sizeof f->place, "%.*s", (int)strcspn(place, "\n"), place);
+        f->place_rank = rank;
+    }
+    return true;
+}
+
+/* What was asked before it, or of the stall of another run, is not where it stood. */
+static bool begin_stall(struct found *f, const char *text)
+{
+    int rank, n = 0;
+    if (sscanf(text, "rank %d stalled: %n", &rank, &n) != 1 || n == 0)
+        return false;
+    f->place[0] = '\0';
+    f->stalled_rank = rank;
     return true;
 }
 
@@ -148,7 +172,9 @@ static void read_line(struct found *f, const json_t *line, const char *text)
         f->inside = true;
     } else if (f->inside && rank == f->rank) {
         on_traceback(f, text);
-    } else if (!f->exception && is_place(text, f->place)) {
+    } else if (!f->exception && begin_stall(f, text)) {
+        f->stalled = true;
+    } else if (!f->exception && take_place(f, text)) {
         f->stalled = true;
     } else if (strncmp(text, "Run ", 4) == 0 && strstr(text, " ended: ")) {
         read_end(f, strstr(text, " ended: ") + strlen(" ended: "));
@@ -191,7 +217,7 @@ static char *cut_stop(const char *line)
 
 char *reason_of(const json_t *lines)
 {
-    struct found f = {.rank = -1, .lines = lines};
+    struct found f = {.rank = -1, .lines = lines, .stalled_rank = -1, .place_rank = -1};
     for (; f.at < json_array_size(lines); f.at++)
         on_line(&f, json_array_get(lines, f.at));
     const char *said = f.exception ? f.exception : f.error ? f.error : f.ended;

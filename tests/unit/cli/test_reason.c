@@ -137,6 +137,30 @@ static void a_stalled_rank_has_the_users_line(void **state)
                   "rank 0 exited with code 1"); /* it was only asked */
 }
 
+/* Its main thread stands first; who was asked before, other threads and other ranks are not it. */
+static void where_a_stall_was(void **state)
+{
+#define AT(who, place) L("-1", "INFO", who " is at " place)
+#define STALL          L("-1", "ERROR", "rank 1 stalled: no batch for 8.0 s")
+#define END            "{\"log\": \"Run 2 ended: rank 1 stalled: no batch for 8.0 s\"}"
+    static const char want[] = "rank 1 stalled: no batch for 8.0 s (m.py, line 2, in f)";
+    assert_reason(
+        "[" AT("rank 1", "asked.py, line 1, in a") "," STALL "," AT(
+            "rank 0",
+            "m.py, line 9, in z") "," AT("rank 1",
+                                         "m.py, line 2, in f") "," AT("rank 1",
+                                                                      "m.py, line 3, in g") "," END
+                                                                                            "]",
+        want);
+    assert_reason(
+        "[" STALL "," AT("rank 1", "m.py, line 2, in f") "," AT(
+            "rank 0", "m.py, line 9, in z") "," AT("process 7", "w.py, line 1, in w") "," END "]",
+        want);
+    assert_reason("[" STALL "," AT("rank 1", "old.py, line 7, in o") "," STALL "," AT(
+                      "rank 1", "m.py, line 2, in f") "," END "]",
+                  want);
+}
+
 #define OWN_TMP L("-1", "WARNING", "Of the line above: a task has a /tmp of its own.")
 
 static void why_a_task_cannot_have_a_file(void **state)
@@ -199,6 +223,7 @@ int main(void)
                                        cmocka_unit_test(a_command_has_its_last_line),
                                        cmocka_unit_test(a_rank_has_its_own_last_line),
                                        cmocka_unit_test(a_stalled_rank_has_the_users_line),
+                                       cmocka_unit_test(where_a_stall_was),
                                        cmocka_unit_test(why_a_task_cannot_have_a_file),
                                        cmocka_unit_test(an_explanation_stays_with_its_line),
                                        cmocka_unit_test(another_program_has_its_error),
