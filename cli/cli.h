@@ -45,7 +45,7 @@ struct noun {
 extern const struct noun noun_experiment, noun_trial, noun_checkpoint, noun_store, noun_agent,
     noun_slot, noun_user, noun_master, noun_job, noun_task, noun_pool, noun_preview_search,
     noun_why, noun_template, noun_workspace, noun_project, noun_token, noun_group, noun_rbac,
-    noun_tensorboard, noun_auth, noun_model, noun_python, noun_resources;
+    noun_tensorboard, noun_auth, noun_model, noun_python, noun_resources, noun_version;
 
 /* Argument i, or NULL. */
 const char *cli_arg(const struct cli *c, size_t i);

@@ -11,11 +11,11 @@
 #include <string.h>
 
 static const struct noun *const nouns[] = {
-    &noun_experiment, &noun_trial,          &noun_checkpoint, &noun_store,    &noun_agent,
-    &noun_slot,       &noun_user,           &noun_master,     &noun_job,      &noun_task,
-    &noun_pool,       &noun_preview_search, &noun_why,        &noun_template, &noun_workspace,
-    &noun_project,    &noun_token,          &noun_group,      &noun_rbac,     &noun_tensorboard,
-    &noun_auth,       &noun_model,          &noun_python,     &noun_resources};
+    &noun_experiment, &noun_trial,          &noun_checkpoint, &noun_store,     &noun_agent,
+    &noun_slot,       &noun_user,           &noun_master,     &noun_job,       &noun_task,
+    &noun_pool,       &noun_preview_search, &noun_why,        &noun_template,  &noun_workspace,
+    &noun_project,    &noun_token,          &noun_group,      &noun_rbac,      &noun_tensorboard,
+    &noun_auth,       &noun_model,          &noun_python,     &noun_resources, &noun_version};
 
 static struct {
     const char *master, *user;
@@ -117,6 +117,7 @@ static int check_absent(const struct noun *n, const struct verb *v, const struct
 static int check_count(const struct noun *n, const struct verb *v, size_t given,
                        struct det_err *err)
 {
+    const char *gap = *v->name ? " " : "";
     size_t least = 0, most = 0;
     bool optional = false, many = strstr(v->args, "...") != NULL;
     for (const char *p = v->args; *p; p += strcspn(p, " "), p += *p == ' ') {
@@ -127,9 +128,9 @@ static int check_count(const struct noun *n, const struct verb *v, size_t given,
     if (given >= least && (many || given <= most))
         return 0;
     if (most == 0)
-        return det_fail(err, DET_EINVAL, "det %s %s takes no arguments", n->name, v->name);
-    return det_fail(err, DET_EINVAL, "%s: usage is  det %s %s %s",
-                    given < least ? "an argument is missing" : "too many arguments", n->name,
+        return det_fail(err, DET_EINVAL, "det %s%s%s takes no arguments", n->name, gap, v->name);
+    return det_fail(err, DET_EINVAL, "%s: usage is  det %s%s%s %s",
+                    given < least ? "an argument is missing" : "too many arguments", n->name, gap,
                     v->name, v->args);
 }
 
@@ -258,7 +259,7 @@ static int dispatch_verb(int argc, char **argv, struct cli *c, struct det_err *e
         at = leading_options(argc, argv, err);
     if (at < 0)
         return CLI_USAGE;
-    if (g.version || (at < argc && strcmp(argv[at], "version") == 0)) {
+    if (g.version) {
         puts("det " DET_VERSION);
         return 0;
     }
@@ -271,7 +272,8 @@ static int dispatch_verb(int argc, char **argv, struct cli *c, struct det_err *e
         return unknown_noun(argv[at], at + 1 < argc ? argv[at + 1] : NULL, err);
     if (n == &noun_python)
         return python_become(argv + at, err);
-    if (at + 1 >= argc || asks_for_help(argv[at + 1])) {
+    bool is_whole = only_verb(n) && !*only_verb(n)->args; /* no word need follow it */
+    if (at + 1 < argc ? asks_for_help(argv[at + 1]) : !is_whole) {
         if (only_verb(n))
             help_verb(n, only_verb(n));
         else

@@ -52,6 +52,9 @@ def test_usage():
     says(det(), 2, "experiment", "usage")
     says(det("--help"), 0, "experiment", "checkpoint")
     says(det("--version"), 0, "0.27")
+    says(det("version"), 0, "client:\n  version: 0.27.0\nmaster:\n  cluster_id: \"\"\n", "http://127.0.0.1:9")
+    says(det("version", "--help"), 0, "usage: det version")
+    says(det("version", "of", "det"), 2, "det version takes no arguments")
     says(det("experment", "list"), 2, "did you mean 'experiment'")
     says(det("modle", "list"), 2, "did you mean 'model'")
     says(det("e", "watch", "1", "--csv"), 2, "--csv: watch prints no table")
@@ -130,6 +133,9 @@ def test_commands():
     with Cluster(agents=1, slots=2) as c:
         c.det("user", "whoami")
         says(c.det("master", "info"), 0, "version")
+        versions = c.det("version").stdout
+        assert versions.startswith("client:\n  version: 0.27.0\nmaster:\n  version: 0.27.0\n") and f"  cluster_id: {c.api('GET', '/master')['clusterId']}\n" in versions, versions
+        assert json.loads(c.det("version", "--json").stdout)["master_address"] == f"http://127.0.0.1:{c.port}" == versions.split()[-1]
         says(c.det("agent", "list"), 0, "agent-0")
         says(c.det("slot", "list"), 0, "agent-0", "free")
         says(c.det("slot", "disable", "agent-0", "1", "--drain"), 0, "is draining")
