@@ -97,8 +97,9 @@ static const struct verb *find_verb(const struct noun *n, const char *word)
 static int fail_absent(const struct absent *a, const char *noun, const char *verb,
                        struct det_err *err)
 {
-    return det_fail(err, DET_EINVAL, "there is no 'det %s%s%s' here: %s", noun, *verb ? " " : "",
-                    verb, a->answer);
+    det_fail(err, DET_EINVAL, "there is no 'det %s%s%s' here: %s", noun, *verb ? " " : "", verb,
+             a->answer);
+    return CLI_USAGE;
 }
 
 /* A verb may be there without one of its words: `master config set`. */
@@ -164,7 +165,7 @@ static int run_verb(const struct noun *n, const struct verb *v, struct cli *c, s
         return det_fail(err, DET_EINVAL, "--json and --csv: give one of them"), CLI_USAGE;
     if (g.csv)
         table_as_csv();
-    if (check_absent(n, v, &c->args, err) < 0 || check_count(n, v, c->args.n, err) < 0)
+    if (check_absent(n, v, &c->args, err) != 0 || check_count(n, v, c->args.n, err) < 0)
         return CLI_USAGE;
     int status = v->run(c, err);
     session_destroy(c->s);
@@ -233,8 +234,7 @@ static int unknown_noun(const char *noun, const char *verb, struct det_err *err)
     const struct absent *a = absent_find(noun, verb);
     if (!a)
         return report_unknown("noun", "det", noun, nearest_noun(noun), err);
-    fail_absent(a, noun, verb && strcmp(a->verb, "*") != 0 ? verb : "", err);
-    return CLI_USAGE;
+    return fail_absent(a, noun, verb && strcmp(a->verb, "*") != 0 ? verb : "", err);
 }
 
 static int unknown_verb(const struct noun *n, const char *verb, struct det_err *err)
@@ -243,8 +243,7 @@ static int unknown_verb(const struct noun *n, const char *verb, struct det_err *
     char *where det_cleanup(freep) = det_asprintf("det %s", n->name);
     if (!a)
         return report_unknown("verb", where, verb, nearest_verb(n, verb), err);
-    fail_absent(a, n->name, verb, err);
-    return CLI_USAGE;
+    return fail_absent(a, n->name, verb, err);
 }
 
 static bool asks_for_help(const char *word)
