@@ -172,6 +172,7 @@ def check_banned(top, files):
 JUDGED = re.compile(r"\bstr(?:str|n?cmp|casecmp)\s*\([^;{]*?(?:\bdb_words|strerror)\s*\(|\bstr(?:str|ncmp|casecmp)\s*\([^;{]*?\berr(?:->|\.)text\b")
 WORDED = re.compile(r"\bdet_fail\([^;]*?: %s\",[^;]*?\bstrerror\([^;?]*?\)\)")
 CAN_FAIL = re.compile(r"^(DET_MUST )?(?:static inline )?int (\w+)\(([^;{}]*?)\bstruct det_err \*\w+\)", re.M)
+STATIC = re.compile(r"^static (?:inline )?int (\w+)\([^;{}]*?\bstruct det_err \*\w+\)\s*\{", re.M)
 TELLS = ("det_fail", "det_fail_errno", "det_fail_as", "det_wrap", "det__keep_error", "storage_errno", "loop_storage_failed")  # fill an error in and return its code
 MUST = ("base", "proto", "client", "storage", "db", "master", "agent", "harness", "cli")
 USERS = ("harness/include",)  # a trial's author may have no use for a result
@@ -187,6 +188,9 @@ def check_errors(top, files):
             yield f, text.count("\n", 0, m.start()) + 1, "judges an error by its words: look at err->code or err->sys"
         for m in WORDED.finditer("" if f.startswith("cli/") else whole):  # det only shows them
             yield f, whole.count("\n", 0, m.start()) + 1, "loses the errno: det_fail_errno()"
+        for name in STATIC.findall(text):  # whose results gcc would let go
+            for m in re.finditer(rf"(?:[;{{}}]|\)\s*\n|\belse)\s*({name})\(", text):
+                yield f, text.count("\n", 0, m.start(1)) + 1, f"{name}() can fail: look at its result, or det_ignore()"
         if not f.endswith(".h") or not f.startswith(MUST) or f.startswith(USERS):
             continue
         for m in CAN_FAIL.finditer(text):
