@@ -183,3 +183,21 @@ size_t series_items_max(const char *text)
     }
     return n;
 }
+
+static bool is_within(const struct series_bounds *b, const struct series_point *p)
+{
+    return p->steps >= b->from && p->steps <= b->to && (b->after == 0 || p->at > b->after) &&
+           (b->before == 0 || p->at <= b->before);
+}
+
+size_t series_within(const struct series_bounds *b, struct series_item *items, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct series_item x = items[i];
+        bool low = is_within(b, &x.low), high = is_within(b, &x.high);
+        if (low || high)
+            items[kept++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
+    }
+    return kept;
+}

@@ -22,6 +22,15 @@ struct series_item {
     struct series_point low, high;
 };
 
+/* Points within [from, to] steps, later than `after` and not later than `before` (wall seconds; 0:
+ * any). Keeps of n items what is within: all, one of its points as both, or nothing. Returns how
+ * many are left. */
+struct series_bounds {
+    int64_t from, to;
+    double after, before;
+};
+size_t series_within(const struct series_bounds *b, struct series_item *items, size_t n);
+
 #define SERIES_POINTS_MIN 4
 
 /* The points of n items, at most max (at least SERIES_POINTS_MIN are allowed whatever max says):

@@ -178,7 +178,8 @@ static void ask_sample(struct news_stream *s)
 
 static void put_sample(struct buf *out, const struct news_stream *s, const struct db_result *r)
 {
-    const struct api_points p = {s->q.from, s->q.to, (size_t)s->q.points, s->q.name};
+    const struct api_points p = {
+        {.from = s->q.from, .to = s->q.to}, (size_t)s->q.points, s->q.name};
     buf_add_str(out, "{\"trials\":[");
     for (int row = 0; row < db_rows(r) && !db_is_null(r, row, SAMPLE_TRIAL); row++) {
         buf_addf(out, "%s{\"trialId\":%s,\"hparams\":", row ? "," : "",

@@ -9,24 +9,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool is_within(const struct api_points *p, const struct series_point *x)
-{
-    return x->steps >= p->from && x->steps <= p->to;
-}
-
-/* What is wanted of n items; returns how many are left. */
-static size_t items_within(const struct api_points *p, struct series_item *items, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct series_item x = items[i];
-        bool low = is_within(p, &x.low), high = is_within(p, &x.high);
-        if (low || high)
-            items[kept++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
-    }
-    return kept;
-}
-
 /* name: with its quotes */
 static void put_point(struct buf *out, const struct series_point *x, const struct buf *name)
 {
@@ -53,7 +35,7 @@ void api_put_points(struct buf *out, const char *text, const struct api_points *
     room = room > SERIES_POINTS_MIN ? room : SERIES_POINTS_MIN;
     det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines, sizeof *items);
     det_cleanup(freep) struct series_point *points = det_reallocarray(NULL, room, sizeof *points);
-    size_t n = items_within(p, items, series_parse(text, items));
+    size_t n = series_within(&p->within, items, series_parse(text, items));
     n = series_points(items, n, p->max, points);
     struct buf name = BUF_INIT;
     json_write_string(&name, p->name, strlen(p->name));

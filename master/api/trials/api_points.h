@@ -2,12 +2,12 @@
 #ifndef API_API_POINTS_H
 #define API_API_POINTS_H
 
+#include "series.h"
 #include <stddef.h>
-#include <stdint.h>
 
 struct buf;
 struct api_points {
-    int64_t from, to; /* steps, both within */
+    struct series_bounds within;
     size_t max;       /* points at most (proto/charts/series.h) */
     const char *name; /* of the metric */
 };

@@ -200,27 +200,6 @@ static int by_steps(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static bool is_wanted(const struct series_call *c, const struct series_point *p)
-{
-    double after = (double)c->after_us / 1e6, before = (double)c->before_us / 1e6;
-    return p->steps >= c->q.from && p->steps <= c->q.to && (!c->after_us || p->at > after) &&
-           (!c->before_us || p->at <= before);
-}
-
-/* What is wanted of n items; returns how many are left. */
-static size_t items_wanted(const struct series_call *c, struct series_item *items, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct series_item x = items[i];
-        bool low = is_wanted(c, &x.low), high = is_wanted(c, &x.high);
-        if (low || high)
-            items[kept++] = (struct series_item){low ? x.low : x.high, high ? x.high : x.low};
-    }
-    return kept;
-}
-
-/* Adds the points of the metric of a row. */
 static void metric_draw(const struct series_call *c, const struct db_result *r, int row,
                         struct points *out)
 {
@@ -229,7 +208,10 @@ static void metric_draw(const struct series_call *c, const struct db_result *r, 
     size_t room = max > SERIES_POINTS_MIN ? max : SERIES_POINTS_MIN;
     det_cleanup(freep) struct series_item *items = det_reallocarray(NULL, lines, sizeof *items);
     det_cleanup(freep) struct series_point *p = det_reallocarray(NULL, room, sizeof *p);
-    size_t n = series_points(items, items_wanted(c, items, series_parse(text, items)), max, p);
+    const struct series_bounds within = {c->q.from, c->q.to, (double)c->after_us / 1e6,
+                                         (double)c->before_us / 1e6};
+    size_t kept = series_within(&within, items, series_parse(text, items));
+    size_t n = series_points(items, kept, max, p);
     out->v = det_reallocarray(out->v, out->n + n + 1, sizeof *out->v);
     for (size_t i = 0; i < n; i++)
         out->v[out->n++] = (struct named_point){p[i], (size_t)db_i64(r, row, SERIES_NAME) - 1};

@@ -25,6 +25,21 @@ static void test_few(void **state)
     assert_int_equal(p[2].steps, 9);
 }
 
+static void test_within(void **state)
+{
+    struct series_item items[4] = {raw(1, 5), raw(2, 3), raw(9, 4), raw(12, 1)};
+    items[1].high = raw(7, 8).high;
+    const struct series_bounds steps = {.from = 2, .to = 10}, part = {.from = 5, .to = 10};
+    assert_int_equal(series_within(&steps, items, 4), 2);
+    assert_int_equal(items[0].low.steps, 2);
+    assert_int_equal(items[0].high.steps, 7);
+    assert_int_equal(series_within(&part, items, 2), 2);
+    assert_int_equal(items[0].low.steps, 7); /* the other point is not wanted */
+    const struct series_bounds times = {.to = INT32_MAX, .after = 7, .before = 9};
+    assert_int_equal(series_within(&times, items, 2), 1);
+    assert_int_equal(items[0].low.steps, 9);
+}
+
 static bool has(const struct series_point *p, size_t n, int64_t steps)
 {
     for (size_t i = 0; i < n; i++)
@@ -163,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_few),          cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_chunks),       cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_share),        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_others), cmocka_unit_test(test_parse_reports)};
+        cmocka_unit_test(test_within),       cmocka_unit_test(test_parse_others),
+        cmocka_unit_test(test_parse_reports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
