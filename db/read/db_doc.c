@@ -127,3 +127,14 @@ void db_put_members(struct buf *out, const struct db_result *r, int row, int fro
         }
     }
 }
+
+void db_put_rows(struct buf *out, const struct db_result *r)
+{
+    buf_add_ch(out, '[');
+    for (int i = 0; i < db_rows(r); i++) {
+        buf_add_str(out, i ? ",{" : "{");
+        db_put_members(out, r, i, 0, -1);
+        buf_add_ch(out, '}');
+    }
+    buf_add_ch(out, ']');
+}

@@ -12,5 +12,7 @@
 
 /* Appends "name":value of columns [from, to), with commas between; to < 0: up to the last. */
 void db_put_members(struct buf *out, const struct db_result *r, int row, int from, int to);
+/* A list of objects: all rows, each with all of its columns. */
+void db_put_rows(struct buf *out, const struct db_result *r);
 
 #endif

@@ -102,13 +102,9 @@ static void write_allocations_csv(const struct use_call *c, struct buf *out,
 
 static void write_runs(const struct use_call *c, struct buf *out, const struct db_result *r)
 {
-    buf_add_str(out, "{\"resourceEntries\":[");
-    for (int i = 0; i < db_rows(r); i++) {
-        buf_add_str(out, i ? ",{" : "{");
-        db_put_members(out, r, i, 0, -1);
-        buf_add_ch(out, '}');
-    }
-    buf_add_str(out, "]}");
+    buf_add_str(out, "{\"resourceEntries\":");
+    db_put_rows(out, r);
+    buf_add_ch(out, '}');
 }
 
 /* {key: seconds} of the rows of the period from *row on that sum by `kind`; *row goes past them. */

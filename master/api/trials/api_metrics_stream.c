@@ -56,13 +56,9 @@ static void on_wake(void *arg)
 static void chunk_put(struct metrics_stream *m, const struct db_result *r)
 {
     struct buf *out = &m->gathered;
-    buf_add_str(out, "{\"result\":{\"metrics\":[");
-    for (int i = 0; i < db_rows(r); i++) {
-        buf_add_str(out, i ? ",{" : "{");
-        db_put_members(out, r, i, 0, -1);
-        buf_add_ch(out, '}');
-    }
-    buf_add_str(out, "]}}\n");
+    buf_add_str(out, "{\"result\":{\"metrics\":");
+    db_put_rows(out, r);
+    buf_add_str(out, "}}\n");
     m->steps = db_i64(r, db_rows(r) - 1, REPORT_STEPS);
     m->id = db_i64(r, db_rows(r) - 1, REPORT_ID);
 }
