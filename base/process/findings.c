@@ -3,6 +3,7 @@
 #include "clk.h"
 #include "mem.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,9 +13,11 @@
 
 enum { ROOM_MIB = 256 };
 
-void findings_finish(struct findings *f)
+int findings_print(struct findings *f, const char *good, const char *bad)
 {
+    printf("%s%s\n", buf_str(&f->text), f->failed ? bad : good);
     buf_finish(&f->text);
+    return f->failed > 0;
 }
 
 /* A finding is one line, however many a library's message has. */

@@ -13,7 +13,9 @@ struct findings {
     struct buf text; /* "ok    clock        synchronised\n", ... */
     int failed, warned;
 };
-void findings_finish(struct findings *f);
+/* Prints all, then `good`, or `bad` where something failed, and releases it. Returns the status to
+ * exit with. */
+int findings_print(struct findings *f, const char *good, const char *bad);
 /* What is checked, what was found, and (NULL when all is well) what to do about it. */
 void findings_add(struct findings *f, enum finding how, const char *what, const char *advice,
                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));

@@ -460,9 +460,5 @@ int agentdoctor_run(const struct agentopts *given)
     check_debugger(&f);
     findings_clock(&f);
     findings_files(&f, FILES_MIN);
-    printf("%s%s\n", buf_str(&f.text),
-           f.failed ? "det-agent cannot work like this" : "det-agent can work");
-    int status = f.failed > 0;
-    findings_finish(&f);
-    return status;
+    return findings_print(&f, "det-agent can work", "det-agent cannot work like this");
 }

@@ -193,9 +193,5 @@ int doctor_run(const struct masterconf *c)
     check_storage(&f, c);
     findings_clock(&f);
     findings_files(&f, FILES_MIN);
-    printf("%s%s\n", buf_str(&f.text),
-           f.failed ? "det-master cannot serve like this" : "det-master can serve");
-    int status = f.failed > 0;
-    findings_finish(&f);
-    return status;
+    return findings_print(&f, "det-master can serve", "det-master cannot serve like this");
 }
