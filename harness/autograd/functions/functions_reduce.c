@@ -263,22 +263,26 @@ struct det_tensor *det_logsumexp(struct det_engine *e, struct det_tensor *x, int
     return keep ? y : det_squeeze(e, y, dim);
 }
 
-struct det_tensor *det_softmax_over(struct det_engine *e, struct det_tensor *x, int dim)
+/* Of a function that goes along the last dimension. */
+static struct det_tensor *go_along(struct det_engine *e, const char *name, struct det_tensor *x,
+                                   int dim,
+                                   struct det_tensor *fn(struct det_engine *, struct det_tensor *))
 {
-    dim = function_dim(e, "softmax", x, dim);
+    dim = function_dim(e, name, x, dim);
     if (dim < 0)
         return NULL;
-    struct det_tensor *y = det_softmax(e, det_transpose(e, x, dim, x->ndim - 1));
+    struct det_tensor *y = fn(e, det_transpose(e, x, dim, x->ndim - 1));
     return det_transpose(e, y, dim, x->ndim - 1);
+}
+
+struct det_tensor *det_softmax_over(struct det_engine *e, struct det_tensor *x, int dim)
+{
+    return go_along(e, "softmax", x, dim, det_softmax);
 }
 
 struct det_tensor *det_log_softmax_over(struct det_engine *e, struct det_tensor *x, int dim)
 {
-    dim = function_dim(e, "log_softmax", x, dim);
-    if (dim < 0)
-        return NULL;
-    struct det_tensor *y = det_log_softmax(e, det_transpose(e, x, dim, x->ndim - 1));
-    return det_transpose(e, y, dim, x->ndim - 1);
+    return go_along(e, "log_softmax", x, dim, det_log_softmax);
 }
 
 struct det_tensor *det_cumsum(struct det_engine *e, struct det_tensor *x, int dim)
