@@ -139,43 +139,50 @@ bool det_hparam_has(struct det_trial_context *ctx, const char *name)
 
 /* ---- the data section ---- */
 
-static const json_t *data_value(struct det_trial_context *ctx, const char *name)
+/* What may stand there, by jansson's types. */
+enum {
+    MAY_STRING = 1 << JSON_STRING,
+    MAY_INTEGER = 1 << JSON_INTEGER,
+    MAY_NUMBER = MAY_INTEGER | 1 << JSON_REAL,
+    MAY_BOOL = 1 << JSON_TRUE | 1 << JSON_FALSE
+};
+
+/* NULL where it is absent or null, or where something else stands, which is a failure. */
+static const json_t *find_data(struct det_trial_context *ctx, const char *name, int may,
+                               const char *wanted)
 {
     const json_t *data = json_obj(ctx->config->experiment_config, "data");
     const json_t *v = data ? json_path(data, name) : NULL;
-    return json_is_null(v) ? NULL : v;
+    if (!v || json_is_null(v))
+        return NULL;
+    if (may >> json_typeof(v) & 1)
+        return v;
+    wrong_type(ctx, "data", name, v, wanted);
+    return NULL;
 }
 
 const char *det_data_str(struct det_trial_context *ctx, const char *name, const char *fallback)
 {
-    const json_t *v = data_value(ctx, name);
-    if (v && !json_is_string(v))
-        wrong_type(ctx, "data", name, v, "a string");
-    return json_is_string(v) ? json_string_value(v) : fallback;
+    const json_t *v = find_data(ctx, name, MAY_STRING, "a string");
+    return v ? json_string_value(v) : fallback;
 }
 
 int64_t det_data_i64(struct det_trial_context *ctx, const char *name, int64_t fallback)
 {
-    const json_t *v = data_value(ctx, name);
-    if (v && !json_is_integer(v))
-        wrong_type(ctx, "data", name, v, "a whole number");
-    return json_is_integer(v) ? json_integer_value(v) : fallback;
+    const json_t *v = find_data(ctx, name, MAY_INTEGER, "a whole number");
+    return v ? json_integer_value(v) : fallback;
 }
 
 double det_data_f64(struct det_trial_context *ctx, const char *name, double fallback)
 {
-    const json_t *v = data_value(ctx, name);
-    if (v && !json_is_number(v))
-        wrong_type(ctx, "data", name, v, "a number");
-    return json_is_number(v) ? json_number_value(v) : fallback;
+    const json_t *v = find_data(ctx, name, MAY_NUMBER, "a number");
+    return v ? json_number_value(v) : fallback;
 }
 
 bool det_data_bool(struct det_trial_context *ctx, const char *name, bool fallback)
 {
-    const json_t *v = data_value(ctx, name);
-    if (v && !json_is_boolean(v))
-        wrong_type(ctx, "data", name, v, "true or false");
-    return json_is_boolean(v) ? json_is_true(v) : fallback;
+    const json_t *v = find_data(ctx, name, MAY_BOOL, "true or false");
+    return v ? json_is_true(v) : fallback;
 }
 
 /* ---- the whole ---- */
