@@ -65,12 +65,17 @@ static void print_blockers(const json_t *j)
         printf("and %" PRId64 " more\n", more);
 }
 
+static void print_head(const json_t *list, const char *head)
+{
+    if (json_array_size(list))
+        printf("\n%s\n", head);
+}
+
 static void print_avoids(const json_t *list)
 {
     size_t i;
     json_t *v;
-    if (json_array_size(list))
-        puts("\nAgents that failed it:");
+    print_head(list, "Agents that failed it:");
     json_array_foreach((json_t *)list, i, v)
     {
         int64_t n = json_int(v, "failures", 0);
@@ -97,8 +102,7 @@ static void print_suggestions(const json_t *list)
 {
     size_t i;
     json_t *s;
-    if (json_array_size(list))
-        puts("\nWhat would help:");
+    print_head(list, "What would help:");
     json_array_foreach((json_t *)list, i, s)
     {
         printf("  - %s\n", json_str(s, "text", ""));
