@@ -1,6 +1,7 @@
 """What the launchers share."""
 
 import os
+import shutil
 import sys
 from typing import List, NoReturn, Tuple
 
@@ -44,6 +45,17 @@ def check(command: List[str]) -> None:
     problem = _command.problem(command)
     if problem:
         fail(problem[1], problem[0])
+
+
+def need(program: str, name: str, info: det.ClusterInfo) -> None:
+    """What starts the ranks is on this host, and this is the only one."""
+    if shutil.which(program) is None:
+        fail(
+            f"{program} is not installed on this host: install {name}, or start the ranks by "
+            "python3 -m determined.launch.torch_distributed"
+        )
+    if len(info.container_addrs) > 1:
+        fail(f"determined.launch.{name} starts ranks on one host; use torch_distributed for several")
 
 
 def cluster() -> det.ClusterInfo:

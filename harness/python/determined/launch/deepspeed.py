@@ -4,7 +4,6 @@ usage: python3 -m determined.launch.deepspeed [DEEPSPEED_OVERRIDES... --] (--tri
 """
 
 import os
-import shutil
 import sys
 from typing import List, NoReturn
 
@@ -30,13 +29,7 @@ def main(argv: List[str]) -> NoReturn:
     overrides, script = _common.parse(argv, USAGE)
     info = _common.cluster()
     _common.check(script)
-    if shutil.which("deepspeed") is None:
-        _common.fail(
-            "deepspeed is not installed on this host: install it, or start the ranks by "
-            "python3 -m determined.launch.torch_distributed"
-        )
-    if len(info.container_addrs) > 1:
-        _common.fail("determined.launch.deepspeed starts ranks on one host; use torch_distributed for several")
+    _common.need("deepspeed", "deepspeed", info)
     os.environ["USE_DEEPSPEED"] = "1"
     _common.become(command_line(len(info.slot_ids), overrides, script))
 

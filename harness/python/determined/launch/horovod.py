@@ -4,7 +4,6 @@ usage: python3 -m determined.launch.horovod [HVD_OVERRIDES... --] (--trial TRIAL
 """
 
 import os
-import shutil
 import sys
 from typing import List, NoReturn
 
@@ -20,13 +19,7 @@ def main(argv: List[str]) -> NoReturn:
     _common.check(script)
     if auto and len(info.container_addrs) == 1 and len(info.slot_ids) <= 1:
         _common.become(script)
-    if shutil.which("horovodrun") is None:
-        _common.fail(
-            "horovodrun is not installed on this host: install Horovod, or start the ranks by "
-            "python3 -m determined.launch.torch_distributed"
-        )
-    if len(info.container_addrs) > 1:
-        _common.fail("determined.launch.horovod starts ranks on one host; use torch_distributed for several")
+    _common.need("horovodrun", "horovod", info)
     os.environ["USE_HOROVOD"] = "1"
     slots = str(len(info.slot_ids))
     command = ["horovodrun", "-np", slots, "-H", f"localhost:{slots}", "--start-timeout", "1200"]
