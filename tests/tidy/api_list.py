@@ -14,8 +14,8 @@ import sys
 HEAD = """# The public functions
 
 Made from `harness/include/det/` by `tests/tidy/api_list.py --write`: every function and function-like macro of the
-trial API and the first sentence of its comment. The headers are the reference; [porting.md](porting.md) has the way
-from PyTorch.
+trial API and the first sentence of its comment. ″ stands for the sentence of the line above; where there is none, the
+function does what its name says. The headers are the reference; [porting.md](porting.md) has the way from PyTorch.
 """
 # A function, or the macro that takes its options by name.
 FUNCTION = r"(?:const |struct |enum |unsigned )*\w+[\s*]+(?:const )?\**(?P<name>det_\w+)\("
@@ -26,7 +26,7 @@ def sentence(comment):
     text = " ".join(re.sub(r"^\s*\*? ?", "", line) for line in comment.splitlines()).strip()
     if re.match(r"-{3,}", text):
         return None
-    return re.split(r"(?<=[a-z0-9)\]\"'][.])\s", text + " ")[0].strip().rstrip(";:").replace("|", "\\|")
+    return re.split(r"(?<=[a-z0-9)\]\"'][.])(?<!et al[.])\s", text + " ")[0].strip().rstrip(";:").replace("|", "\\|")
 
 
 def functions(header):
@@ -48,7 +48,7 @@ def functions(header):
         if m:
             tail = re.search(r"/\* (.*?) ?\*/", line)
             found.append((m.groupdict().get("macro") or m.group("name"), sentence(tail.group(1)) if tail else what))
-            what = "″"
+            what = "″" if what else ""
         if not line.strip():
             what = ""
         code = re.sub(r"/\*.*?\*/", "", line)
@@ -69,7 +69,7 @@ def listing(top):
         rows = functions(h)
         if rows:
             out.append(f"\n## det/{os.path.basename(h)}\n\n| name | what |\n|---|---|\n")
-            out.extend(f"| `{n}` | {w or '″'} |\n" for n, w in rows)
+            out.extend(f"| `{n}` |{w and f' {w}'} |\n" for n, w in rows)
     return "".join(out)
 
 
