@@ -1,13 +1,15 @@
-"""Task logs: search by text and regular expression, filters, NUL in a line, many lines in bounded memory."""
+"""Task logs: search by text and regular expression, filters, NUL in a line, many lines in bounded memory, the end of what is followed."""
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import threading
 import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
-from cluster import Cluster  # noqa: E402
+from cluster import PSQL, Cluster, wait_until  # noqa: E402
 from openapi import Api  # noqa: E402
 
 ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, original_config)
@@ -86,6 +88,44 @@ def endless(user):
     assert texts(user, searchText="^a+$", enableRegex=True) == ["a" * 2001]
 
 
+CONFIG = """{name: followed, entrypoint: model_def:T, resources: {slots_per_trial: 1},
+            searcher: {name: single, metric: loss, max_length: {batches: 1}}}"""
+
+
+def last_lines(c, user):
+    """Whoever follows a log sees its end, though the master knows it before it is written."""
+    exp = c.create(CONFIG, None)
+    trial = wait_until(lambda: c.trials(exp), 60, "a trial")[0]
+    lines, began = [], threading.Event()
+
+    def follow():
+        for line in Api(c.port, c.token).open("GET", f"/api/v1/trials/{trial['id']}/logs?follow=true")[1]:
+            lines.append(json.loads(line)["result"]["log"].rstrip("\n"))
+            began.set()
+    follower = threading.Thread(target=follow)
+    follower.start()
+    assert began.wait(60)
+    with held(c, "trials"):
+        killer = threading.Thread(target=lambda: c.api_patiently("POST", f"/experiments/{exp}/kill"))
+        killer.start()
+        wait_until(lambda: c.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0", 60, "the commit to wait")
+        user.call("post_task_logs", {"logs": [{"task_id": trial["taskId"], "log": "one more"}]})  # which wakes who follows
+    killer.join(60)
+    follower.join(60)
+    assert not follower.is_alive() and lines == texts(user, trial["id"]) and "one more" in lines[:-1], (lines, texts(user, trial["id"]))
+
+
+@contextlib.contextmanager
+def held(c, table):
+    """Nobody writes to it meanwhile."""
+    with subprocess.Popen([PSQL, "-qAtX", "-h", c.path("pg-socket"), "-U", "det", "-d", "det"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
+        psql.stdin.write(f"BEGIN; LOCK TABLE {table} IN EXCLUSIVE MODE;\nSELECT 'held';\n")
+        psql.stdin.flush()
+        assert psql.stdout.readline().strip() == "held"
+        yield
+        psql.stdin.close()
+
+
 def main():
     with Cluster(agents=0) as c:
         c.login()
@@ -95,6 +135,9 @@ def main():
         nul(user)
         many(c, user)
         endless(user)
+    with Cluster(agents=0) as c:
+        c.login()
+        last_lines(c, Api(c.port, c.token))
     print("test_logs: passed")
 
 

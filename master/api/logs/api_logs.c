@@ -8,6 +8,7 @@
 #include "api_util.h"
 #include "db_logs.h"
 #include "db_trial_read.h"
+#include "driver.h"
 #include "hub.h"
 #include "shell.h"
 #include <string.h>
@@ -25,6 +26,7 @@ struct logs {
     bool elsewhere; /* its trial runs, and not on this cluster: only the database knows */
     bool asked;     /* the database, whether it does */
     bool again;     /* it was away: what was asked is asked again */
+    bool settled;   /* what ended the task is written, its last lines with it */
     int looks;
     struct hub_watch *watch;
     uv_timer_t timer; /* looks whether the task has ended */
@@ -78,6 +80,18 @@ static void on_state(void *arg, const struct db_result *r)
         logs_next(l);
 }
 
+static void on_settled(void *arg, const struct core_reply *reply)
+{
+    struct logs *l = arg;
+    l->busy = false;
+    l->settled = reply->code == 0;
+    l->again = !l->settled;
+    if (l->over)
+        logs_end(l);
+    else if (l->settled)
+        logs_next(l);
+}
+
 static bool may_end(struct logs *l)
 {
     if (l->follow && logs_is_live(l->sh, l->f.task_id, l->trial_id)) {
@@ -103,6 +117,10 @@ static void logs_next(struct logs *l)
     if (l->follow && l->trial_id && !l->here && !l->asked) {
         l->asked = true;
         db_trial_end(l->sh->db, l->trial_id, on_state, l);
+        return;
+    }
+    if (l->follow && l->final && !l->settled) { /* the core knows an end before it is written */
+        driver_barrier(l->sh->driver, on_settled, l);
         return;
     }
     db_log_read(l->sh->db, &l->f, l->beyond, l->left >= 0 && l->left < PAGE ? l->left : PAGE,
