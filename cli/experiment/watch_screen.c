@@ -40,15 +40,23 @@ static void add_training(const json_t *trial, const char *name, struct buf *out)
         buf_addf(out, "  %s %s", name, show_metric(training_of(trial, name)));
 }
 
-/* The names of a trial's metrics in training, without the one that was asked for; *ret_n of them.
- */
+static bool is_loss(const char *name)
+{
+    return strstr(name, "loss") != NULL;
+}
+
+/* The names of a trial's metrics in training, without the one that was asked for, losses first;
+ * *ret_n of them. */
 static const char **other_names(const json_t *trial, const char *asked, size_t *ret_n)
 {
-    const char **names = json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), ret_n);
-    size_t n = 0;
-    for (size_t i = 0; i < *ret_n; i++)
-        if (!asked || strcmp(names[i], asked) != 0)
-            names[n++] = names[i];
+    size_t all, n = 0;
+    const char **sorted det_cleanup(freep) =
+        json_sorted_keys(json_path(trial, "summaryMetrics.avg_metrics"), &all);
+    const char **names = det_alloc((all + 1) * sizeof *names);
+    for (int losses = 1; losses >= 0; losses--)
+        for (size_t i = 0; i < all; i++)
+            if (is_loss(sorted[i]) == losses && !(asked && strcmp(sorted[i], asked) == 0))
+                names[n++] = sorted[i];
     *ret_n = n;
     return names;
 }

@@ -385,6 +385,18 @@ static void is_long(const char *length, const char *more, const char *hparams, d
     assert_float_equal(trial_fraction(t, e), batches > 0 ? 50 / batches : 0, 1e-9);
 }
 
+static void losses_come_before_other_values(void **state)
+{
+    struct buf out = BUF_INIT;
+    JSON_OWN e = experiment();
+    JSON_OWN t = parsed("{\"id\": 7, \"state\": \"STATE_RUNNING\", \"totalBatchesProcessed\": 50,"
+                        " \"summaryMetrics\": {\"avg_metrics\": {\"acc\": {\"last\": 1},"
+                        " \"z_loss\": {\"last\": 2}, \"loss\": {\"last\": 3}}}}");
+    watch_line(t, e, NULL, &out);
+    assert_string_equal(buf_str(&out), "trial 7 RUNNING, batch 50  loss 3  z_loss 2  acc 1");
+    buf_finish(&out);
+}
+
 static void the_length_is_the_configurations(void **state)
 {
     is_long("{\"batches\": 100}", "", "", 100);
@@ -434,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_long_reason_says_that_there_is_more),
         cmocka_unit_test(curves_are_told_apart),
         cmocka_unit_test(without_a_screen_it_is_a_line),
+        cmocka_unit_test(losses_come_before_other_values),
         cmocka_unit_test(the_length_is_the_configurations),
         cmocka_unit_test(the_progress_of_a_single_trial_tells_its_length),
     };
