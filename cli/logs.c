@@ -1,11 +1,14 @@
 /* Logs: det experiment logs, det trial logs, det task logs, and what create --follow prints. */
+#include "away.h"
 #include "cli.h"
+#include "clk.h"
 #include "logs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 static struct {
     bool follow;
@@ -113,10 +116,47 @@ static json_t *reverse_entries(const json_t *entries)
     return ret;
 }
 
+struct follower {
+    struct cli *c;
+    int64_t last; /* id of the line that came last; 0: none came */
+    struct away away;
+};
+
+static int print_followed(void *arg, json_t *line)
+{
+    struct follower *f = arg;
+    f->last = json_int(line, "id", f->last);
+    if (away_answered(&f->away))
+        away_tell_back();
+    return print_line(f->c, line);
+}
+
+/* To the trial's end: a master that is started anew goes on behind the last line. */
+static int follow_lines(struct cli *c, const char *path, struct det_err *err)
+{
+    struct follower f = {.c = c};
+    const struct timespec pause = {.tv_nsec = 200 * 1000000};
+    for (;; nanosleep(&pause, NULL)) {
+        det_cleanup(buf_finish) struct buf url = BUF_INIT;
+        buf_addf(&url, "%s?follow=true", path);
+        add_filters(&url);
+        if (f.last)
+            buf_addf(&url, "&beyondId=%" PRId64, f.last);
+        if (cli_stream(c, buf_str(&url), print_followed, &f, err) >= 0)
+            return 0;
+        int64_t now = clk_mono_ms();
+        if (!away_is_borne(&f.away, err, now))
+            return CLI_FAILED;
+        away_tell(&f.away, err, now);
+    }
+}
+
 static int stream_lines(struct cli *c, const char *path, bool follow, struct det_err *err)
 {
     struct buf url = BUF_INIT;
     JSON_OWN tail = o.tail > 0 ? json_array() : NULL;
+    if (follow && o.head == 0 && !tail)
+        return follow_lines(c, path, err);
     buf_addf(&url, "%s?follow=%s", path, follow ? "true" : "false");
     add_filters(&url);
     int rc = tail ? cli_stream(c, buf_str(&url), keep_entry, tail, err)

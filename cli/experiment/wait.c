@@ -2,7 +2,9 @@
  * det experiment wait: a bar per trial on a terminal, a line for each change elsewhere. Both go to
  * standard error, so that the output of a script stays its own.
  */
+#include "away.h"
 #include "cli.h"
+#include "clk.h"
 #include "experiment.h"
 #include "show.h"
 #include "wide.h"
@@ -109,27 +111,59 @@ int experiment_verdict(struct cli *c, const json_t *experiment, struct det_err *
     return CLI_FAILED;
 }
 
+struct waiting {
+    struct cli *c;
+    int64_t id;
+    bool bars;
+    int lines;      /* of bars that are drawn */
+    char last[128]; /* what was told of the progress */
+    struct away away;
+};
+
+/* *ret: the experiment, as it is now and is shown. */
+static int look_again(struct waiting *w, json_t **ret, struct det_err *err)
+{
+    JSON_OWN e = NULL;
+    JSON_OWN trials = NULL;
+    if (experiment_get(w->c, w->id, &e, err) < 0)
+        return -1;
+    if (w->bars &&
+        cli_get(w->c, &trials, err, "/experiments/%" PRId64 "/trials?limit=1000", w->id) < 0)
+        return -1;
+    if (away_answered(&w->away))
+        away_tell_back();
+    if (w->bars)
+        w->lines = draw_bars(e, json_arr(trials, "trials"), w->lines);
+    else
+        tell_progress(e, w->last, sizeof w->last);
+    *ret = json_incref(e);
+    return 0;
+}
+
+/* What it says is no line of the bars: they begin anew below it. */
+static int bear_absence(struct waiting *w, const struct det_err *err)
+{
+    int64_t now = clk_mono_ms();
+    if (!away_is_borne(&w->away, err, now))
+        return -1;
+    away_tell(&w->away, err, now);
+    w->lines = 0;
+    return 0;
+}
+
 int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
 {
-    bool bars = isatty(STDERR_FILENO) && !c->json;
-    int lines = 0;
-    char last[128] = "";
+    struct waiting w = {.c = c, .id = id, .bars = isatty(STDERR_FILENO) && !c->json};
     const struct timespec pause = wait_pause(o.interval_s);
-    for (;;) {
+    for (;; nanosleep(&pause, NULL)) {
         JSON_OWN e = NULL;
-        JSON_OWN trials = NULL;
-        if (experiment_get(c, id, &e, err) < 0)
-            return CLI_FAILED;
-        if (bars && cli_get(c, &trials, err, "/experiments/%" PRId64 "/trials?limit=1000", id) < 0)
-            return CLI_FAILED;
-        const char *state = json_str(e, "state", "");
-        if (bars)
-            lines = draw_bars(e, json_arr(trials, "trials"), lines);
-        else
-            tell_progress(e, last, sizeof last);
-        if (has_ended(e) || strcmp(state, "STATE_PAUSED") == 0)
+        if (look_again(&w, &e, err) < 0) {
+            if (bear_absence(&w, err) < 0)
+                return CLI_FAILED;
+            continue;
+        }
+        if (has_ended(e) || strcmp(json_str(e, "state", ""), "STATE_PAUSED") == 0)
             return experiment_verdict(c, e, err);
-        nanosleep(&pause, NULL);
     }
 }
 

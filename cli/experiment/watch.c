@@ -5,6 +5,7 @@
  */
 #include "watch.h"
 
+#include "away.h"
 #include "clk.h"
 #include "experiment.h"
 #include "show.h"
@@ -35,6 +36,7 @@ struct watch {
     bool has_curves; /* they were asked for, and may be none */
     char *why;
     int64_t began_ms, why_ms, drawn_ms;
+    struct away away;
 };
 
 static void watch_end(struct watch *w)
@@ -235,15 +237,26 @@ static void put_screen(struct watch *w, struct winsize size, const char *text)
     w->drawn_ms = now;
 }
 
+/* While the master does not answer: how old is what is shown. NULL: it answers. */
+static char *tell_absence(const struct watch *w)
+{
+    int64_t away_s = (clk_mono_ms() - w->away.since_ms) / 1000;
+    return w->away.since_ms ? det_asprintf("the master has not answered for %" PRId64
+                                           " s: what is shown is as old; it is asked again",
+                                           away_s)
+                            : NULL;
+}
+
 static void draw_view(struct watch *w)
 {
     det_cleanup(buf_finish) struct buf text = BUF_INIT;
     struct winsize size = size_now();
+    det_cleanup(freep) char *absence = tell_absence(w);
     struct watch_view v = {.experiment = w->experiment,
                            .trials = w->trials,
                            .total = w->total,
                            .best = w->best,
-                           .why = w->why,
+                           .why = absence ? absence : w->why,
                            .curves = w->has_curves ? &w->curves : NULL,
                            .seconds = (double)(clk_mono_ms() - w->began_ms) / 1000,
                            .first = w->first,
@@ -324,6 +337,46 @@ static void wait_out_period(struct watch *w, int64_t begun_ms)
     w->left = watch_keys_wait(left > REST_MS ? left : REST_MS);
 }
 
+static void show_all(struct watch *w)
+{
+    if (w->screen)
+        draw_view(w);
+    else if (w->c->json)
+        tell_json(w);
+    else
+        tell_trials(w);
+}
+
+static int look_again(struct watch *w, struct det_err *err)
+{
+    bool news;
+    if (fetch_trials(w, &news, err) < 0)
+        return -1;
+    if (away_answered(&w->away) && !w->screen)
+        away_tell_back();
+    if (w->screen && !w->keys) /* now that nobody is asked for a password any more */
+        w->keys = watch_keys_begin();
+    if (w->screen && news) /* at once: the rest takes more questions */
+        draw_view(w);
+    if (look_closer(w, news, err) < 0)
+        return -1;
+    show_all(w);
+    return 0;
+}
+
+/* A master that is started anew is no end of a screen that was left open. */
+static int bear_absence(struct watch *w, const struct det_err *err)
+{
+    int64_t now = clk_mono_ms();
+    if (!away_is_borne(&w->away, err, now))
+        return -1;
+    if (w->screen)
+        draw_view(w);
+    else
+        away_tell(&w->away, err, now);
+    return 0;
+}
+
 static int watch_to_end(struct watch *w, struct det_err *err)
 {
     w->screen = watch_has_screen() && !w->c->json;
@@ -333,24 +386,13 @@ static int watch_to_end(struct watch *w, struct det_err *err)
     if (w->screen)
         fputs("\033[H\033[J", stdout);
     for (int64_t begun_ms = w->began_ms; !w->left; wait_out_period(w, begun_ms)) {
-        bool news;
         begun_ms = clk_mono_ms();
-        if (fetch_trials(w, &news, err) < 0)
-            return CLI_FAILED;
-        if (w->screen && !w->keys) /* now that nobody is asked for a password any more */
-            w->keys = watch_keys_begin();
-        if (w->screen && news) /* at once: the rest takes more questions */
-            draw_view(w);
-        if (look_closer(w, news, err) < 0)
-            return CLI_FAILED;
-        if (w->screen)
-            draw_view(w);
-        else if (w->c->json)
-            tell_json(w);
-        else
-            tell_trials(w);
-        if (is_over(w))
+        if (look_again(w, err) < 0) {
+            if (bear_absence(w, err) < 0)
+                return CLI_FAILED;
+        } else if (is_over(w)) {
             return 0;
+        }
     }
     return 0;
 }

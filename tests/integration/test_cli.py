@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import paced  # noqa: E402
@@ -265,7 +266,8 @@ def test_commands():
 
 
 def on_terminal(c, *words, seen=None, then=None, typed=None, columns=100):
-    """What det writes to a terminal of so many columns and 30 rows, until it ends; then() is called, or `typed` is, once `seen` is on it."""
+    """What det writes to a terminal of so many columns and 30 rows, until it ends; then() is called, or `typed` is, once `seen` is on it.
+    then() may return the next pair of them."""
     screen, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
@@ -282,7 +284,8 @@ def on_terminal(c, *words, seen=None, then=None, typed=None, columns=100):
             if not more:
                 break
             if then and seen.encode() in said:
-                then, _ = None, then()
+                after = then()
+                seen, then = after if isinstance(after, tuple) else (seen, None)
             if typed and seen.encode() in said:
                 os.write(screen, typed)
                 p.wait(120)
@@ -308,6 +311,38 @@ def watched(c, *words, seen, then):
                 then, _ = None, then()
     assert p.returncode == 0, said
     return said
+
+
+def test_master_restarted():
+    """While people watch and scripts wait: they go on when it is back."""
+    with Cluster(agents=1, slots=2) as c:
+        holds = paced.Holds(c)
+        holds.hold(105)
+        assert paced.create(c, CONST, 0, holds, **{"epochs: 12": "batches: 200", "scheduling_unit: 45": "scheduling_unit: 10", "epochs: 2\n": "batches: 20\n"}) == 1
+        trial = wait_until(lambda: c.trials(1), 60, "a trial")[0]["id"]
+        env = {**c.env, "DET_MASTER": f"http://127.0.0.1:{c.port}", "DET_USER": "admin", "DET_PASS_FILE": c.path("admin.password"), "XDG_CONFIG_HOME": c.path("config")}
+        c.det("user", "whoami")  # logged in
+        others = [subprocess.Popen([BIN + "/det", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+                  for words in (("e", "wait", "1"), ("t", "watch", str(trial), "--json"), ("t", "logs", "-f", str(trial)))]
+        told = [[p.stdout.readline()] for p in others]  # it is there, for each of them
+        readers = [threading.Thread(target=said.extend, args=(p.stdout,)) for p, said in zip(others, told)]
+        for t in readers:
+            t.start()
+
+        def back():
+            wait_until(lambda: all("is asked again: " in "".join(said) for said in told), 60, "all to have missed it")
+            c.start_master()
+            holds.release(105)
+
+        def restart():
+            c.stop("master", 9)
+            return "the master has not answered for ", back
+        screen = on_terminal(c, "e", "watch", "1", seen="trial 1 ", then=restart)
+        assert screen.rstrip().endswith("experiment 1 ended COMPLETED"), screen[-2000:]
+        for p, t in zip(others, readers):
+            t.join(300)
+            assert p.wait(60) == 0, told
+        assert all("det: the master is back\n" in said for said in told) and f"Trial {trial} ended: it trained the 200 batches" in told[2][-1], told
 
 
 def test_watch():

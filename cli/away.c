@@ -1,0 +1,35 @@
+#include "away.h"
+
+#include <stdio.h>
+
+bool away_answered(struct away *a)
+{
+    bool was_away = a->since_ms != 0;
+    *a = (struct away){.was_there = true};
+    return was_away;
+}
+
+static bool is_absence(const struct det_err *err)
+{
+    return err->code == DET_EUNAVAIL || err->code == DET_ETIMEOUT;
+}
+
+bool away_is_borne(struct away *a, const struct det_err *err, int64_t now_ms)
+{
+    if (!a->was_there || !is_absence(err))
+        return false;
+    if (a->since_ms == 0)
+        a->since_ms = now_ms;
+    return now_ms - a->since_ms < AWAY_MAX_MS;
+}
+
+void away_tell(const struct away *a, const struct det_err *err, int64_t now_ms)
+{
+    if (a->since_ms == now_ms)
+        fprintf(stderr, "det: the master is away, and is asked again: %s\n", err->text);
+}
+
+void away_tell_back(void)
+{
+    fputs("det: the master is back\n", stderr);
+}
