@@ -193,7 +193,7 @@ void api_reply_done(void *arg, int rc, const struct det_err *err)
 void api_reply_core(void *arg, const struct core_reply *r)
 {
     if (r->code < 0)
-        http_fail(arg, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        http_fail(arg, r->code, "%s", core_reply_text(r));
     else
         http_reply(arg, 200, "{}");
 }

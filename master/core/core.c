@@ -248,3 +248,8 @@ int64_t core_deadline_ms(const struct core *c)
     const struct timer *t = timers_first(&c->timers);
     return t ? t->at_ms : INT64_MAX;
 }
+
+const char *core_reply_text(const struct core_reply *r)
+{
+    return r->text ? r->text : det_strerror(r->code);
+}

@@ -388,6 +388,8 @@ struct core_reply {
     int64_t exp_id, trial_id; /* whom it was about; 0: neither */
     bool is_setting;          /* of an agent or a store */
 };
+/* Of a refusal; what its code says where nothing more is known. */
+const char *core_reply_text(const struct core_reply *r);
 struct core_start {
     const char *agent_id, *alloc_id, *container;
     int64_t exp_id, trial_id, run_id; /* trial 0: none */

@@ -108,7 +108,7 @@ struct update {
 static void update_done(struct update_call *c, int code, const char *text)
 {
     if (code < 0 && !c->code)
-        c->code = det_fail(&c->err, code, "%s", text ? text : det_strerror(code));
+        c->code = det_fail(&c->err, code, "%s", text);
     if (--c->left)
         return;
     if (c->code)
@@ -128,7 +128,7 @@ static void on_updated(void *arg, const struct core_reply *r)
     struct update *u = arg;
     struct core_exp_view v;
     if (r->code < 0 || !core_exp_get(api_core(u->call->sh), u->exp_id, &v)) {
-        update_done(u->call, r->code, r->text);
+        update_done(u->call, r->code, core_reply_text(r));
         return;
     }
     enum core_scheduler s = core_pool_options(api_core(u->call->sh), v.pool)->scheduler;

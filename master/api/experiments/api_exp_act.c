@@ -83,7 +83,7 @@ static void on_core(void *arg, const struct core_reply *r)
     if (r->code == DET_ENOENT)
         db_exp_read(a->sh->db, a->id, on_not_live, a);
     else
-        act_end(a, r->code, r->code ? (r->text ? r->text : det_strerror(r->code)) : NULL);
+        act_end(a, r->code, r->code ? core_reply_text(r) : NULL);
 }
 
 static void act_core(struct act *a)
@@ -127,14 +127,14 @@ static void write_archived(void *arg, const struct core_reply *r)
 {
     struct act *a = arg;
     if (r->code < 0)
-        act_end(a, r->code, r->text ? r->text : det_strerror(r->code));
+        act_end(a, r->code, r->code ? core_reply_text(r) : NULL);
     else
         db_exp_archive(a->sh->db, a->id, a->kind == EXP_ACT_ARCHIVE, on_archived, a);
 }
 
 static void on_delete_core(void *arg, const struct core_reply *r)
 {
-    act_end(arg, r->code, r->code ? (r->text ? r->text : det_strerror(r->code)) : NULL);
+    act_end(arg, r->code, r->code ? core_reply_text(r) : NULL);
 }
 
 static void refuse_held(struct act *a, const struct db_result *r)

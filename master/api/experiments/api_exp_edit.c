@@ -96,8 +96,7 @@ static void on_core(void *arg, const struct core_reply *r)
         http_fail(p->req, r->code, "%s",
                   r->code == DET_ENOENT
                       ? "resources can only be changed while the experiment is live"
-                  : r->text ? r->text
-                            : det_strerror(r->code));
+                      : core_reply_text(r));
     else
         db_exp_edit(p->sh->db, p->id, &p->edit, on_edited, p);
 }
@@ -251,7 +250,7 @@ static void write_label(void *arg, const struct core_reply *r)
 {
     struct label *l = arg;
     if (r->code < 0)
-        http_fail(l->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        http_fail(l->req, r->code, "%s", core_reply_text(r));
     else
         db_exp_label(l->sh->db, l->id, l->name, l->add, on_labelled, l);
 }

@@ -61,7 +61,7 @@ static void on_id(void *arg, const struct core_reply *r)
     struct making *m = arg;
     struct det_err err = {0};
     if (r->code < 0) {
-        (void)det_fail(&err, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        (void)det_fail(&err, r->code, "%s", core_reply_text(r));
         making_end(m, 0, &err);
         return;
     }

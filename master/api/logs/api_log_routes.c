@@ -203,7 +203,7 @@ struct post {
 static void on_part(struct post *p, int rc, const char *text)
 {
     if (rc < 0 && p->rc == 0)
-        p->rc = det_fail(&p->err, rc, "%s", text ? text : det_strerror(rc));
+        p->rc = det_fail(&p->err, rc, "%s", text);
     if (--p->waits > 0)
         return;
     api_reply_done(p->req, p->rc, &p->err);
@@ -216,13 +216,13 @@ static void on_logged(void *arg, int rc, const struct det_err *err)
         hub_notify(p->sh->hub, p->task_id);
         p->sh->counts.log_lines += (uint64_t)p->lines;
     }
-    on_part(p, rc, err ? err->text : NULL);
+    on_part(p, rc, err->text);
 }
 
 /* A trial that has ended meanwhile has nothing left to decide. */
 static void on_policy(void *arg, const struct core_reply *r)
 {
-    on_part(arg, r->code == DET_EUNAVAIL ? r->code : 0, r->text);
+    on_part(arg, r->code == DET_EUNAVAIL ? r->code : 0, core_reply_text(r));
 }
 
 /* Only what a trial's own tasks send counts. Before the rows are written: an exit that is told

@@ -179,7 +179,7 @@ static void on_arrived(void *arg, const struct core_reply *r)
     struct wait *w =
         r->code ? wait_find(a->owner, WAIT_RENDEZVOUS, a->alloc_id, a->container) : NULL;
     if (w)
-        http_fail(wait_end(w), r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        http_fail(wait_end(w), r->code, "%s", core_reply_text(r));
     free(a->alloc_id);
     free(a->container);
     free(a);

@@ -60,7 +60,7 @@ static void on_events(void *arg, const struct core_reply *r)
     if (r->code == DET_ENOENT) {
         db_exp_searcher(a->owner->sh->db, a->exp_id, on_ended, a);
     } else if (r->code < 0) {
-        http_fail(a->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        http_fail(a->req, r->code, "%s", core_reply_text(r));
     } else if (strcmp(r->data, "[]") == 0 && left > 0) {
         char key[40];
         key_of(a->exp_id, key);

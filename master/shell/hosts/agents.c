@@ -537,7 +537,7 @@ static void on_acked(void *arg, const struct core_reply *r)
 {
     struct ack *k = arg;
     if (r->code)
-        http_fail(k->req, r->code, "%s", r->text ? r->text : det_strerror(r->code));
+        http_fail(k->req, r->code, "%s", core_reply_text(r));
     else
         reply_ack(k);
 }
