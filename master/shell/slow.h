@@ -37,8 +37,9 @@ void slow_destroy(struct slow *q);
 size_t slow_threads(void);
 /* j is the caller's until done. DET_EUNAVAIL, without a text: too many wait. */
 DET_MUST int slow_push(struct slow *q, struct slow_job *j);
-/* The same at once, in a thread of libuv's, for what takes a moment only; libuv's error. */
-DET_MUST int slow_do_now(uv_loop_t *loop, struct slow_job *j);
+/* The same at once, in a thread of libuv's, for what takes a moment only. It is always done: status
+ * is 0. */
+void slow_do_now(uv_loop_t *loop, struct slow_job *j);
 /* The next to be done, however many wait: what gives back memory, before more is taken. Refused at
  * the end only. */
 DET_MUST int slow_push_first(struct slow *q, struct slow_job *j);

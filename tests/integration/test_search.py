@@ -9,6 +9,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from cluster import ApiError, Cluster, wait_until  # noqa: E402
+from openapi import Api  # noqa: E402
 
 
 def config(searcher, **over):
@@ -265,6 +266,9 @@ def test_preview():
         assert c.det("preview-search", path).stdout == out
         conf = json.load(open(path))
         assert c.api("POST", "/preview-hp-search", {"config": conf, "seed": 7})["simulation"]["trials"] == sim["trials"]
+        plain = Api(c.port, c.token).call("preview_search", conf)  # by the words of old clients: the lengths of each kind of trial
+        assert plain["results"] and sum(plain["results"].values()) == 32 and plain["seed"] == 7, plain
+        assert set(plain["results"]) == {" ".join(o["length"] for o in t["operations"] if o["type"] == "RUNNABLE_TYPE_TRAIN") for t in sim["trials"]}, plain
         r = c.det("preview-search", path, "--config", "searcher.max_trials=2000000000", check=False)
         assert r.returncode == 1 and "max_trials" in r.stderr, r
         r = c.det("preview-search", path, "--config", "searcher.name=custom", check=False)

@@ -14,6 +14,7 @@
 #include "logpolicy.h"
 #include "mem.h"
 #include "shell.h"
+#include "slow.h"
 #include "yamljson.h"
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static const struct wire_field cont_fields[] = {
 };
 
 struct cont {
-    uv_work_t work;
+    struct slow_job job;
     struct shell *sh;
     struct http_req *req;
     json_t *body, *rows, *config; /* config: with the override; NULL: as it was */
@@ -160,9 +161,9 @@ static int read_override(struct cont *c)
     return rc < 0 ? det_wrap(&c->err, rc, "overrideConfig") : 0;
 }
 
-static void cont_work(uv_work_t *w)
+static void cont_work(struct slow_job *j)
 {
-    struct cont *c = container_of(w, struct cont, work);
+    struct cont *c = container_of(j, struct cont, job);
     c->rows = json_parse(c->text, strlen(c->text), &c->err);
     c->rc = c->rows ? 0 : DET_ECORRUPT;
     if (c->rc < 0)
@@ -198,7 +199,7 @@ static void on_continued(void *arg, const struct core_reply *r)
 {
     struct cont *c = arg;
     if (r->code < 0) {
-        cont_fail(c, r->code, r->text ? r->text : det_strerror(r->code));
+        cont_fail(c, r->code, core_reply_text(r));
         return;
     }
     c->exceeded = r->slots_exceeded;
@@ -231,12 +232,11 @@ static void cont_override(struct cont *c)
     access_ask(c->req, &(struct access_ask){&speaks, SUBJECT_EXP, on_judged, c}, ids);
 }
 
-static void cont_read_done(uv_work_t *w, int status)
+static void cont_read_done(struct slow_job *j, int status)
 {
-    struct cont *c = container_of(w, struct cont, work);
-    if (status < 0 || c->rc < 0)
-        cont_fail(c, status < 0 ? DET_EUNAVAIL : c->rc,
-                  status < 0 ? uv_strerror(status) : c->err.text);
+    struct cont *c = container_of(j, struct cont, job);
+    if (c->rc < 0)
+        cont_fail(c, c->rc, c->err.text);
     else if (c->config)
         cont_override(c);
     else
@@ -284,8 +284,8 @@ static void on_rows(void *arg, const struct db_result *r)
     if (!rows_are_fit(c, r))
         return;
     c->text = det_strdup(db_text(r, 0, ENDED_ROWS));
-    if (uv_queue_work(c->sh->loop, &c->work, cont_work, cont_read_done) < 0)
-        cont_fail(c, DET_EUNAVAIL, "no worker thread");
+    c->job = (struct slow_job){.work = cont_work, .done = cont_read_done};
+    slow_do_now(c->sh->loop, &c->job);
 }
 
 /* All that was decided is committed now; what is decided from now on raises the revision. */
@@ -293,7 +293,7 @@ static void on_settled(void *arg, const struct core_reply *r)
 {
     struct cont *c = arg;
     if (r->code < 0) {
-        cont_fail(c, r->code, r->text ? r->text : det_strerror(r->code));
+        cont_fail(c, r->code, core_reply_text(r));
         return;
     }
     c->in.revision = core_exp_revision(api_core(c->sh), c->b.id);

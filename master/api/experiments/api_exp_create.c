@@ -249,7 +249,7 @@ static void on_created(void *arg, const struct core_reply *r)
 {
     struct create *c = arg;
     if (r->code < 0) {
-        create_fail(c, r->code, r->text ? r->text : det_strerror(r->code));
+        create_fail(c, r->code, core_reply_text(r));
         return;
     }
     c->id = r->id;
@@ -507,8 +507,9 @@ static void create_begin(struct create *c)
     if (c->req->body.len >= LARGE_BYTES) {
         if (slow_push(c->sh->large, &c->reading) < 0)
             create_fail(c, DET_EUNAVAIL, "too many large requests wait to be read; try again");
-    } else if (slow_do_now(c->sh->loop, &c->reading) < 0)
-        create_fail(c, DET_EUNAVAIL, "no worker thread");
+    } else {
+        slow_do_now(c->sh->loop, &c->reading);
+    }
 }
 
 static void make_experiment(struct shell *sh, struct http_req *req, const char *external_id)

@@ -7,6 +7,7 @@
 #include "db_exp_read.h"
 #include "map.h"
 #include "shell.h"
+#include "slow.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static int tree_add(void *arg, const struct archive_file *f, struct det_err *err
 /* ---- unpacking, on a worker thread: an archive may be large ---- */
 
 struct unpack {
-    uv_work_t work;
+    struct slow_job job;
     struct http_req *req;
     struct buf tgz, found;
     json_t *files;    /* of a tree; else one file is looked for: */
@@ -126,9 +127,9 @@ static int tree_make(struct unpack *u)
     return rc;
 }
 
-static void unpack_work(uv_work_t *w)
+static void unpack_work(struct slow_job *j)
 {
-    struct unpack *u = container_of(w, struct unpack, work);
+    struct unpack *u = container_of(j, struct unpack, job);
     if (u->tgz.len == 0)
         return;
     u->rc = u->files ? tree_make(u)
@@ -161,12 +162,10 @@ static void unpack_free(struct unpack *u)
     free(u);
 }
 
-static void unpack_done(uv_work_t *w, int status)
+static void unpack_done(struct slow_job *j, int status)
 {
-    struct unpack *u = container_of(w, struct unpack, work);
-    if (status < 0)
-        http_fail(u->req, DET_EUNAVAIL, "%s", uv_strerror(status));
-    else if (u->rc < 0)
+    struct unpack *u = container_of(j, struct unpack, job);
+    if (u->rc < 0)
         http_fail_err(u->req, &u->err);
     else if (u->files)
         api_reply_json(u->req, json_make("{s:O}", "files", u->files));
@@ -191,12 +190,11 @@ static void on_model_def(void *arg, const struct db_result *r)
     *u = (struct unpack){.req = c->req, .path = c->path, .raw = c->raw};
     if (!c->path)
         u->files = json_array();
-    if (!model_def(c->req, r, &u->tgz)) {
+    u->job = (struct slow_job){.work = unpack_work, .done = unpack_done};
+    if (model_def(c->req, r, &u->tgz))
+        slow_do_now(c->sh->loop, &u->job);
+    else
         unpack_free(u);
-    } else if (uv_queue_work(c->sh->loop, &u->work, unpack_work, unpack_done) < 0) {
-        http_fail(c->req, DET_EUNAVAIL, "no worker thread");
-        unpack_free(u);
-    }
 }
 
 static void files_get(struct shell *sh, struct http_req *req, const char *path, bool raw)

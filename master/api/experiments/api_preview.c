@@ -6,12 +6,13 @@
 #include "masterconf.h"
 #include "search_preview.h"
 #include "shell.h"
+#include "slow.h"
 #include <inttypes.h>
 #include <string.h>
 
 /* On a worker thread: a search of 100,000 trials takes its time. */
 struct preview {
-    uv_work_t work;
+    struct slow_job job;
     struct shell *sh;
     struct http_req *req;
     json_t *raw;    /* as sent */
@@ -31,9 +32,9 @@ static void preview_free(struct preview *p)
     free(p);
 }
 
-static void preview_work(uv_work_t *w)
+static void preview_work(struct slow_job *j)
 {
-    struct preview *p = container_of(w, struct preview, work);
+    struct preview *p = container_of(j, struct preview, job);
     struct expconf_defaults d = {.lower = p->sh->conf->checkpoint_storage,
                                  .wall_s = clk_wall_us() / 1000000,
                                  .unmanaged = true};
@@ -85,12 +86,11 @@ static json_t *make_simulation(const struct preview *p)
                      (json_int_t)p->seed, "trials", trials);
 }
 
-static void preview_done(uv_work_t *w, int status)
+static void preview_done(struct slow_job *j, int status)
 {
-    struct preview *p = container_of(w, struct preview, work);
-    if (status < 0 || p->rc < 0)
-        http_fail(p->req, status < 0 ? DET_EUNAVAIL : p->rc, "%s",
-                  status < 0 ? uv_strerror(status) : p->err.text);
+    struct preview *p = container_of(j, struct preview, job);
+    if (p->rc < 0)
+        http_fail_err(p->req, &p->err);
     else
         api_reply_json(p->req, p->is_plain ? make_plain(p) : make_simulation(p));
     preview_free(p);
@@ -98,10 +98,8 @@ static void preview_done(uv_work_t *w, int status)
 
 static void preview_start(struct preview *p)
 {
-    if (uv_queue_work(p->sh->loop, &p->work, preview_work, preview_done) < 0) {
-        http_fail(p->req, DET_EUNAVAIL, "no worker thread");
-        preview_free(p);
-    }
+    p->job = (struct slow_job){.work = preview_work, .done = preview_done};
+    slow_do_now(p->sh->loop, &p->job);
 }
 
 void api_preview_search(struct shell *sh, struct http_req *req)

@@ -6,13 +6,14 @@
 #include "db_search_read.h"
 #include "search_story.h"
 #include "shell.h"
+#include "slow.h"
 #include <inttypes.h>
 #include <string.h>
 
 #define TRIALS_SHOWN 100
 
 struct story {
-    uv_work_t work;
+    struct slow_job job;
     struct shell *sh;
     struct http_req *req;
     int64_t exp_id, trial_id, most; /* trial 0: its rungs */
@@ -32,9 +33,9 @@ static void story_free(struct story *p)
     free(p);
 }
 
-static void story_work(uv_work_t *w)
+static void story_work(struct slow_job *j)
 {
-    struct story *p = container_of(w, struct story, work);
+    struct story *p = container_of(j, struct story, job);
     JSON_OWN config = json_parse(p->config, strlen(p->config), &p->err);
     JSON_OWN events = config ? json_parse(p->events, strlen(p->events), &p->err) : NULL;
     JSON_OWN trials = events ? json_parse(p->trials, strlen(p->trials), &p->err) : NULL;
@@ -45,12 +46,11 @@ static void story_work(uv_work_t *w)
 }
 
 /* Of a trial that its search did not end the blank answer is all there is to say. */
-static void story_done(uv_work_t *w, int status)
+static void story_done(struct slow_job *j, int status)
 {
-    struct story *p = container_of(w, struct story, work);
-    if (status < 0 || (!p->answer && p->err.code < 0)) {
-        http_fail(p->req, status < 0 ? DET_EUNAVAIL : p->err.code, "the log of the search: %s",
-                  status < 0 ? uv_strerror(status) : p->err.text);
+    struct story *p = container_of(j, struct story, job);
+    if (!p->answer && p->err.code < 0) {
+        http_fail(p->req, p->err.code, "the log of the search: %s", p->err.text);
     } else if (p->trial_id) {
         if (p->answer) {
             json_object_update(p->blank, p->answer);
@@ -79,10 +79,8 @@ static void on_log(void *arg, const struct db_result *r)
     p->config = det_strdup(db_text(r, 0, SEARCH_CONFIG));
     p->events = det_strdup(db_text(r, 0, SEARCH_EVENTS));
     p->trials = det_strdup(db_text(r, 0, SEARCH_TRIALS));
-    if (uv_queue_work(p->sh->loop, &p->work, story_work, story_done) < 0) {
-        http_fail(p->req, DET_EUNAVAIL, "no worker thread");
-        story_free(p);
-    }
+    p->job = (struct slow_job){.work = story_work, .done = story_done};
+    slow_do_now(p->sh->loop, &p->job);
 }
 
 void rungs_tell_trial(struct shell *sh, struct http_req *req, int64_t exp_id, int64_t trial_id,

@@ -7,6 +7,7 @@
 #include "search_replay.h"
 #include "searcher.h"
 #include "shell.h"
+#include "slow.h"
 #include "waits.h"
 #include <inttypes.h>
 #include <string.h>
@@ -76,7 +77,7 @@ void api_post_searcher_operations(struct shell *sh, struct http_req *req)
 /* ---- replay: read here, played on a worker thread ---- */
 
 struct replay {
-    uv_work_t work;
+    struct slow_job job;
     struct http_req *req;
     char *config, *snapshot, *events, *trials; /* JSON texts; snapshot may be NULL */
     int64_t snapshot_seq;
@@ -99,9 +100,9 @@ static json_t *read_text(const char *text, struct det_err *err)
     return json_parse(text, strlen(text), err);
 }
 
-static void replay_work(uv_work_t *w)
+static void replay_work(struct slow_job *j)
 {
-    struct replay *p = container_of(w, struct replay, work);
+    struct replay *p = container_of(j, struct replay, job);
     JSON_OWN config = read_text(p->config, &p->err);
     JSON_OWN events = config ? read_text(p->events, &p->err) : NULL;
     JSON_OWN trials = events ? read_text(p->trials, &p->err) : NULL;
@@ -117,13 +118,12 @@ static void replay_work(uv_work_t *w)
     p->rc = search_replay(&log, &p->verdict, &p->err);
 }
 
-static void replay_done(uv_work_t *w, int status)
+static void replay_done(struct slow_job *j, int status)
 {
-    struct replay *p = container_of(w, struct replay, work);
+    struct replay *p = container_of(j, struct replay, job);
     const struct search_verdict *v = &p->verdict;
-    if (status < 0 || p->rc < 0) {
-        http_fail(p->req, status < 0 ? DET_EUNAVAIL : p->rc, "the log of the search: %s",
-                  status < 0 ? uv_strerror(status) : p->err.text);
+    if (p->rc < 0) {
+        http_fail(p->req, p->rc, "the log of the search: %s", p->err.text);
     } else {
         json_t *difference =
             v->equal ? NULL : json_make("{s:I, s:s}", "seq", (json_int_t)v->seq, "what", v->what);
@@ -149,10 +149,8 @@ static void on_log(void *arg, const struct db_result *r)
     p->snapshot_seq = db_i64(r, 0, SEARCH_SEQ);
     p->events = det_strdup(db_text(r, 0, SEARCH_EVENTS));
     p->trials = det_strdup(db_text(r, 0, SEARCH_TRIALS));
-    if (uv_queue_work(c->sh->loop, &p->work, replay_work, replay_done) < 0) {
-        http_fail(c->req, DET_EUNAVAIL, "no worker thread");
-        replay_free(p);
-    }
+    p->job = (struct slow_job){.work = replay_work, .done = replay_done};
+    slow_do_now(c->sh->loop, &p->job);
 }
 
 void api_replay_search(struct shell *sh, struct http_req *req)
