@@ -1,11 +1,13 @@
 """Each value that proto/openapi.yaml knows, of a wrong kind: every such query parameter and every member of every body is refused with 400
 and its name, and nothing has changed.
 
-What the contract calls an integer, a boolean, a time or one of some names comes as a word that is none of them; a member of a body as a list
-or an object that it is not. A route that grows a parameter is asked too. ANYTHING names what is taken as it comes, and why."""
+What the contract calls an integer, a boolean, a time or one of some names comes as a word that is none of them, a member of a body as a list
+or an object that it is not. A route that grows a parameter is asked too. ANYTHING names what is taken as it comes, and why; limits() has what
+is of the right kind, and refused all the same."""
 import json
 import os
 import sys
+import urllib.parse
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -87,7 +89,7 @@ class Asked:
                 query[p["name"]] = REQUIRED[p["name"]]
         query.update({name: v for name, v in (("ids", self.work.exp), ("trialIds", self.work.trial), ("metricNames", "loss")) if name in known})
         query.update(asked)
-        return method, path + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else "")
+        return method, path + ("?" + urllib.parse.urlencode(query, doseq=True) if query else "")
 
     def body(self, op):
         """One that would be taken."""
@@ -98,8 +100,63 @@ class Asked:
         found = whole.get(op) or self.work.body(op)
         return found if isinstance(found, dict) else {}
 
+    def limits(self):
+        """(route, query, members beside those of body(), what is told): of the right kind, and nothing that can be meant."""
+        w, metric = self.work, {"trialId": self.work.trial, "trialRunId": 1, "stepsCompleted": 1}
+        return [
+            ("update_job_queue", {}, {"updates": [{"jobId": w.job, "priority": 100}]}, "priority: "),
+            ("update_job_queue", {}, {"updates": [{"jobId": w.job, "priority": 5}]}, "priority"),
+            ("update_job_queue", {}, {"updates": [{"jobId": w.job, "weight": 0}]}, "weight: expected a number above 0"),
+            ("update_job_queue", {}, {"updates": [{"jobId": w.job, "weight": 1, "priority": 1}]}, "exactly one of"),
+            ("update_job_queue", {}, {"updates": [{"jobId": w.job}] * 1001}, "at most 1000 at once"),
+            ("patch_experiment", {}, {"resources": {"priority": 100}}, "resources.priority: 1 to 99"),
+            ("patch_experiment", {}, {"resources": {"weight": 0}}, "resources.weight: a number above 0"),
+            ("patch_experiment", {}, {"checkpointStorage": {"saveExperimentBest": 0, "saveTrialBest": -1, "saveTrialLatest": 0}}, "not negative"),
+            ("patch_experiment", {}, {"labels": ["a", 7]}, "labels[1]: expected a string"),
+            ("patch_experiment", {}, {"name": " \t"}, "name: must not be blank"),
+            ("create_experiment", {}, {"config": "[1]"}, "expected"),
+            ("preview_hp_search", {}, {"seed": 1 << 32}, "seed: expected 0 to 4294967295"),
+            ("get_rungs", {"limit": -1}, None, "limit: -1"),
+            ("pause_experiments", {}, {"experimentIds": [1] * 10001}, "experimentIds: at most 10000"),
+            ("patch_checkpoints", {}, {"checkpoints": [{"uuid": "x"}]}, "is not a UUID"),
+            ("patch_checkpoints", {}, {"checkpoints": [{"uuid": w.checkpoint, "resources": {"resources": [1]}}]}, "resources.resources: expected an object"),
+            ("patch_checkpoints", {}, {"checkpoints": [{"uuid": w.checkpoint, "resources": {"resources": {"a": -1}}}]}, 'the size of "a" is negative'),
+            ("post_checkpoint_metadata", {}, {"checkpoint": {"metadata": [1]}}, "checkpoint.metadata: expected an object"),
+            ("delete_checkpoints", {}, {"checkpointUuids": ["x"]}, '"x" is not a UUID'),
+            ("remove_checkpoint_files", {}, {"checkpointGlobs": [""]}, "none of them empty"),
+            ("collect_checkpoints", {}, {"saveTrialBest": 1}, "need dryRun"),
+            ("post_accelerators", {}, {"acceleratorData": {"acceleratorUuids": [7]}}, "acceleratorUuids[0]: expected a string"),
+            ("all_gather", {}, {"numPeers": 0}, "numPeers"),
+            ("preemption_signal", {"timeoutSeconds": 4000}, None, "timeoutSeconds: 0 to 3600"),
+            ("post_task_logs", {}, {"logs": [{"taskId": "", "timestamp": THEN}]}, "taskId is required"),
+            ("post_task_logs", {}, {"logs": [{"taskId": w.order["task"]["task_id"], "timestamp": THEN, "log": 7}]}, "log: expected a string"),
+            ("post_metrics", {}, {"metrics": {**metric, "stepsCompleted": -1, "metrics": {"avgMetrics": {}}}}, "stepsCompleted"),
+            ("post_metrics", {}, {"metrics": {**metric, "metrics": {"avgMetrics": {}, "batchMetrics": 1}}}, "batchMetrics"),
+            ("post_early_exit", {}, {"reason": None}, "reason"),
+            ("post_runner_metadata", {}, {"state": "x" * 201}, "state: at most 200 bytes"),
+            ("put_trial", {}, {"externalTrialId": "x" * 5000}, "externalTrialId: at most"),
+            ("put_trial", {}, {"externalTrialId": "a\0b"}, "NUL"),
+            ("put_trial", {}, {"externalTrialId": ""}, "externalTrialId: expected a name"),
+            ("patch_trial", {}, {"state": "STATE_SLEEPING"}, "state"),
+            ("compare_trials", {"timeSeriesFilter.name": "x"}, None, "timeSeriesFilter.name: batches or time"),
+            ("compare_trials", {"metricType": "METRIC_TYPE_UNSPECIFIED"}, None, "metricType or group is required"),
+            ("compare_trials", {"metricNames": "", "metricIds": "loss"}, None, "is not <group>.<name>"),
+            ("search_roles", {}, {"limit": 0}, "limit: 1 to"), ("search_roles_assignable", {}, {"limit": 0}, "limit: 1 to"),
+            ("get_roles_by_id", {}, {"roleIds": ["x"]}, "roleIds"), ("post_group", {}, {"name": "g", "addUsers": ["x"]}, "addUsers"),
+            ("add_assignments", {}, {"userRoleAssignments": [{}]}, "roleAssignment.role.roleId are required"),
+            ("add_assignments", {}, {"userRoleAssignments": [7]}, "roleAssignment.role.roleId are required"),
+            ("put_template", {}, {"name": "other"}, "differs from the name in the path"),
+            ("put_template", {}, {"workspaceId": 1}, "leave it out when replacing"),
+            ("post_template", {}, {"workspaceId": -1}, "workspaceId"),
+            ("post_token", {}, {"description": "x" * 201}, "description: 200 bytes at most"),
+            ("post_user_setting", {}, {"settings": [{"key": "", "value": "1"}]}, "a key of 1 to 200 bytes"),
+            ("post_user_setting", {}, {"settings": []}, "settings"),
+            ("patch_user", {}, {"agentUserGroup": {"agentUid": -1, "agentGid": 1, "agentUser": "a", "agentGroup": "a"}}, "ids are not negative"),
+            ("adopt_checkpoint", {}, {"uuid": "x"}, "UUID"),
+        ]
+
     def refused(self, name, method, path, body):
-        """By whom it may be asked: a person, or a trial's task. The last word of what it names is told."""
+        """By whom it may be asked: a person, or a trial's task."""
         for who in (self.admin, self.task):
             status, data, _ = who.raw(method, path, body)
             if status != 403:
@@ -127,6 +184,8 @@ def main():
             if (op, name) not in ANYTHING and op not in COLLECTS:
                 a.refused(name, *a.address(op, {}), {**a.body(op), name: value})
             unused.discard((op, name))
+        for op, query, more, words in a.limits():
+            a.refused(words, *a.address(op, query), None if more is None else {**a.body(op), **more})
         assert not unused, f"no such value: {unused}"
         assert rows(c) == before, (rows(c), before)
         agent.close()
