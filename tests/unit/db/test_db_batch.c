@@ -110,7 +110,7 @@ static void send_together(struct batch *b, int64_t trial)
 {
     begin(b, trial);
     db_report_metrics_batch(db, b->v, b->n, on_report, b);
-    assert_true(loop_until(&loop, &b->done, 60000));
+    assert_true(loop_until(&loop, &b->done, 600000));
 }
 
 struct one {
