@@ -217,6 +217,13 @@ static const char *remedy_of_away(int rc, const struct det_err *err)
                : NULL;
 }
 
+static int fail_call(const char *path, int rc, struct det_err *err)
+{
+    const char *remedy =
+        rc == DET_ENOENT ? remedy_of_absent(path, err->text) : remedy_of_away(rc, err);
+    return add_remedy(rc, remedy, err);
+}
+
 int cli_call(struct cli *c, const char *method, const char *path, const json_t *body,
              json_t **ret_answer, struct det_err *err)
 {
@@ -234,9 +241,7 @@ int cli_call(struct cli *c, const char *method, const char *path, const json_t *
         again = renew_token(c, rc, err);
         rc = again;
     }
-    const char *remedy =
-        rc == DET_ENOENT ? remedy_of_absent(path, err->text) : remedy_of_away(rc, err);
-    return add_remedy(rc, remedy, err);
+    return fail_call(path, rc, err);
 }
 
 int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char *fmt, ...)
@@ -303,9 +308,7 @@ int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *res
         again = renew_token(c, rc, err);
         rc = again;
     }
-    const char *remedy =
-        rc == DET_ENOENT ? remedy_of_absent(path, err->text) : remedy_of_away(rc, err);
-    return add_remedy(rc, remedy, err);
+    return fail_call(path, rc, err);
 }
 
 int cli_download(struct cli *c, const char *path, const char *accept, size_t max, struct buf *out,
