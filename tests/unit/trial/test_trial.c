@@ -293,6 +293,13 @@ static void ask_wrong_type(struct det_trial_context *ctx)
     det_hparam_f64(ctx, "s");
 }
 
+/* The section has a path "/x" and a number n. */
+static void ask_wrong_data(struct det_trial_context *ctx)
+{
+    assert_int_equal(det_data_i64(ctx, "path", 7), 7);
+    assert_string_equal(det_data_str(ctx, "n", "?"), "?");
+}
+
 static void say_invalid(struct det_trial_context *ctx)
 {
     det_trial_invalid_hp(ctx, "lr %d is too much", 7);
@@ -307,6 +314,9 @@ static void failures_name_the_remedy(void **state)
     want.in_create = ask_wrong_type;
     assert_int_equal(run(&tiny, HPARAMS, 1), DET_EINVAL);
     assert_non_null(strstr(err.text, "hyperparameters.s is a string; the trial asks for a number"));
+    want.in_create = ask_wrong_data;
+    assert_int_equal(run(&tiny, HPARAMS, 1), DET_EINVAL);
+    assert_non_null(strstr(err.text, "data.path is a string; the trial asks for a whole number"));
     want.in_create = say_invalid;
     assert_int_equal(run(&tiny, HPARAMS, 1), 0); /* an outcome, not a crash */
     assert_non_null(strstr(err.text, "lr 7 is too much"));
