@@ -58,10 +58,10 @@ function AgentRow({ a, owners, again }: { a: Agent; owners: Owners; again: () =>
         again();
     };
     return <Fragment><tr>
-        <th scope="row"><Name text={a.id} /></th>
+        <th scope="row" class="text"><Name text={a.id} /></th>
         <td data-label="state">{!a.enabled && !a.draining ? "switched off" : a.draining ? "draining" : "on"}</td>
         <td data-label="slots"><span class="slots">{slots.map((s) => <SlotSquare key={s.id} s={s} agent={a} owners={owners} />)}</span><Holders slots={slots} owners={owners} /><Ailments slots={slots} /></td>
-        <td data-label="pools">{a.resourcePools.map((p) => <span key={p}><Name text={p} /> </span>)}</td>
+        <td class="text" data-label="pools">{a.resourcePools.map((p) => <span key={p}><Name text={p} /> </span>)}</td>
         <td><span class="row one-line">{!may("cluster") ? null : a.enabled && !a.draining ? <button type="button" onClick={() => void drain()}>Drain</button> : <button type="button" onClick={() => void enable()}>Enable</button>}
             <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Slots…</button></span></td>
     </tr>{isOpen && <tr><td colSpan={5}><SlotTable a={a} slots={slots} owners={owners} again={again} /></td></tr>}</Fragment>;

@@ -28,7 +28,7 @@ export function byName(a: string, b: string): number {
 /* Why its host would have nothing placed on it; "": it would, or it says nothing of that. */
 export function ailment(s: SlotLike): string {
     if (!s.state || s.state === "USABLE") return "";
-    return `${s.forced ? "used all the same" : "not usable"}: ${s.stateText || s.state.toLowerCase()}`;
+    return `${s.forced ? "used all the same" : "not usable"}: ${shown(s.stateText || s.state.toLowerCase())}`;
 }
 
 export function slotKind(s: SlotLike, agent: AgentLike): SlotKind {
