@@ -167,7 +167,7 @@ class Asked:
 
 
 def rows(c):
-    return {t: c.sql(f"SELECT count(*), md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM {t} x") for t in TABLES}
+    return c.sql(" UNION ALL ".join(f"SELECT '{t}', count(*), md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM {t} x" for t in TABLES)).splitlines()
 
 
 def main():
@@ -187,7 +187,7 @@ def main():
         for op, query, more, words in a.limits():
             a.refused(words, *a.address(op, query), None if more is None else {**a.body(op), **more})
         assert not unused, f"no such value: {unused}"
-        assert rows(c) == before, (rows(c), before)
+        assert set(rows(c)) == set(before), set(rows(c)) ^ set(before)
         agent.close()
     print("test_api_wrong_values: passed")
 

@@ -10,7 +10,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import TERMINAL, Cluster, wait_until  # noqa: E402
 from openapi import Api  # noqa: E402
 
 TIMES = 6
@@ -91,6 +91,16 @@ def questions(a, exp, search):
     a.ask("a large one", lambda u: made(u, bytes(LARGE)))
 
 
+def finished(c, exp):
+    """Told at once where a daemon has ended, as ThreadSanitizer ends one."""
+    def over():
+        ended = [name for name in ("master", "agent-0") if c.procs[name].poll() is not None]
+        assert not ended, f"{ended} ended"
+        return c.api("GET", f"/experiments/{exp}")["experiment"]["state"] in TERMINAL
+    wait_until(over, 240, f"the end of experiment {exp}")
+    return c.wait(exp)
+
+
 def swept(c):
     """Nothing is left of what tasks had."""
     return not [n for n in os.listdir(c.path("agent-0", "tasks")) if not n.startswith(".")]
@@ -99,13 +109,13 @@ def swept(c):
 def main():
     with WithoutBoxes(slots=2) as c:
         exp, search = c.create(single(20), "examples/digits"), c.create(config(SEARCH), "examples/digits")
-        c.wait(exp)
-        c.wait(search, seconds=240)
+        finished(c, exp)
+        finished(c, search)
         a = Asked(c)
         questions(a, exp, search)
         c.api("POST", "/experiments/continue", {"id": exp, "overrideConfig": json.dumps({"searcher": {"max_length": {"batches": 60}}})})
         a.all()
-        e = c.wait(exp)
+        e = finished(c, exp)
         (trial,) = c.trials(exp)
         assert trial["totalBatchesProcessed"] == 60 and e["config"]["searcher"]["max_length"] == {"batches": 60}, trial
         sampled = c.sql(f"SELECT DISTINCT labels->>'name' FROM profiler_metrics WHERE trial_id = {trial['id']}").split()
