@@ -83,7 +83,7 @@ static bool is_limited(const struct sim *m, const struct core *c, const struct c
 
 static double place_of(struct sim *m, const struct core_alloc_view *a)
 {
-    return store_exp(&m->store, a->exp_id)->r.queue_position;
+    return sim_store_exp(&m->store, a->exp_id)->r.queue_position;
 }
 
 /* Which of two requests with slots stands before the other; by the policy. */
@@ -122,7 +122,7 @@ static void check_starts(struct sim *m, const struct core *c, const struct core_
 }
 
 /* I3: a kill that nothing resists has ended. */
-static void check_kills(struct sim *m, struct master *s)
+static void check_kills(struct sim *m, struct sim_master *s)
 {
     struct core_alloc_view a;
     for (size_t i = 0; core_alloc_at(s->core, i, &a); i++)
@@ -133,7 +133,7 @@ static void check_kills(struct sim *m, struct master *s)
             sim_fail(m, "I3: %s is still ending", a.id);
 }
 
-void check_calm(struct sim *m, struct master *s)
+void check_calm(struct sim *m, struct sim_master *s)
 {
     struct core_pool_view p;
     bool settled = !some_end(s->core);

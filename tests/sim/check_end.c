@@ -19,7 +19,7 @@ static void check_search(struct sim *m, const struct stored_exp *e)
     for (size_t i = 0; i < e->log.n; i++)
         json_array_append_new(events, json_make("[i, o]", (int)i + 1, parse(e->log.v[i])));
     for (size_t i = 0; i < e->trials.n; i++) {
-        const struct row_trial *t = &store_trial(&m->store, e->trials.v[i])->r;
+        const struct row_trial *t = &sim_store_trial(&m->store, e->trials.v[i])->r;
         json_array_append_new(trials, json_make("[I, s, I, o]", (json_int_t)t->id, t->request_id,
                                                 (json_int_t)t->seed, parse(t->hparams)));
     }
@@ -66,7 +66,7 @@ static void check_log(struct sim *m, const struct stored_exp *e)
     map_destroy(reopened);
 }
 
-static void check_core(struct sim *m, const struct master *s)
+static void check_core(struct sim *m, const struct sim_master *s)
 {
     struct core_agent_view a;
     struct core_alloc_view al;
@@ -81,12 +81,12 @@ static void check_core(struct sim *m, const struct master *s)
 
 void check_end(struct sim *m)
 {
-    check_core(m, master_leader(m));
+    check_core(m, sim_master_leader(m));
     if (imap_size(m->tasks))
         sim_fail(m, "I3: %zu tasks are left on agents", imap_size(m->tasks));
     for (size_t i = 0; i < m->store.exps.n; i++) {
         const struct stored_exp *e = m->store.exps.v[i];
-        if (store_is_live(e))
+        if (sim_store_is_live(e))
             sim_fail(m, "experiment %lld is left in state %s", (long long)e->r.id,
                      exp_state_text(e->r.state));
         if (!e->r.config)

@@ -14,8 +14,8 @@ static const struct core_reply *reply_of(const struct core_effects *fx, size_t f
 }
 
 /* I1: what a replaced run reports is refused. And every request is answered once, in its step. */
-static void check_reply(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
-                        size_t from)
+static void check_reply(struct sim *m, struct sim_master *s, const struct core_event *ev,
+                        bool stale, size_t from)
 {
     size_t n = 0;
     for (size_t i = from; i < s->batch.effects.n; i++)
@@ -31,7 +31,7 @@ static void check_reply(struct sim *m, struct master *s, const struct core_event
 /* I7: a run goes on from the newest checkpoint there is. */
 static void check_resume(struct sim *m, const struct core_start *o)
 {
-    const struct stored_trial *t = store_trial(&m->store, o->trial_id);
+    const struct stored_trial *t = sim_store_trial(&m->store, o->trial_id);
     JSON_OWN env = json_parse(o->env, strlen(o->env), NULL);
     const char *text = json_str(env, "DET_STEPS_COMPLETED", "0");
     int64_t steps = strtoll(text, NULL, 10);
@@ -49,7 +49,8 @@ static bool has(const char *json, const char *what)
 
 /* I9: a run is given up for its agent's silence only after a whole lease of it, counted while this
  * master served. An agent may have come and gone again later in the same batch. */
-static void check_given_up(struct sim *m, const struct master *s, const struct row_allocation *r)
+static void check_given_up(struct sim *m, const struct sim_master *s,
+                           const struct row_allocation *r)
 {
     if (!has(r->core, "\"unconfirmed\":true") || map_put(m->given_up, r->id, m))
         return;
@@ -78,7 +79,7 @@ static int64_t exp_of(const struct core_effect *e)
 
 /* I4, and whatever can be seen from inside: of all that the step has touched, and in turn of the
  * rest. */
-static void check_inside(struct sim *m, const struct master *s, size_t from)
+static void check_inside(struct sim *m, const struct sim_master *s, size_t from)
 {
     int64_t last = 0;
     for (size_t i = from; i < s->batch.effects.n; i++) {
@@ -90,7 +91,7 @@ static void check_inside(struct sim *m, const struct master *s, size_t from)
     core_check_part(s->core, (size_t)m->got.events % PARTS, PARTS);
 }
 
-void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
+void check_step(struct sim *m, struct sim_master *s, const struct core_event *ev, bool stale,
                 size_t from)
 {
     check_reply(m, s, ev, stale, from);
@@ -108,7 +109,7 @@ void check_step(struct sim *m, struct master *s, const struct core_event *ev, bo
 
 static void check_exp_answer(struct sim *m, const struct waiter *w)
 {
-    const struct stored_exp *e = store_exp(&m->store, w->id);
+    const struct stored_exp *e = sim_store_exp(&m->store, w->id);
     enum exp_state s = e ? e->r.state : EXP_DELETED;
     bool ended = exp_state_is_terminal(s) || s == EXP_DELETING;
     bool bad = false;
@@ -123,7 +124,7 @@ static void check_exp_answer(struct sim *m, const struct waiter *w)
 
 static void check_trial_answer(struct sim *m, const struct waiter *w)
 {
-    const struct stored_trial *t = store_trial(&m->store, w->id);
+    const struct stored_trial *t = sim_store_trial(&m->store, w->id);
     if (!t || trial_state_is_terminal(t->r.state))
         return;
     if (w->kind == CORE_EV_TRIAL_KILL && t->r.state != TRIAL_STOPPING_KILLED &&
@@ -180,7 +181,7 @@ void check_kill(struct sim *m, const struct core_kill *k)
 void check_start(struct sim *m, const struct core_start *o)
 {
     const struct stored_alloc *a = map_get(m->store.alloc_by_id, o->alloc_id);
-    struct stored_trial *t = store_trial(&m->store, o->trial_id);
+    struct stored_trial *t = sim_store_trial(&m->store, o->trial_id);
     if (!a || a->r.state == ALLOC_PENDING)
         sim_fail(m, "I2: %s is started, but the store does not know it", o->alloc_id);
     if (!t)
@@ -285,9 +286,9 @@ static bool is_any_parked(const struct sim *m)
 {
     for (size_t i = 0; i < m->store.exps.n; i++) {
         const struct stored_exp *e = m->store.exps.v[i];
-        if (store_is_live(e) && e->parked == m->store.epoch)
+        if (sim_store_is_live(e) && e->parked == m->store.epoch)
             return true;
-        for (size_t k = 0; store_is_live(e) && k < e->trials.n; k++)
+        for (size_t k = 0; sim_store_is_live(e) && k < e->trials.n; k++)
             if (m->store.trials.v[e->trials.v[k] - 1]->parked == m->store.epoch)
                 return true;
     }
@@ -295,9 +296,9 @@ static bool is_any_parked(const struct sim *m)
 }
 
 /* What is compared does not depend on the searches: it is enough to play one of them. */
-static void check_rebuild(struct sim *m, struct master *s)
+static void check_rebuild(struct sim *m, struct sim_master *s)
 {
-    struct core *shadow = store_rebuild(m, &m->o, m->store.searched);
+    struct core *shadow = sim_store_rebuild(m, &m->o, m->store.searched);
     same_exps(m, s->core, shadow);
     same_trials(m, s->core, shadow);
     same_allocs(m, s->core, shadow);
@@ -305,7 +306,7 @@ static void check_rebuild(struct sim *m, struct master *s)
 }
 
 /* Nothing is left to commit or to perform. */
-void check_rest(struct sim *m, struct master *s)
+void check_rest(struct sim *m, struct sim_master *s)
 {
     if (s->epoch != m->store.epoch)
         return;

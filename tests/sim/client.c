@@ -65,7 +65,7 @@ static bool is_tired(struct sim *m, const struct stored_exp *e)
 static bool all_ended(struct sim *m, const struct stored_exp *e)
 {
     for (size_t i = 0; i < e->trials.n; i++)
-        if (!trial_state_is_terminal(store_trial(&m->store, e->trials.v[i])->r.state))
+        if (!trial_state_is_terminal(sim_store_trial(&m->store, e->trials.v[i])->r.state))
             return false;
     return true;
 }
@@ -84,7 +84,7 @@ static void decide(struct sim *m, const struct stored_exp *e, const json_t *even
 
 void client_hear(struct sim *m, int64_t exp_id, const char *text)
 {
-    const struct stored_exp *e = store_exp(&m->store, exp_id);
+    const struct stored_exp *e = sim_store_exp(&m->store, exp_id);
     JSON_OWN events = json_parse(text, strlen(text), NULL);
     JSON_OWN ops = json_array();
     size_t n = json_array_size(events);
@@ -99,19 +99,20 @@ void client_hear(struct sim *m, int64_t exp_id, const char *text)
     ev.search.ack = ack < 0 ? 0 : ack;
     ev.search.operations = ops;
     for (int copies = sim_chance(m, 50) ? 2 : sim_chance(m, 50) ? 0 : 1; copies > 0; copies--)
-        master_post(m, master_leader(m), &ev,
-                    (struct waiter){.token = ++m->next_token, .host = -1});
+        sim_master_post(m, sim_master_leader(m), &ev,
+                        (struct waiter){.token = ++m->next_token, .host = -1});
 }
 
 void client_poll(struct sim *m)
 {
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     for (size_t i = 0; i < m->store.exps.n; i++) {
         const struct stored_exp *e = m->store.exps.v[i];
-        if (!e->is_custom || !store_is_live(e) || e->r.state == EXP_DELETING || sim_chance(m, 200))
+        if (!e->is_custom || !sim_store_is_live(e) || e->r.state == EXP_DELETING ||
+            sim_chance(m, 200))
             continue;
         struct core_event ev = {.kind = CORE_EV_SEARCH_EVENTS, .exp_id = e->r.id};
-        master_post(m, s, &ev, (struct waiter){.token = ++m->next_token, .host = -1});
+        sim_master_post(m, s, &ev, (struct waiter){.token = ++m->next_token, .host = -1});
     }
     sim_later(m, 500 + (int64_t)sim_random(m, POLL_MS), (struct msg){.kind = M_CLIENTS});
 }

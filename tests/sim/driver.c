@@ -4,23 +4,23 @@
 
 #include <string.h>
 
-static void later(struct sim *m, struct master *s, enum msg_kind kind, int64_t in_ms)
+static void later(struct sim *m, struct sim_master *s, enum msg_kind kind, int64_t in_ms)
 {
     sim_later(m, in_ms, (struct msg){.kind = kind, .index = s->index, .conn = s->life});
 }
 
-static int64_t clock_of(const struct sim *m, const struct master *s)
+static int64_t clock_of(const struct sim *m, const struct sim_master *s)
 {
     return m->now_ms + s->offset_ms;
 }
 
 /* At most a few milliseconds after it is due. */
-static void arm_turn(struct sim *m, struct master *s)
+static void arm_turn(struct sim *m, struct sim_master *s)
 {
     int64_t at = batch_turn_ms(&s->batch), now = clock_of(m, s);
     bool is_held = s->batch.state == BATCH_HELD;
     if (at == INT64_MAX && is_held) /* until PostgreSQL is back, which it hears of */
-        at = now + store_back_ms(m) - m->now_ms;
+        at = now + sim_store_back_ms(m) - m->now_ms;
     if (at == INT64_MAX)
         return;
     int64_t in_ms = at > now ? at - now : 0;
@@ -31,14 +31,15 @@ static void arm_turn(struct sim *m, struct master *s)
     later(m, s, M_TURN, in_ms);
 }
 
-void driver_db(struct sim *m, struct master *s)
+void sim_driver_db(struct sim *m, struct sim_master *s)
 {
-    batch_db(&s->batch, !store_noticed(m), clock_of(m, s));
+    batch_db(&s->batch, !sim_store_noticed(m), clock_of(m, s));
 }
 
-void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w)
+void sim_driver_post(struct sim *m, struct sim_master *s, const struct core_event *ev,
+                     struct waiter *w)
 {
-    driver_db(m, s);
+    sim_driver_db(m, s);
     batch_post(&s->batch, ev, w);
     arm_turn(m, s);
 }
@@ -62,7 +63,7 @@ static size_t draw_bad_row(struct sim *m, const struct core_effects *f)
 static size_t find_ending_row(const struct core_effects *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].kind == CORE_SAVE_EXPERIMENT && store_is_ending(f->v[i].experiment.state))
+        if (f->v[i].kind == CORE_SAVE_EXPERIMENT && sim_store_is_ending(f->v[i].experiment.state))
             return i;
     return SIZE_MAX;
 }
@@ -71,7 +72,7 @@ enum { REFUSED_PER_MILLE = 2, ENDING_REFUSED_PER_MILLE = 30, STOPPED_PER_MILLE =
 enum { LOCKED_MAX_MS = 12000 }; /* so long it is waited for (batch.c) */
 
 /* How it refuses that row: for ever, and whether it says so; or for a while, as it is locked. */
-static void choose_how(struct sim *m, struct master *s)
+static void choose_how(struct sim *m, struct sim_master *s)
 {
     static const enum bad_row_kind kinds[] = {BAD_DATA, BAD_DATA, BAD_UNKNOWN, BAD_LOCKED};
     s->bad_kind = kinds[sim_random(m, DET_ARRAY_LEN(kinds))];
@@ -91,7 +92,7 @@ static size_t choose_bad_row(struct sim *m, const struct core_effects *f)
  * lacks something. No other fault is there, so that it shows how long it is tried. */
 enum { NO_ROW_EVERY = 32, NO_ROW_MAX_MS = 30 * 60000 + 10000 };
 
-static bool choose_no_row(struct sim *m, struct master *s)
+static bool choose_no_row(struct sim *m, struct sim_master *s)
 {
     if (!m->calm || m->in.seed % NO_ROW_EVERY != 3 || m->no_row_epoch || !s->batch.is_numbered)
         return false;
@@ -103,7 +104,7 @@ static bool choose_no_row(struct sim *m, struct master *s)
     return true;
 }
 
-static void commit(struct sim *m, struct master *s)
+static void commit(struct sim *m, struct sim_master *s)
 {
     if (s->batch.is_overdue) {
         m->got.again++;
@@ -138,38 +139,38 @@ static enum batch_answer apply(struct sim *m, int64_t epoch, int64_t number,
                 sim_fail(m, "a row in a batch without a number");
             sim_mix_effect(m, &f->v[i]);
             sim_trace_effect(m, &f->v[i]);
-            store_apply(m, &f->v[i]);
+            sim_store_apply(m, &f->v[i]);
         }
     return BATCH_COMMITTED;
 }
 
-static int64_t number_of(const struct master *s)
+static int64_t number_of(const struct sim_master *s)
 {
     return s->batch.is_numbered ? s->batch.number + 1 : 0;
 }
 
-void driver_carry_out(struct sim *m, struct master *s)
+void sim_driver_carry_out(struct sim *m, struct sim_master *s)
 {
     if (s->bad_row == SIZE_MAX)
         apply(m, s->epoch, number_of(s), &s->batch.effects);
 }
 
-static void tell(struct sim *m, struct master *s, struct batch_told t)
+static void tell(struct sim *m, struct sim_master *s, struct batch_told t)
 {
     s->told = t;
     later(m, s, M_TOLD, 0);
 }
 
 /* PostgreSQL went away with it in its hands: done or not, nobody says. */
-static void lose_answer(struct sim *m, struct master *s)
+static void lose_answer(struct sim *m, struct sim_master *s)
 {
     if (s->sent_ms < m->store.down_from && sim_random(m, 2))
-        driver_carry_out(m, s);
+        sim_driver_carry_out(m, s);
     sim_trace(m, "store     is away, and with it a batch of master %d", s->index);
     tell(m, s, (struct batch_told){.answer = BATCH_AWAY});
 }
 
-static void refuse_row(struct sim *m, struct master *s)
+static void refuse_row(struct sim *m, struct sim_master *s)
 {
     bool is_told = s->batch.is_singly && s->bad_kind != BAD_NO_ROW;
     size_t row = is_told ? s->bad_row : s->batch.effects.n;
@@ -183,17 +184,17 @@ static void refuse_row(struct sim *m, struct master *s)
                              .doubt = doubts[s->bad_kind]});
 }
 
-void driver_apply(struct sim *m, struct master *s)
+void sim_driver_apply(struct sim *m, struct sim_master *s)
 {
     if (s->bad_row != SIZE_MAX && m->now_ms >= s->bad_until)
         s->bad_row = SIZE_MAX;
     if (m->now_ms < m->store.hung_until && sim_chance(m, 300)) { /* it dies while it waits */
-        master_crash(m, s);
+        sim_master_crash(m, s);
     } else if (m->now_ms < m->store.down_until) {
         lose_answer(m, s);
     } else if (m->now_ms < m->store.hung_until) {
-        if (store_noticed(m))
-            driver_db(m, s);
+        if (sim_store_noticed(m))
+            sim_driver_db(m, s);
         arm_turn(m, s);
         later(m, s, M_APPLY, m->store.hung_until - m->now_ms);
     } else if (s->bad_row != SIZE_MAX && s->epoch == m->store.epoch) {
@@ -209,39 +210,39 @@ struct orphan {
     struct core_effects flight;
 };
 
-void driver_orphan(struct sim *m, struct master *s)
+void sim_driver_orphan(struct sim *m, struct sim_master *s)
 {
     struct orphan *o = det_alloc(sizeof *o);
     *o = (struct orphan){s->epoch, number_of(s), s->batch.effects};
     s->batch.effects = (struct core_effects)CORE_EFFECTS_INIT;
-    sim_later(m, store_back_ms(m) - m->now_ms + (int64_t)sim_random(m, 1000),
+    sim_later(m, sim_store_back_ms(m) - m->now_ms + (int64_t)sim_random(m, 1000),
               (struct msg){.kind = M_ORPHAN, .index = s->index, .data = o});
 }
 
-void driver_orphan_free(void *orphan)
+void sim_driver_orphan_free(void *orphan)
 {
     struct orphan *o = orphan;
     core_effects_finish(&o->flight);
     free(o);
 }
 
-void driver_orphan_apply(struct sim *m, struct msg *msg)
+void sim_driver_orphan_apply(struct sim *m, struct msg *msg)
 {
     struct orphan *o = msg->data;
-    int64_t back = store_back_ms(m);
+    int64_t back = sim_store_back_ms(m);
     if (back > m->now_ms) {
         sim_later(m, back - m->now_ms, *msg);
         return;
     }
     sim_trace(m, "store     does what master %d has left", msg->index);
     apply(m, o->epoch, o->number, &o->flight);
-    driver_orphan_free(o);
+    sim_driver_orphan_free(o);
 }
 
 /* ---- The master's side ---- */
 
 /* Whoever asked hears nothing, and asks again; a link breaks. */
-static void refuse(struct sim *m, struct master *s, struct batch_event *e)
+static void refuse(struct sim *m, struct sim_master *s, struct batch_event *e)
 {
     det_cleanup(freep) struct waiter *w = imap_del(s->waiters, ((struct waiter *)e->whose)->token);
     if (w->host >= 0)
@@ -250,7 +251,7 @@ static void refuse(struct sim *m, struct master *s, struct batch_event *e)
     batch_event_destroy(e);
 }
 
-static void perform_reply(struct sim *m, struct master *s, const struct core_reply *r)
+static void perform_reply(struct sim *m, struct sim_master *s, const struct core_reply *r)
 {
     det_cleanup(freep) struct waiter *w = imap_del(s->waiters, r->request);
     if (!w)
@@ -278,7 +279,7 @@ static void tell_tasks(struct sim *m, const char *alloc, bool preempt)
     }
 }
 
-static void later_purge(struct sim *m, const struct master *s, int64_t exp_id, int64_t in_ms)
+static void later_purge(struct sim *m, const struct sim_master *s, int64_t exp_id, int64_t in_ms)
 {
     sim_later(m, in_ms,
               (struct msg){
@@ -288,10 +289,10 @@ static void later_purge(struct sim *m, const struct master *s, int64_t exp_id, i
 enum { PURGE_FAILS_PER_MILLE = 10, PORTION_TRIALS = 4, PORTION_MS = 3000 };
 
 /* One portion, by who leads: another commits nothing. */
-void driver_purge(struct sim *m, struct master *s, int64_t exp_id)
+void sim_driver_purge(struct sim *m, struct sim_master *s, int64_t exp_id)
 {
-    struct stored_exp *e = store_exp(&m->store, exp_id);
-    int64_t back = store_back_ms(m);
+    struct stored_exp *e = sim_store_exp(&m->store, exp_id);
+    int64_t back = sim_store_back_ms(m);
     if (s->epoch != m->store.epoch)
         return;
     if (back > m->now_ms) {
@@ -311,14 +312,14 @@ void driver_purge(struct sim *m, struct master *s, int64_t exp_id)
     if (!fails && !e->is_purged)
         later_purge(m, s, exp_id, 1 + (int64_t)sim_random(m, PORTION_MS));
     else
-        master_post(m, s,
-                    &(struct core_event){.kind = CORE_EV_EXP_PURGED,
-                                         .exp_id = exp_id,
-                                         .purge_failed = fails ? "refused" : NULL},
-                    (struct waiter){.host = -1});
+        sim_master_post(m, s,
+                        &(struct core_event){.kind = CORE_EV_EXP_PURGED,
+                                             .exp_id = exp_id,
+                                             .purge_failed = fails ? "refused" : NULL},
+                        (struct waiter){.host = -1});
 }
 
-static void perform(struct sim *m, struct master *s, const struct core_effect *e)
+static void perform(struct sim *m, struct sim_master *s, const struct core_effect *e)
 {
     sim_mix_effect(m, e);
     sim_trace_effect(m, e);
@@ -347,7 +348,7 @@ static void perform(struct sim *m, struct master *s, const struct core_effect *e
 }
 
 /* Reports that carry a run: is it one that was replaced? */
-static bool is_stale(const struct master *s, const struct core_event *ev)
+static bool is_stale(const struct sim_master *s, const struct core_event *ev)
 {
     struct core_trial_view v;
     return ev->run_id && core_trial_get(s->core, ev->trial_id, &v) && v.run_id != ev->run_id;
@@ -357,7 +358,7 @@ enum { LATE_MS = 2000 };
 
 /* From when on the core counts a host as lost. Time in which the master stood still, or could not
  * commit, counts towards no lease: one that ran out meanwhile begins anew. */
-static void note_lost(struct sim *m, const struct master *s, const struct core_event *ev)
+static void note_lost(struct sim *m, const struct sim_master *s, const struct core_event *ev)
 {
     struct core_agent_view a;
     for (int i = 0; i < m->hosts_n && s->epoch == m->store.epoch; i++) {
@@ -376,17 +377,17 @@ static void note_lost(struct sim *m, const struct master *s, const struct core_e
 
 static void note_checkpoint(struct sim *m, const struct core_event *ev)
 {
-    struct stored_trial *t = store_trial(&m->store, ev->trial_id);
+    struct stored_trial *t = sim_store_trial(&m->store, ev->trial_id);
     t->untold &= ev->checkpoint.steps < t->r.latest_steps;
 }
 
-static void step(struct sim *m, struct master *s, struct batch_event *e)
+static void step(struct sim *m, struct sim_master *s, struct batch_event *e)
 {
     const struct waiter *w = e->whose;
     bool stale = is_stale(s, &e->ev);
     size_t from = s->batch.effects.n;
     e->ev.now_ms = clock_of(m, s);
-    e->ev.now_us = master_wall_us(m);
+    e->ev.now_us = sim_master_wall_us(m);
     e->ev.request = w ? w->token : 0;
     sim_trace_event(m, s, &e->ev);
     note_lost(m, s, &e->ev);
@@ -399,24 +400,24 @@ static void step(struct sim *m, struct master *s, struct batch_event *e)
 }
 
 /* Another leads; or it cannot do without a row that the store refuses, and starts again. */
-static void die(struct sim *m, struct master *s)
+static void die(struct sim *m, struct sim_master *s)
 {
     if (s->epoch == m->store.epoch) {
-        master_crash(m, s);
+        sim_master_crash(m, s);
         return;
     }
     sim_trace(m, "master %d  was replaced and ends", s->index);
-    master_end(m, s);
+    sim_master_end(m, s);
 }
 
-static void begin_commit(struct sim *m, struct master *s)
+static void begin_commit(struct sim *m, struct sim_master *s)
 {
     if (s->is_promised)
         sim_fail(m, "a batch ends though its last event was told that another follows");
     commit(m, s);
 }
 
-static void end_batch(struct sim *m, struct master *s)
+static void end_batch(struct sim *m, struct sim_master *s)
 {
     s->checked = 0;
     if (!s->batch.queued)
@@ -424,7 +425,7 @@ static void end_batch(struct sim *m, struct master *s)
 }
 
 /* False: it is no more. */
-static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
+static bool do_one(struct sim *m, struct sim_master *s, const struct batch_do *what)
 {
     switch (what->kind) {
     case BATCH_DO_STEP: step(m, s, what->event); break;
@@ -439,16 +440,17 @@ static bool do_one(struct sim *m, struct master *s, const struct batch_do *what)
     return true;
 }
 
-static bool crashes_now(struct sim *m, struct master *s, const struct batch_do *what, size_t cut)
+static bool crashes_now(struct sim *m, struct sim_master *s, const struct batch_do *what,
+                        size_t cut)
 {
     bool is_cut = s->batch.done >= cut && s->batch.state == BATCH_PERFORMING;
     bool is_before = what->kind == BATCH_DO_COMMIT && sim_chance(m, 2);
     if (is_cut || is_before)
-        master_crash(m, s);
+        sim_master_crash(m, s);
     return is_cut || is_before;
 }
 
-void driver_do_all(struct sim *m, struct master *s)
+void sim_driver_do_all(struct sim *m, struct sim_master *s)
 {
     struct batch_do what;
     size_t cut = s->batch.state == BATCH_PERFORMING && sim_chance(m, 2)
@@ -458,35 +460,35 @@ void driver_do_all(struct sim *m, struct master *s)
         if (crashes_now(m, s, &what, cut) || !do_one(m, s, &what))
             return;
     arm_turn(m, s);
-    master_arm_tick(m, s);
+    sim_master_arm_tick(m, s);
 }
 
-void driver_turn(struct sim *m, struct master *s)
+void sim_driver_turn(struct sim *m, struct sim_master *s)
 {
-    driver_db(m, s);
+    sim_driver_db(m, s);
     batch_turn(&s->batch, clock_of(m, s));
-    driver_do_all(m, s);
+    sim_driver_do_all(m, s);
 }
 
-void driver_stop(struct sim *m, struct master *s)
+void sim_driver_stop(struct sim *m, struct sim_master *s)
 {
     batch_stop(&s->batch);
-    driver_turn(m, s);
+    sim_driver_turn(m, s);
 }
 
 /* It must not be tried for ever: nothing else is written meanwhile. */
-static void check_no_row(struct sim *m, const struct master *s)
+static void check_no_row(struct sim *m, const struct sim_master *s)
 {
     if (m->now_ms - s->bad_from > NO_ROW_MAX_MS)
         sim_fail(m, "a batch that cannot be written holds up all others");
 }
 
-void driver_hear(struct sim *m, struct master *s)
+void sim_driver_hear(struct sim *m, struct sim_master *s)
 {
     bool is_no_row = s->told.answer == BATCH_DOUBTED && s->bad_kind == BAD_NO_ROW;
     bool is_refused = s->told.answer == BATCH_REFUSED || s->told.answer == BATCH_DOUBTED;
     bool is_known = is_refused && s->batch.is_singly;
-    batch_tell(&s->batch, &s->told, clock_of(m, s), master_wall_us(m));
+    batch_tell(&s->batch, &s->told, clock_of(m, s), sim_master_wall_us(m));
     if (is_known && s->batch.state == BATCH_SENDING) {
         if (s->bad_kind == BAD_LOCKED || is_no_row)
             sim_fail(m, "a row is left out though it was not at fault");
@@ -500,7 +502,7 @@ void driver_hear(struct sim *m, struct master *s)
         m->got.unwritable++;
         m->calm_at = m->now_ms;
     }
-    driver_do_all(m, s);
+    sim_driver_do_all(m, s);
     if (s->core && s->batch.state == BATCH_HELD && sim_chance(m, STOPPED_PER_MILLE))
-        master_stop(m, s); /* by who sees that nothing goes on */
+        sim_master_stop(m, s); /* by who sees that nothing goes on */
 }

@@ -97,7 +97,7 @@ static void task_dies(struct sim *m, int host)
 void fault_strike(struct sim *m)
 {
     int host = (int)sim_random(m, (uint64_t)m->hosts_n);
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     uint64_t dice = sim_random(m, 31);
     if (dice < 5) {
         hosts_break(m, host);
@@ -111,12 +111,12 @@ void fault_strike(struct sim *m)
         store_slow(m);
     } else if (dice < 15) {
         store_away(m);
-    } else if (dice < 17 && master_serves(m, s)) {
-        master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
-    } else if (dice < 18 && master_serves(m, s) && sim_random(m, 2)) {
-        master_stop(m, s);
+    } else if (dice < 17 && sim_master_serves(m, s)) {
+        sim_master_freeze(m, s, 500 + (int64_t)sim_random(m, sim_random(m, 2) ? 5000 : 40000));
+    } else if (dice < 18 && sim_master_serves(m, s) && sim_random(m, 2)) {
+        sim_master_stop(m, s);
     } else if (dice < 18 && s->core) {
-        master_crash(m, s);
+        sim_master_crash(m, s);
     } else if (dice == 18 || dice == 29) {
         hosts_restart(m, host);
     } else if (dice == 30) {

@@ -288,7 +288,7 @@ static void check_unreached(const struct sim *m, const struct sim_host *h, struc
 {
     bool is_heard = hosts_is_deaf(m, h->index) && h->dial.is_greeted &&
                     !hosts_cut_up(m, h->index) && !hosts_cut_down(m, h->index) &&
-                    store_back_ms(m) <= m->now_ms;
+                    sim_store_back_ms(m) <= m->now_ms;
     if (!is_heard || t->unreached_conn != h->dial.conn)
         t->unreached_from = m->now_ms;
     t->unreached_conn = h->dial.conn;

@@ -31,7 +31,7 @@ void links_msg_free(struct msg *msg)
     if (msg->kind == M_POST)
         post_free(msg->data);
     else if (msg->kind == M_ORPHAN)
-        driver_orphan_free(msg->data);
+        sim_driver_orphan_free(msg->data);
     else
         free(msg->data);
 }
@@ -47,7 +47,7 @@ static struct msg to_agent(const struct sim_host *h, enum msg_kind kind)
 static int choose_master(struct sim *m)
 {
     int other = (m->leader + 1 + (int)sim_random(m, MASTERS - 1)) % MASTERS;
-    return master_serves(m, &m->masters[other]) && sim_random(m, 2) ? other : m->leader;
+    return sim_master_serves(m, &m->masters[other]) && sim_random(m, 2) ? other : m->leader;
 }
 
 /* The master hears of it, or notices silence. */
@@ -166,7 +166,7 @@ static void on_order(struct sim *m, struct sim_host *h, const char *line)
 
 /* ---- the master's end ---- */
 
-static struct sim_link *link_of(struct master *s, const struct sim_host *h)
+static struct sim_link *link_of(struct sim_master *s, const struct sim_host *h)
 {
     return &s->links[h->index];
 }
@@ -178,7 +178,7 @@ static void forget_orders(struct sim_link *l)
     vec_free(&l->orders);
 }
 
-void links_end(const struct sim *m, struct master *s)
+void links_end(const struct sim *m, struct sim_master *s)
 {
     for (int i = 0; i < m->hosts_n; i++) {
         forget_orders(&s->links[i]);
@@ -197,7 +197,7 @@ static void begin_boot(struct sim_link *l, const char *boot)
     l->next_seq = 1;
 }
 
-static void greet(struct sim *m, struct master *s, const struct sim_host *h)
+static void greet(struct sim *m, struct sim_master *s, const struct sim_host *h)
 {
     struct sim_link *l = link_of(s, h);
     struct msg by = to_agent(h, M_DIAL_BY);
@@ -209,7 +209,7 @@ static void greet(struct sim *m, struct master *s, const struct sim_host *h)
     sim_later(m, SILENCE_MS, by);
 }
 
-static void lose(struct sim *m, struct master *s, const struct sim_host *h)
+static void lose(struct sim *m, struct sim_master *s, const struct sim_host *h)
 {
     struct sim_link *l = link_of(s, h);
     struct core_event ev = {.kind = CORE_EV_AGENT_LOST, .agent_id = h->id};
@@ -217,12 +217,12 @@ static void lose(struct sim *m, struct master *s, const struct sim_host *h)
     l->stream = 0;
     l->dial_by_ms = 0;
     if (l->here)
-        master_post(m, s, &ev, (struct waiter){.host = -1});
+        sim_master_post(m, s, &ev, (struct waiter){.host = -1});
     l->here = false;
 }
 
 /* An agent of before says neither of what it cannot do. */
-static int take_event(struct sim *m, struct master *s, const struct sim_host *h,
+static int take_event(struct sim *m, struct sim_master *s, const struct sim_host *h,
                       struct link_event *e)
 {
     struct sim_link *l = link_of(s, h);
@@ -236,7 +236,7 @@ static int take_event(struct sim *m, struct master *s, const struct sim_host *h,
         greet(m, s, h);
     e->hello.looks &= h->looks;
     agents_event_init(&ev, h->id, e, 0);
-    master_post(m, s, &ev, (struct waiter){.host = -1});
+    sim_master_post(m, s, &ev, (struct waiter){.host = -1});
     agents_event_finish(&ev);
     return 0;
 }
@@ -249,13 +249,13 @@ static bool is_past(const struct sim_link *l, const char *boot)
     return false;
 }
 
-static int take_events(struct sim *m, struct master *s, const struct sim_host *h,
+static int take_events(struct sim *m, struct sim_master *s, const struct sim_host *h,
                        const struct link_events *in)
 {
     struct sim_link *l = link_of(s, h);
     bool other = strcmp(in->boot, l->boot) != 0;
     int rc = 0;
-    if (store_noticed(m))
+    if (sim_store_noticed(m))
         return DET_EUNAVAIL;
     if (other && (l->stream || is_past(l, in->boot)))
         return DET_ESTALE;
@@ -286,7 +286,8 @@ void links_refused(struct sim *m, const struct waiter *w)
 }
 
 /* Acknowledged once all that was posted before is committed. */
-static void take(struct sim *m, struct master *s, const struct sim_host *h, const struct msg *msg)
+static void take(struct sim *m, struct sim_master *s, const struct sim_host *h,
+                 const struct msg *msg)
 {
     const struct post *p = msg->data;
     struct link_events in;
@@ -299,19 +300,19 @@ static void take(struct sim *m, struct master *s, const struct sim_host *h, cons
     if (rc < 0)
         answer(m, h->index, msg->conn, (struct answer){p->number, 0, rc});
     else
-        master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK},
-                    (struct waiter){.token = ++m->next_token,
-                                    .host = h->index,
-                                    .conn = msg->conn,
-                                    .post = p->number,
-                                    .ack = seen < 0 ? 0 : seen});
+        sim_master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK},
+                        (struct waiter){.token = ++m->next_token,
+                                        .host = h->index,
+                                        .conn = msg->conn,
+                                        .post = p->number,
+                                        .ack = seen < 0 ? 0 : seen});
 }
 
 /* One that the agent gave up may arrive all the same. */
 static void on_post(struct sim *m, struct sim_host *h, struct msg *msg)
 {
     struct post *p = msg->data;
-    struct master *s = &m->masters[p->master];
+    struct sim_master *s = &m->masters[p->master];
     bool is_there = s->core && s->life == p->life;
     if (is_there && s->frozen_until > m->now_ms) {
         sim_later(m, s->frozen_until - m->now_ms + (int64_t)sim_random(m, 50), *msg);
@@ -340,7 +341,7 @@ static void flush(struct sim *m, struct sim_host *h, struct sim_link *l)
 
 static void on_stream(struct sim *m, struct sim_host *h, const struct msg *msg)
 {
-    struct master *s = &m->masters[h->dial.master];
+    struct sim_master *s = &m->masters[h->dial.master];
     struct sim_link *l = link_of(s, h);
     if (s->core && s->frozen_until > m->now_ms) {
         sim_later(m, s->frozen_until - m->now_ms, *msg);
@@ -358,12 +359,12 @@ static void on_stream(struct sim *m, struct sim_host *h, const struct msg *msg)
 /* It has ended (its number is l's), or was never begun in time. */
 static void on_lost(struct sim *m, struct sim_host *h, const struct msg *msg)
 {
-    struct master *s = &m->masters[msg->task];
+    struct sim_master *s = &m->masters[msg->task];
     struct sim_link *l = link_of(s, h);
     bool is_late = l->dial_by_ms && l->dial_by_ms <= m->now_ms;
     if (!s->core || (msg->kind == M_LINK_DOWN ? l->stream != msg->conn : !is_late))
         return;
-    if (master_serves(m, s))
+    if (sim_master_serves(m, s))
         lose(m, s, h);
     else
         sim_later(m, 500, *msg);
@@ -372,7 +373,7 @@ static void on_lost(struct sim *m, struct sim_host *h, const struct msg *msg)
 /* ---- orders ---- */
 
 /* False: nobody to order is there. A master that the host has left speaks to nobody. Takes line. */
-static bool add_order(struct sim *m, const struct master *s, int host, char *line)
+static bool add_order(struct sim *m, const struct sim_master *s, int host, char *line)
 {
     struct sim_link *l = &s->links[host];
     if (!l->here) {
@@ -395,7 +396,7 @@ static void add_open(struct buf *out, const char *object)
     buf_add(out, object, strlen(object) - strlen("}"));
 }
 
-bool links_start(struct sim *m, const struct master *s, const struct core_start *in)
+bool links_start(struct sim *m, const struct sim_master *s, const struct core_start *in)
 {
     int host = hosts_find(m, in->agent_id);
     det_cleanup(buf_finish) struct buf task = BUF_INIT;
@@ -411,7 +412,7 @@ bool links_start(struct sim *m, const struct master *s, const struct core_start 
     return add_order(m, s, host, buf_steal(&line));
 }
 
-bool links_kill(struct sim *m, const struct master *s, const struct core_kill *in)
+bool links_kill(struct sim *m, const struct sim_master *s, const struct core_kill *in)
 {
     int host = hosts_find(m, in->agent_id);
     return add_order(m, s, host,
@@ -422,7 +423,7 @@ bool links_kill(struct sim *m, const struct master *s, const struct core_kill *i
                                                   .signal = SIGKILL}));
 }
 
-void links_store(struct sim *m, const struct master *s, const struct core_store_order *in)
+void links_store(struct sim *m, const struct sim_master *s, const struct core_store_order *in)
 {
     int host = hosts_find(m, in->agent_id);
     JSON_OWN known = in->known ? json_parse(in->known, strlen(in->known), NULL) : NULL;

@@ -1,18 +1,18 @@
 /* The masters: one leads, another takes over when it is silent; each is rebuilt from the store. */
 #include "sim.h"
 
-struct master *master_leader(struct sim *m)
+struct sim_master *sim_master_leader(struct sim *m)
 {
     return &m->masters[m->leader];
 }
 
-bool master_serves(const struct sim *m, const struct master *s)
+bool sim_master_serves(const struct sim *m, const struct sim_master *s)
 {
     return s->core && s->frozen_until <= m->now_ms;
 }
 
 /* What it knows of the time: its own monotonic clock, and a wall clock that may be anything. */
-int64_t master_wall_us(struct sim *m)
+int64_t sim_master_wall_us(struct sim *m)
 {
     uint64_t at = (uint64_t)m->now_ms;
     if (m->in.jumps) /* not from the seed's numbers: those must stay the same */
@@ -20,7 +20,7 @@ int64_t master_wall_us(struct sim *m)
     return 1700000000000000 + (int64_t)at * 1000;
 }
 
-void master_arm_tick(struct sim *m, struct master *s)
+void sim_master_arm_tick(struct sim *m, struct sim_master *s)
 {
     int64_t at = core_deadline_ms(s->core);
     if (at != INT64_MAX)
@@ -32,9 +32,10 @@ void master_arm_tick(struct sim *m, struct master *s)
               (struct msg){.kind = M_TICK, .index = s->index, .conn = s->life});
 }
 
-bool master_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter w)
+bool sim_master_post(struct sim *m, struct sim_master *s, const struct core_event *ev,
+                     struct waiter w)
 {
-    if (!master_serves(m, s))
+    if (!sim_master_serves(m, s))
         return false;
     w.kind = ev->kind;
     w.id = ev->trial_id ? ev->trial_id : ev->exp_id;
@@ -43,12 +44,12 @@ bool master_post(struct sim *m, struct master *s, const struct core_event *ev, s
     if (waits)
         imap_put(s->waiters, w.token, waits);
     m->got.events += w.host < 0; /* not those that only wait for others */
-    driver_post(m, s, ev, waits);
+    sim_driver_post(m, s, ev, waits);
     return true;
 }
 
 /* Nothing of it is left but what was committed. */
-void master_end(struct sim *m, struct master *s)
+void sim_master_end(struct sim *m, struct sim_master *s)
 {
     uint64_t token;
     void *w;
@@ -71,7 +72,7 @@ void master_end(struct sim *m, struct master *s)
             links_down(m, i, 100 + (int64_t)sim_random(m, 5000));
 }
 
-void master_finish(const struct sim *m, struct master *s)
+void sim_master_finish(const struct sim *m, struct sim_master *s)
 {
     uint64_t token;
     void *w;
@@ -84,37 +85,37 @@ void master_finish(const struct sim *m, struct master *s)
     imap_destroy(s->waiters);
 }
 
-static void leave(struct sim *m, struct master *s)
+static void leave(struct sim *m, struct sim_master *s)
 {
     bool sent = s->batch.state == BATCH_IN_FLIGHT && m->now_ms >= m->store.down_until;
     if (sent && m->now_ms < m->store.hung_until)
-        driver_orphan(m, s);
+        sim_driver_orphan(m, s);
     else if (sent && sim_random(m, 2))
-        driver_carry_out(m, s); /* the commit was on its way: it may have been carried out */
-    master_end(m, s);
+        sim_driver_carry_out(m, s); /* the commit was on its way: it may have been carried out */
+    sim_master_end(m, s);
     if (s->index == m->leader)
         sim_later(m, sim_random(m, 3) ? 1000 : (int64_t)sim_random(m, 40000),
                   (struct msg){
                       .kind = M_TAKEOVER, .index = (int)sim_random(m, MASTERS), .conn = s->life});
 }
 
-void master_crash(struct sim *m, struct master *s)
+void sim_master_crash(struct sim *m, struct sim_master *s)
 {
     m->got.crashes++;
     sim_trace(m, "master %d  crashes", s->index);
     leave(m, s);
 }
 
-void master_stop(struct sim *m, struct master *s)
+void sim_master_stop(struct sim *m, struct sim_master *s)
 {
     m->got.faults++;
     sim_trace(m, "master %d  is asked to end", s->index);
     sim_later(m, (int64_t)sim_random(m, 3000),
               (struct msg){.kind = M_STOP, .index = s->index, .conn = s->life});
-    driver_stop(m, s);
+    sim_driver_stop(m, s);
 }
 
-void master_freeze(struct sim *m, struct master *s, int64_t ms)
+void sim_master_freeze(struct sim *m, struct sim_master *s, int64_t ms)
 {
     m->got.faults++;
     s->frozen_until = m->now_ms + ms;
@@ -128,9 +129,9 @@ void master_freeze(struct sim *m, struct master *s, int64_t ms)
 
 enum { EVENTS_MAX = 20 };
 
-static void boot(struct sim *m, struct master *s)
+static void boot(struct sim *m, struct sim_master *s)
 {
-    s->core = store_rebuild(m, &m->o, 0);
+    s->core = sim_store_rebuild(m, &m->o, 0);
     s->epoch = ++m->store.epoch;
     s->life++;
     s->offset_ms = (int64_t)sim_random(m, 1000000000);
@@ -143,10 +144,10 @@ static void boot(struct sim *m, struct master *s)
     m->store.number = 0;
     for (size_t i = 0; i < m->store.trials.n; i++)
         m->store.trials.v[i]->untold = false;
-    core_restored(s->core, m->now_ms + s->offset_ms, master_wall_us(m), &owed);
+    core_restored(s->core, m->now_ms + s->offset_ms, sim_master_wall_us(m), &owed);
     core_check(s->core);
     batch_begin(&s->batch, &owed);
-    driver_do_all(m, s);
+    sim_driver_do_all(m, s);
     if (!s->core) /* it crashed */
         return;
     for (int i = 0; i < m->hosts_n; i++)
@@ -156,10 +157,10 @@ static void boot(struct sim *m, struct master *s)
 /* conn: the life of the leader that was missed. It may be back. */
 static void on_takeover(struct sim *m, const struct msg *msg)
 {
-    struct master *s = &m->masters[msg->index], *old = master_leader(m);
-    if (old->life != msg->conn || master_serves(m, old))
+    struct sim_master *s = &m->masters[msg->index], *old = sim_master_leader(m);
+    if (old->life != msg->conn || sim_master_serves(m, old))
         return;
-    if (store_back_ms(m) > m->now_ms || (s->core && s != old)) {
+    if (sim_store_back_ms(m) > m->now_ms || (s->core && s != old)) {
         sim_later(m, 500, *msg);
         return;
     }
@@ -167,7 +168,7 @@ static void on_takeover(struct sim *m, const struct msg *msg)
 }
 
 /* A message for it waits while it is stopped; one for an earlier life is void. */
-static bool is_due(struct sim *m, const struct master *s, const struct msg *msg)
+static bool is_due(struct sim *m, const struct sim_master *s, const struct msg *msg)
 {
     if (!s->core || s->life != msg->conn)
         return false;
@@ -177,7 +178,7 @@ static bool is_due(struct sim *m, const struct master *s, const struct msg *msg)
 }
 
 /* It goes on where it was, and hears within a second whether it still leads. */
-static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
+static void on_wake(struct sim *m, struct sim_master *s, const struct msg *msg)
 {
     struct msg again = *msg;
     again.task = 1;
@@ -188,38 +189,38 @@ static void on_wake(struct sim *m, struct master *s, const struct msg *msg)
         return;
     }
     sim_trace(m, "master %d  finds that it was replaced and ends", s->index);
-    master_end(m, s);
+    sim_master_end(m, s);
 }
 
-static void on_tick(struct sim *m, struct master *s)
+static void on_tick(struct sim *m, struct sim_master *s)
 {
     s->tick_at = 0;
-    master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK}, (struct waiter){.host = -1});
+    sim_master_post(m, s, &(struct core_event){.kind = CORE_EV_TICK}, (struct waiter){.host = -1});
 }
 
-void master_on(struct sim *m, struct msg *msg)
+void sim_master_on(struct sim *m, struct msg *msg)
 {
-    struct master *s = &m->masters[msg->index];
+    struct sim_master *s = &m->masters[msg->index];
     if (msg->kind == M_TAKEOVER) {
         on_takeover(m, msg);
     } else if (msg->kind == M_ORPHAN) {
-        driver_orphan_apply(m, msg);
+        sim_driver_orphan_apply(m, msg);
     } else if (msg->kind == M_APPLY) { /* by the store: whether the master sleeps or not */
         if (s->core && s->life == msg->conn)
-            driver_apply(m, s);
+            sim_driver_apply(m, s);
     } else if (!is_due(m, s, msg)) {
         return;
     } else if (msg->kind == M_TURN) {
         s->turn_at = 0;
-        driver_turn(m, s);
+        sim_driver_turn(m, s);
     } else if (msg->kind == M_TOLD) {
-        driver_hear(m, s);
+        sim_driver_hear(m, s);
     } else if (msg->kind == M_TICK) {
         on_tick(m, s);
     } else if (msg->kind == M_WAKE) {
         on_wake(m, s, msg);
     } else if (msg->kind == M_PURGE) {
-        driver_purge(m, s, (int64_t)msg->task);
+        sim_driver_purge(m, s, (int64_t)msg->task);
     } else if (msg->kind == M_STOP) {
         sim_trace(m, "master %d  ends", s->index);
         leave(m, s);

@@ -11,11 +11,11 @@ struct request {
     char container[UUID_STR_MAX], uuid[48], alloc[];
 };
 
-struct master *request_reach(struct sim *m, const struct task *t)
+struct sim_master *request_reach(struct sim *m, const struct task *t)
 {
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     bool cut = hosts_cut_up(m, t->host) || hosts_cut_down(m, t->host) || hosts_is_deaf(m, t->host);
-    return cut || !master_serves(m, s) ? NULL : s;
+    return cut || !sim_master_serves(m, s) ? NULL : s;
 }
 
 static void launch(struct sim *m, const struct task *t, const struct core_event *ev, uint64_t token)
@@ -52,17 +52,17 @@ static bool write_rows(struct sim *m, const struct request *r)
 {
     const struct core_event *ev = &r->ev;
     if (ev->kind == CORE_EV_PROGRESS)
-        return store_write(m, ev->trial_id, ev->run_id, ev->units, false);
+        return sim_store_write(m, ev->trial_id, ev->run_id, ev->units, false);
     if (ev->kind == CORE_EV_CHECKPOINT)
-        return store_write(m, ev->trial_id, ev->run_id, (double)ev->checkpoint.steps, true);
+        return sim_store_write(m, ev->trial_id, ev->run_id, (double)ev->checkpoint.steps, true);
     return true;
 }
 
 /* Before the master notices that PostgreSQL hangs, PostgreSQL gets it and does it afterwards. */
 static bool is_held_up(struct sim *m, const struct msg *msg)
 {
-    int64_t back = store_back_ms(m);
-    if (m->now_ms >= m->store.hung_until || store_noticed(m))
+    int64_t back = sim_store_back_ms(m);
+    if (m->now_ms >= m->store.hung_until || sim_store_noticed(m))
         return false;
     sim_later(m, back - m->now_ms + (int64_t)sim_random(m, 100), *msg);
     return true;
@@ -73,9 +73,9 @@ void request_arrive(struct sim *m, struct msg *msg)
     if (is_held_up(m, msg))
         return;
     det_cleanup(freep) struct request *r = msg->data;
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     struct task *t = task_find(m, r->task);
-    if (!master_serves(m, s) || store_back_ms(m) > m->now_ms)
+    if (!sim_master_serves(m, s) || sim_store_back_ms(m) > m->now_ms)
         return;
     if (!write_rows(m, r)) {
         if (t && r->token)
@@ -93,5 +93,5 @@ void request_arrive(struct sim *m, struct msg *msg)
     struct waiter w = {
         .token = r->token ? r->token : ++m->next_token, .host = -1, .task = r->token ? r->task : 0};
     if (!imap_get(s->waiters, w.token)) /* one that came twice is asked once */
-        master_post(m, s, &ev, w);
+        sim_master_post(m, s, &ev, w);
 }

@@ -73,7 +73,7 @@ static void handle(struct sim *m, struct msg *msg)
     else if (msg->kind == M_CLIENTS)
         client_poll(m);
     else if (msg->kind <= M_TAKEOVER)
-        master_on(m, msg);
+        sim_master_on(m, msg);
     else if (msg->kind <= M_DIAL_BY)
         links_on(m, msg);
     else if (msg->kind <= M_HOST_BACK)
@@ -97,10 +97,10 @@ static void init(struct sim *m, const struct sim_options *in)
                       .ending = map_create(),
                       .now_ms = 1000};
     sim_watch(m);
-    store_init(&m->store);
+    sim_store_init(&m->store);
     setup_hosts(m);
     for (int i = 0; i < MASTERS; i++) {
-        m->masters[i] = (struct master){.index = i, .waiters = imap_create()};
+        m->masters[i] = (struct sim_master){.index = i, .waiters = imap_create()};
         m->masters[i].links = det_zalloc((size_t)m->hosts_n * sizeof(struct sim_link));
         links_end(m, &m->masters[i]);
     }
@@ -116,7 +116,7 @@ static bool is_quiet(struct sim *m)
     int64_t *ids;
     struct core_alloc_view a;
     struct core_agent_view v;
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     if (!s->core || s->batch.state != BATCH_IDLE || s->batch.queued || imap_size(m->tasks))
         return false;
     size_t n = core_jobs(s->core, NULL, &ids);
@@ -189,7 +189,7 @@ static void calm_down(struct sim *m)
         if (m->got.events > begun + CALM_EVENTS + 100 * (int64_t)m->store.trials.n)
             sim_fail(m, "it goes on and on: %lld events since the faults ended",
                      (long long)(m->got.events - begun));
-        if (!master_serves(m, master_leader(m)) || m->now_ms < release)
+        if (!sim_master_serves(m, sim_master_leader(m)) || m->now_ms < release)
             continue;
         if (is_quiet(m))
             break;
@@ -209,10 +209,10 @@ static void finish(struct sim *m)
     for (size_t i = 0; i < m->heap.n; i++)
         links_msg_free(&m->heap.v[i]);
     for (int i = 0; i < MASTERS; i++)
-        master_finish(m, &m->masters[i]);
+        sim_master_finish(m, &m->masters[i]);
     for (int i = 0; i < m->hosts_n; i++)
         hosts_finish(&m->hosts[i]);
-    store_finish(&m->store);
+    sim_store_finish(&m->store);
     vec_free(&m->heap);
     imap_destroy(m->tasks);
     map_destroy(m->by_alloc);

@@ -106,7 +106,7 @@ struct stored_trial {
 struct stored_alloc {
     struct row_allocation r;
 };
-struct store {
+struct sim_store {
     VEC(struct stored_exp *) exps;     /* by id from 1 */
     VEC(struct stored_trial *) trials; /* by id from 1 */
     VEC(struct stored_alloc *) allocs; /* as inserted */
@@ -119,27 +119,27 @@ struct store {
     int64_t down_from, down_until, slow_until; /* PostgreSQL is away; commits take long */
     int64_t hung_from, hung_until;             /* it is there and does nothing */
 };
-void store_init(struct store *s);
-void store_finish(struct store *s);
-void store_clear_row(enum row_kind kind, void *row); /* what it holds is freed */
+void sim_store_init(struct sim_store *s);
+void sim_store_finish(struct sim_store *s);
+void sim_store_clear_row(enum row_kind kind, void *row); /* what it holds is freed */
 /* When PostgreSQL is there and answers: now, or later. */
-int64_t store_back_ms(const struct sim *m);
+int64_t sim_store_back_ms(const struct sim *m);
 /* The masters know that it is away or hangs: they refuse what is asked. */
-bool store_noticed(const struct sim *m);
+bool sim_store_noticed(const struct sim *m);
 /* One row, by the one that leads. */
-void store_apply(struct sim *m, const struct core_effect *e);
-struct stored_trial *store_trial(struct store *s, int64_t id);
-struct stored_exp *store_exp(struct store *s, int64_t id);
-bool store_is_live(const struct stored_exp *e);
-bool store_is_ending(enum exp_state state); /* by whatever stopped it */
+void sim_store_apply(struct sim *m, const struct core_effect *e);
+struct stored_trial *sim_store_trial(struct sim_store *s, int64_t id);
+struct stored_exp *sim_store_exp(struct sim_store *s, int64_t id);
+bool sim_store_is_live(const struct stored_exp *e);
+bool sim_store_is_ending(enum exp_state state); /* by whatever stopped it */
 /* What it takes to continue an ended experiment: of the store, but for the two arrays, which the
  * caller frees. */
-void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret);
+void sim_store_ended(struct sim_store *s, const struct stored_exp *e, struct core_continue *ret);
 /* A harness writes (metrics, checkpoint); false: refused by the fence. */
-bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint);
+bool sim_store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint);
 /* Everything but core_restored(). search_of: the only experiment whose search is played again; 0:
  * each of them. */
-struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of);
+struct core *sim_store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of);
 
 /* ---- messages: what happens when ---- */
 enum msg_kind {
@@ -196,7 +196,7 @@ struct waiter {
     enum core_event_kind kind; /* of the event, and whom it was about: for I2 */
     int64_t id, length;
 };
-struct master {
+struct sim_master {
     int index;
     struct core *core; /* NULL: down, or standing by */
     uint64_t life;
@@ -215,35 +215,37 @@ struct master {
     struct imap *waiters;   /* token -> struct waiter */
     struct sim_link *links; /* one for each host */
 };
-struct master *master_leader(struct sim *m);
-int64_t master_wall_us(struct sim *m);
-bool master_serves(const struct sim *m, const struct master *s);
+struct sim_master *sim_master_leader(struct sim *m);
+int64_t sim_master_wall_us(struct sim *m);
+bool sim_master_serves(const struct sim *m, const struct sim_master *s);
 /* Queues the event; false: nobody listens. The answer comes to w after the commit. */
-bool master_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter w);
-void master_arm_tick(struct sim *m, struct master *s);
-void master_end(struct sim *m, struct master *s);
-void master_crash(struct sim *m, struct master *s);
-void master_stop(struct sim *m, struct master *s); /* in order */
-void master_freeze(struct sim *m, struct master *s, int64_t ms);
-void master_on(struct sim *m, struct msg *msg);
-void master_finish(const struct sim *m, struct master *s);
+bool sim_master_post(struct sim *m, struct sim_master *s, const struct core_event *ev,
+                     struct waiter w);
+void sim_master_arm_tick(struct sim *m, struct sim_master *s);
+void sim_master_end(struct sim *m, struct sim_master *s);
+void sim_master_crash(struct sim *m, struct sim_master *s);
+void sim_master_stop(struct sim *m, struct sim_master *s); /* in order */
+void sim_master_freeze(struct sim *m, struct sim_master *s, int64_t ms);
+void sim_master_on(struct sim *m, struct msg *msg);
+void sim_master_finish(const struct sim *m, struct sim_master *s);
 
-void driver_db(struct sim *m, struct master *s);
+void sim_driver_db(struct sim *m, struct sim_master *s);
 /* Takes w. */
-void driver_post(struct sim *m, struct master *s, const struct core_event *ev, struct waiter *w);
-void driver_turn(struct sim *m, struct master *s);
-void driver_purge(struct sim *m, struct master *s, int64_t exp_id);
-void driver_stop(struct sim *m, struct master *s);
-void driver_hear(struct sim *m, struct master *s);
-void driver_do_all(struct sim *m, struct master *s);
+void sim_driver_post(struct sim *m, struct sim_master *s, const struct core_event *ev,
+                     struct waiter *w);
+void sim_driver_turn(struct sim *m, struct sim_master *s);
+void sim_driver_purge(struct sim *m, struct sim_master *s, int64_t exp_id);
+void sim_driver_stop(struct sim *m, struct sim_master *s);
+void sim_driver_hear(struct sim *m, struct sim_master *s);
+void sim_driver_do_all(struct sim *m, struct sim_master *s);
 /* The store does what it was sent, though nobody hears of it. */
-void driver_carry_out(struct sim *m, struct master *s);
-void driver_apply(struct sim *m, struct master *s);
+void sim_driver_carry_out(struct sim *m, struct sim_master *s);
+void sim_driver_apply(struct sim *m, struct sim_master *s);
 /* The master died while PostgreSQL hung with its transaction: that is carried out, or refused,
  * later. */
-void driver_orphan(struct sim *m, struct master *s);
-void driver_orphan_apply(struct sim *m, struct msg *msg);
-void driver_orphan_free(void *orphan);
+void sim_driver_orphan(struct sim *m, struct sim_master *s);
+void sim_driver_orphan_apply(struct sim *m, struct msg *msg);
+void sim_driver_orphan_free(void *orphan);
 
 /* ---- hosts.c: hosts with an agent each, whose core is the real one ---- */
 struct host;
@@ -324,11 +326,11 @@ void links_on(struct sim *m, struct msg *msg);
 void links_acked(struct sim *m, const struct waiter *w);
 void links_refused(struct sim *m, const struct waiter *w);
 /* False: it has no link to that master. */
-bool links_start(struct sim *m, const struct master *s, const struct core_start *o);
-bool links_kill(struct sim *m, const struct master *s, const struct core_kill *o);
-void links_store(struct sim *m, const struct master *s, const struct core_store_order *o);
+bool links_start(struct sim *m, const struct sim_master *s, const struct core_start *o);
+bool links_kill(struct sim *m, const struct sim_master *s, const struct core_kill *o);
+void links_store(struct sim *m, const struct sim_master *s, const struct core_store_order *o);
 /* The master ends. */
-void links_end(const struct sim *m, struct master *s);
+void links_end(const struct sim *m, struct sim_master *s);
 void links_msg_free(struct msg *msg);
 
 /* ---- tasks.c: a container and its harness ---- */
@@ -396,7 +398,7 @@ void life_on(struct sim *m, const struct msg *msg);
 void request_send(struct sim *m, const struct task *t, struct core_event ev, uint64_t token);
 void request_arrive(struct sim *m, struct msg *msg);
 /* The master, if the task's host reaches one that serves, both ways. */
-struct master *request_reach(struct sim *m, const struct task *t);
+struct sim_master *request_reach(struct sim *m, const struct task *t);
 
 /* ---- setup.c ---- */
 void setup_hosts(struct sim *m);
@@ -416,14 +418,14 @@ void user_release(struct sim *m);
 void fault_strike(struct sim *m);
 
 /* ---- checks.c, check_calm.c, check_end.c ---- */
-void check_step(struct sim *m, struct master *s, const struct core_event *ev, bool stale,
+void check_step(struct sim *m, struct sim_master *s, const struct core_event *ev, bool stale,
                 size_t from);
 void check_answer(struct sim *m, const struct waiter *w);
 void check_kill(struct sim *m, const struct core_kill *k);
 void check_start(struct sim *m, const struct core_start *o);
-void check_rest(struct sim *m, struct master *s);
+void check_rest(struct sim *m, struct sim_master *s);
 void check_quotas(struct sim *m, const struct core *c);
-void check_calm(struct sim *m, struct master *s);
+void check_calm(struct sim *m, struct sim_master *s);
 void check_end(struct sim *m);
 
 /* ---- moves.c: which moves were made ---- */
@@ -435,7 +437,7 @@ size_t moves_missing(const struct sim_result *all, int64_t worlds);
 /* ---- trace.c ---- */
 /* A line of the trace, when it is wanted. */
 void sim_trace(struct sim *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sim_trace_event(struct sim *m, const struct master *s, const struct core_event *ev);
+void sim_trace_event(struct sim *m, const struct sim_master *s, const struct core_event *ev);
 void sim_trace_effect(struct sim *m, const struct core_effect *e);
 /* Into the hash of everything that was decided. */
 void sim_mix(struct sim *m, uint64_t x);
@@ -454,9 +456,9 @@ struct sim {
     struct core_pool_options red; /* one of the pools, and the quotas, of o */
     struct core_quota quotas[2];
     int pools_n;
-    struct master masters[MASTERS];
+    struct sim_master masters[MASTERS];
     int leader;
-    struct store store;
+    struct sim_store store;
     struct sim_host *hosts;
     int hosts_n;
     char marker[UUID_STR_MAX]; /* in the checkpoints' file system; "": none yet */

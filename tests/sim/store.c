@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-void store_init(struct store *s)
+void sim_store_init(struct sim_store *s)
 {
-    *s = (struct store){.alloc_by_id = map_create()};
+    *s = (struct sim_store){.alloc_by_id = map_create()};
 }
 
 static void free_exp(struct stored_exp *e)
 {
-    store_clear_row(ROW_EXPERIMENT, &e->r);
+    sim_store_clear_row(ROW_EXPERIMENT, &e->r);
     free(e->snapshot);
     for (size_t i = 0; i < e->events.n; i++)
         free((char *)e->events.v[i].event);
@@ -23,20 +23,20 @@ static void free_exp(struct stored_exp *e)
     free(e);
 }
 
-void store_finish(struct store *s)
+void sim_store_finish(struct sim_store *s)
 {
     for (size_t i = 0; i < s->exps.n; i++)
         free_exp(s->exps.v[i]);
     for (size_t i = 0; i < s->trials.n; i++) {
-        store_clear_row(ROW_TRIAL, &s->trials.v[i]->r);
+        sim_store_clear_row(ROW_TRIAL, &s->trials.v[i]->r);
         free(s->trials.v[i]);
     }
     for (size_t i = 0; i < s->allocs.n; i++) {
-        store_clear_row(ROW_ALLOCATION, &s->allocs.v[i]->r);
+        sim_store_clear_row(ROW_ALLOCATION, &s->allocs.v[i]->r);
         free(s->allocs.v[i]);
     }
     for (size_t i = 0; i < s->agents.n; i++)
-        store_clear_row(ROW_AGENT, &s->agents.v[i]);
+        sim_store_clear_row(ROW_AGENT, &s->agents.v[i]);
     vec_free(&s->exps);
     vec_free(&s->trials);
     vec_free(&s->allocs);
@@ -44,37 +44,37 @@ void store_finish(struct store *s)
     map_destroy(s->alloc_by_id);
 }
 
-struct stored_trial *store_trial(struct store *s, int64_t id)
+struct stored_trial *sim_store_trial(struct sim_store *s, int64_t id)
 {
     return id >= 1 && (size_t)id <= s->trials.n ? s->trials.v[id - 1] : NULL;
 }
 
-struct stored_exp *store_exp(struct store *s, int64_t id)
+struct stored_exp *sim_store_exp(struct sim_store *s, int64_t id)
 {
     return id >= 1 && (size_t)id <= s->exps.n ? s->exps.v[id - 1] : NULL;
 }
 
-bool store_is_ending(enum exp_state state)
+bool sim_store_is_ending(enum exp_state state)
 {
     return state == EXP_STOPPING_COMPLETED || state == EXP_STOPPING_CANCELED ||
            state == EXP_STOPPING_KILLED;
 }
 
-bool store_is_live(const struct stored_exp *e)
+bool sim_store_is_live(const struct stored_exp *e)
 {
     return !exp_state_is_terminal(e->r.state) || e->r.state == EXP_DELETING;
 }
 
-int64_t store_back_ms(const struct sim *m)
+int64_t sim_store_back_ms(const struct sim *m)
 {
-    const struct store *s = &m->store;
+    const struct sim_store *s = &m->store;
     int64_t back = s->down_until > s->hung_until ? s->down_until : s->hung_until;
     return back > m->now_ms ? back : m->now_ms;
 }
 
-bool store_noticed(const struct sim *m)
+bool sim_store_noticed(const struct sim *m)
 {
-    const struct store *s = &m->store;
+    const struct sim_store *s = &m->store;
     return m->now_ms < s->down_until ||
            (m->now_ms < s->hung_until && m->now_ms >= s->hung_from + NOTICE_MS);
 }
@@ -82,14 +82,14 @@ bool store_noticed(const struct sim *m)
 /* The run's token dies with its allocation; the statement itself checks the run. */
 static bool is_refused(struct sim *m, const struct stored_trial *t, int64_t run)
 {
-    if (!t || t->r.run_id != run || store_exp(&m->store, t->r.experiment_id)->deleted)
+    if (!t || t->r.run_id != run || sim_store_exp(&m->store, t->r.experiment_id)->deleted)
         return true;
     return !t->alloc || t->alloc->r.run_id != run || t->alloc->r.state == ALLOC_TERMINATED;
 }
 
-bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint)
+bool sim_store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool checkpoint)
 {
-    struct stored_trial *t = store_trial(&m->store, trial);
+    struct stored_trial *t = sim_store_trial(&m->store, trial);
     char uuid[48];
     if (is_refused(m, t, run)) {
         m->got.refused++;
@@ -109,14 +109,14 @@ bool store_write(struct sim *m, int64_t trial, int64_t run, double steps, bool c
     return true;
 }
 
-void store_ended(struct store *s, const struct stored_exp *e, struct core_continue *ret)
+void sim_store_ended(struct sim_store *s, const struct stored_exp *e, struct core_continue *ret)
 {
     struct row_search_event *events = det_alloc((e->log.n + 1) * sizeof *events);
     struct row_trial *trials = det_alloc((e->trials.n + 1) * sizeof *trials);
     for (size_t i = 0; i < e->log.n; i++)
         events[i] = (struct row_search_event){e->r.id, (int64_t)i + 1, e->log.v[i]};
     for (size_t i = 0; i < e->trials.n; i++)
-        trials[i] = store_trial(s, e->trials.v[i])->r;
+        trials[i] = sim_store_trial(s, e->trials.v[i])->r;
     *ret = (struct core_continue){.row = e->r,
                                   .events = events,
                                   .events_n = e->log.n,
@@ -147,7 +147,7 @@ static int by_start(const void *x, const void *y)
     return strcmp(a->id, b->id);
 }
 
-static int restore_allocs(struct core *c, struct store *s, struct det_err *err)
+static int restore_allocs(struct core *c, struct sim_store *s, struct det_err *err)
 {
     VEC(const struct row_allocation *) live = {0};
     int rc = 0;
@@ -164,10 +164,10 @@ static int restore_allocs(struct core *c, struct store *s, struct det_err *err)
     return rc;
 }
 
-struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of)
+struct core *sim_store_rebuild(struct sim *m, const struct core_options *o, int64_t search_of)
 {
     struct det_err err = {0};
-    struct store *s = &m->store;
+    struct sim_store *s = &m->store;
     struct core *c = core_create(o);
     int rc = 0;
     char nonce[UUID_STR_MAX];
@@ -180,13 +180,13 @@ struct core *store_rebuild(struct sim *m, const struct core_options *o, int64_t 
     if (rc == 0 && s->ckpt_id[0])
         rc = core_restore_store(c, &ckpt, &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++)
-        if (store_is_live(s->exps.v[i]))
+        if (sim_store_is_live(s->exps.v[i]))
             rc = restore_exp(c, s->exps.v[i], !search_of || search_of == (int64_t)i + 1, &err);
     for (size_t i = 0; rc == 0 && i < s->exps.n; i++) {
-        bool is_read = store_is_live(s->exps.v[i]) && s->exps.v[i]->r.state != EXP_DELETING;
+        bool is_read = sim_store_is_live(s->exps.v[i]) && s->exps.v[i]->r.state != EXP_DELETING;
         size_t n = is_read ? s->exps.v[i]->trials.n : 0;
         for (size_t k = 0; rc == 0 && k < n; k++)
-            rc = core_restore_trial(c, &store_trial(s, s->exps.v[i]->trials.v[k])->r, &err);
+            rc = core_restore_trial(c, &sim_store_trial(s, s->exps.v[i]->trials.v[k])->r, &err);
     }
     if (rc == 0)
         rc = restore_allocs(c, s, &err);

@@ -25,7 +25,7 @@ static void keep(enum row_kind kind, void *row, const void *by, bool is_new)
     }
 }
 
-void store_clear_row(enum row_kind kind, void *row)
+void sim_store_clear_row(enum row_kind kind, void *row)
 {
     const struct row_table *t = &row_tables[kind];
     for (size_t i = 0; i < t->n; i++)
@@ -64,7 +64,7 @@ static void check_parked(struct sim *m, int64_t parked, const char *what, int64_
 
 static void apply_exp(struct sim *m, const struct row_experiment *r)
 {
-    struct stored_exp *e = store_exp(&m->store, r->id);
+    struct stored_exp *e = sim_store_exp(&m->store, r->id);
     if (r->is_new) {
         skip_exps(m, r->id);
         if (e || (size_t)r->id != m->store.exps.n + 1)
@@ -88,7 +88,7 @@ static void apply_exp(struct sim *m, const struct row_experiment *r)
 /* Its client ended the search: what runs ends where it is. The row comes before its trials'. */
 static bool is_shut_down(struct sim *m, const struct stored_trial *t)
 {
-    const struct stored_exp *e = store_exp(&m->store, t->r.experiment_id);
+    const struct stored_exp *e = sim_store_exp(&m->store, t->r.experiment_id);
     return e->is_custom && (e->r.state == EXP_STOPPING_COMPLETED || e->r.state == EXP_COMPLETED);
 }
 
@@ -104,29 +104,31 @@ static void check_completed(struct sim *m, const struct stored_trial *t, const s
 
 static void apply_trial(struct sim *m, const struct row_trial *r)
 {
-    struct stored_trial *t = store_trial(&m->store, r->id);
+    struct stored_trial *t = sim_store_trial(&m->store, r->id);
     if (r->is_new) {
         skip_trials(m, r->id, r->experiment_id);
-        if (t || (size_t)r->id != m->store.trials.n + 1 || !store_exp(&m->store, r->experiment_id))
+        if (t || (size_t)r->id != m->store.trials.n + 1 ||
+            !sim_store_exp(&m->store, r->experiment_id))
             sim_fail(m, "trial %lld: insert out of order", (long long)r->id);
         t = det_zalloc(sizeof *t);
         vec_push(&m->store.trials, t);
         t->r.experiment_id = r->experiment_id;
-        vec_push(&store_exp(&m->store, r->experiment_id)->trials, r->id);
+        vec_push(&sim_store_exp(&m->store, r->experiment_id)->trials, r->id);
     }
     if (!t)
         sim_fail(m, "trial %lld is updated before it exists", (long long)r->id);
     if (r->state == TRIAL_ACTIVE && trial_state_is_terminal(t->r.state))
         t->parked = 0;
     check_parked(m, t->parked, "trial", r->id);
-    check_parked(m, store_exp(&m->store, t->r.experiment_id)->parked, "trial", r->id);
+    check_parked(m, sim_store_exp(&m->store, t->r.experiment_id)->parked, "trial", r->id);
     if (r->run_id < t->r.run_id)
         sim_fail(m, "trial %lld: its run falls from %lld to %lld", (long long)r->id,
                  (long long)t->r.run_id, (long long)r->run_id);
     if (r->restarts > t->crashes)
         sim_fail(m, "trial %lld: %lld restarts are counted, it crashed %lld times",
                  (long long)r->id, (long long)r->restarts, (long long)t->crashes);
-    bool goes_on = r->state == TRIAL_ACTIVE && store_exp(&m->store, t->r.experiment_id)->continued;
+    bool goes_on =
+        r->state == TRIAL_ACTIVE && sim_store_exp(&m->store, t->r.experiment_id)->continued;
     if (trial_state_is_terminal(t->r.state) && t->r.state != r->state && !r->is_new && !goes_on)
         sim_fail(m, "trial %lld leaves its terminal state", (long long)r->id);
     if (r->state == TRIAL_COMPLETED && t->r.state != TRIAL_COMPLETED && !t->gave_up)
@@ -138,7 +140,7 @@ static void apply_trial(struct sim *m, const struct row_trial *r)
 static void apply_alloc(struct sim *m, const struct row_allocation *r)
 {
     struct stored_alloc *a = map_get(m->store.alloc_by_id, r->id);
-    const struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    const struct stored_exp *e = sim_store_exp(&m->store, r->experiment_id);
     if (e && e->deleted && !r->is_new)
         return; /* gone with its experiment */
     if (r->is_new) {
@@ -147,8 +149,8 @@ static void apply_alloc(struct sim *m, const struct row_allocation *r)
         a = det_zalloc(sizeof *a);
         vec_push(&m->store.allocs, a);
         map_put(m->store.alloc_by_id, r->id, a);
-        if (store_trial(&m->store, r->trial_id))
-            store_trial(&m->store, r->trial_id)->alloc = a;
+        if (sim_store_trial(&m->store, r->trial_id))
+            sim_store_trial(&m->store, r->trial_id)->alloc = a;
     }
     if (!a || a->r.state > r->state)
         sim_fail(m, "allocation %s goes back or never was", r->id);
@@ -171,7 +173,7 @@ static void apply_agent(struct sim *m, const struct row_agent *r)
 
 static void apply_event(struct sim *m, const struct row_search_event *r)
 {
-    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    struct stored_exp *e = sim_store_exp(&m->store, r->experiment_id);
     m->store.searched = r->experiment_id;
     vec_push(&e->events, (struct row_search_event){r->experiment_id, r->seq, det_strdup(r->event)});
     vec_push(&e->log, det_strdup(r->event));
@@ -187,7 +189,7 @@ static void drop_search(struct stored_exp *e, int64_t up_to)
 
 static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
 {
-    struct stored_exp *e = store_exp(&m->store, r->experiment_id);
+    struct stored_exp *e = sim_store_exp(&m->store, r->experiment_id);
     free(e->snapshot);
     e->snapshot = det_strdup(r->snapshot);
     e->snapshot_seq = r->seq;
@@ -197,7 +199,7 @@ static void apply_snapshot(struct sim *m, const struct row_search_snapshot *r)
 /* What was before the snapshot is read again. */
 static void delete_snapshot(struct sim *m, int64_t exp_id)
 {
-    struct stored_exp *e = store_exp(&m->store, exp_id);
+    struct stored_exp *e = sim_store_exp(&m->store, exp_id);
     drop_search(e, INT64_MAX);
     free(e->snapshot);
     e->snapshot = NULL;
@@ -210,10 +212,10 @@ static void delete_snapshot(struct sim *m, int64_t exp_id)
 /* And what hangs on it. */
 static void delete_exp(struct sim *m, int64_t id)
 {
-    if (!store_exp(&m->store, id)->is_purged)
+    if (!sim_store_exp(&m->store, id)->is_purged)
         sim_fail(m, "all rows of experiment %lld are deleted at once", (long long)id);
-    store_exp(&m->store, id)->deleted = true;
-    store_exp(&m->store, id)->r.state = EXP_DELETED;
+    sim_store_exp(&m->store, id)->deleted = true;
+    sim_store_exp(&m->store, id)->r.state = EXP_DELETED;
     for (size_t i = 0; i < m->store.allocs.n; i++)
         if (m->store.allocs.v[i]->r.experiment_id == id)
             m->store.allocs.v[i]->r.state = ALLOC_TERMINATED;
@@ -255,27 +257,27 @@ static enum exp_state parked_state(const struct stored_exp *e, bool has_ended)
 
 static void apply_parked(struct sim *m, const struct row_parked *r)
 {
-    struct stored_trial *t = store_trial(&m->store, r->trial_id);
-    struct stored_exp *e = r->trial_id ? NULL : store_exp(&m->store, r->experiment_id);
+    struct stored_trial *t = sim_store_trial(&m->store, r->trial_id);
+    struct stored_exp *e = r->trial_id ? NULL : sim_store_exp(&m->store, r->experiment_id);
     park_allocs(m, r);
     if (t) {
         park_trial(t, r->has_ended);
         t->parked = m->store.epoch;
     }
     for (size_t i = 0; e && i < e->trials.n; i++)
-        park_trial(store_trial(&m->store, e->trials.v[i]), r->has_ended);
+        park_trial(sim_store_trial(&m->store, e->trials.v[i]), r->has_ended);
     if (e) {
         e->r.state = parked_state(e, r->has_ended);
         e->parked = m->store.epoch;
     }
 }
 
-void store_apply(struct sim *m, const struct core_effect *e)
+void sim_store_apply(struct sim *m, const struct core_effect *e)
 {
     switch (e->kind) {
     case CORE_SAVE_EXPERIMENT: apply_exp(m, &e->experiment); break;
     case CORE_SAVE_EXP_STATE:
-        store_exp(&m->store, e->exp_state.id)->r.state = e->exp_state.state;
+        sim_store_exp(&m->store, e->exp_state.id)->r.state = e->exp_state.state;
         break;
     case CORE_SAVE_SEARCH_EVENT: apply_event(m, &e->search_event); break;
     case CORE_SAVE_SEARCH_SNAPSHOT: apply_snapshot(m, &e->search_snapshot); break;

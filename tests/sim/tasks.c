@@ -102,7 +102,7 @@ static bool is_store_away(struct sim *m, struct task *t)
 /* By its own fault: what restarts are counted for. */
 static void crash(struct sim *m, struct task *t)
 {
-    store_trial(&m->store, t->trial)->crashes++;
+    sim_store_trial(&m->store, t->trial)->crashes++;
     if (sim_random(m, 4))
         task_end(m, t, CORE_EXITED, 1);
     else
@@ -184,12 +184,12 @@ static void run_passive(struct sim *m, struct task *t)
 /* It hears what was committed: the master answers no sooner. */
 static void run_operation(struct sim *m, struct task *t)
 {
-    const struct stored_trial *row = store_trial(&m->store, t->trial);
+    const struct stored_trial *row = sim_store_trial(&m->store, t->trial);
     if (row->r.run_id != t->run) {
         task_end(m, t, CORE_EXITED, 1); /* a twin replaced it */
         return;
     }
-    if (!request_reach(m, t) || store_back_ms(m) > m->now_ms) {
+    if (!request_reach(m, t) || sim_store_back_ms(m) > m->now_ms) {
         wake(m, t, 500);
         return;
     }
@@ -222,7 +222,7 @@ static void exit_early(struct sim *m, struct task *t)
     ev.exit_early.text = "a loss is NaN";
     if (sim_random(m, 2))
         request_send(m, t, ev, 0);
-    store_trial(&m->store, t->trial)->gave_up = true;
+    sim_store_trial(&m->store, t->trial)->gave_up = true;
     task_end(m, t, CORE_EXITED, 0);
 }
 
@@ -243,7 +243,7 @@ static bool goes_wrong(struct sim *m, struct task *t)
 static void run_train(struct sim *m, struct task *t)
 {
     struct core_alloc_view a;
-    struct master *s = request_reach(m, t);
+    struct sim_master *s = request_reach(m, t);
     if (goes_wrong(m, t))
         return;
     t->progress += 1 + (double)sim_random(m, 20);

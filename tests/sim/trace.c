@@ -64,7 +64,7 @@ void sim_trace(struct sim *m, const char *fmt, ...)
         puts(line);
 }
 
-void sim_trace_event(struct sim *m, const struct master *s, const struct core_event *ev)
+void sim_trace_event(struct sim *m, const struct sim_master *s, const struct core_event *ev)
 {
     char who[160] = "", what[120] = "";
     sim_mix(m, (uint64_t)m->now_ms * 64 + (uint64_t)ev->kind);

@@ -7,7 +7,7 @@
 static int64_t some_exp(struct sim *m)
 {
     int64_t *ids, id = 0;
-    size_t n = core_jobs(master_leader(m)->core, NULL, &ids);
+    size_t n = core_jobs(sim_master_leader(m)->core, NULL, &ids);
     if (n)
         id = ids[sim_random(m, n)];
     free(ids);
@@ -19,10 +19,10 @@ static int64_t some_ending(struct sim *m)
 {
     struct core_exp_view e;
     int64_t *ids, id = 0;
-    const struct core *c = master_leader(m)->core;
+    const struct core *c = sim_master_leader(m)->core;
     size_t n = core_jobs(c, NULL, &ids);
     for (size_t i = 0; i < n; i++)
-        if (core_exp_get(c, ids[i], &e) && store_is_ending(e.state) && sim_random(m, 2))
+        if (core_exp_get(c, ids[i], &e) && sim_store_is_ending(e.state) && sim_random(m, 2))
             id = e.id;
     free(ids);
     return id ? id : some_exp(m);
@@ -33,7 +33,7 @@ static int64_t some_trial(struct sim *m)
 {
     struct core_trial_view t;
     int64_t *ids, id = 0;
-    const struct core *c = master_leader(m)->core;
+    const struct core *c = sim_master_leader(m)->core;
     size_t n = core_exp_trials(c, some_ending(m), &ids);
     for (size_t i = 0; i < n; i++)
         if (core_trial_get(c, ids[i], &t) && t.alloc_id && sim_random(m, 2))
@@ -53,7 +53,8 @@ static const struct stored_exp *some_ended(struct sim *m)
 
 static void post(struct sim *m, struct core_event ev)
 {
-    master_post(m, master_leader(m), &ev, (struct waiter){.token = ++m->next_token, .host = -1});
+    sim_master_post(m, sim_master_leader(m), &ev,
+                    (struct waiter){.token = ++m->next_token, .host = -1});
 }
 
 static int trials_of(struct sim *m)
@@ -155,7 +156,7 @@ static void delete (struct sim *m)
 /* A single search goes further, sometimes; rows are read when all that was stepped is in them. */
 static void go_on(struct sim *m)
 {
-    struct master *s = master_leader(m);
+    struct sim_master *s = sim_master_leader(m);
     if (!m->store.exps.n || s->batch.state != BATCH_IDLE || s->batch.queued)
         return;
     const struct stored_exp *e = some_ended(m);
@@ -168,11 +169,11 @@ static void go_on(struct sim *m)
     if (longer)
         json_set(length, "batches", json_integer(json_int(length, "batches", 0) + 50));
     struct core_continue cont;
-    store_ended(&m->store, e, &cont);
+    sim_store_ended(&m->store, e, &cont);
     cont.config = longer ? config : NULL;
     cont.revision = core_exp_revision(s->core, e->r.id);
     post(m, (struct core_event){.kind = CORE_EV_EXP_CONTINUE, .exp_id = e->r.id, .cont = &cont});
-    driver_turn(m, s); /* the rows are borrowed */
+    sim_driver_turn(m, s); /* the rows are borrowed */
     free((void *)cont.events);
     free((void *)cont.trials);
 }
@@ -210,9 +211,9 @@ void user_act(struct sim *m)
                                                  CORE_EV_EXP_ACTIVATE, CORE_EV_EXP_PAUSE};
     uint64_t dice = sim_random(m, 100);
     int64_t *ids;
-    if (!master_serves(m, master_leader(m)))
+    if (!sim_master_serves(m, sim_master_leader(m)))
         return;
-    size_t live = core_jobs(master_leader(m)->core, NULL, &ids);
+    size_t live = core_jobs(sim_master_leader(m)->core, NULL, &ids);
     free(ids);
     if (live < 3 || (dice < 30 && live < 25))
         create(m);
@@ -257,12 +258,12 @@ static void enable_all(struct sim *m)
 void user_release(struct sim *m)
 {
     int64_t *ids;
-    const struct core *c = master_leader(m)->core;
+    const struct core *c = sim_master_leader(m)->core;
     size_t n = core_jobs(c, NULL, &ids);
     enable_all(m);
     for (size_t i = 0; i < n; i++) {
         bool exceeded = false;
-        const struct stored_exp *e = store_exp(&m->store, ids[i]);
+        const struct stored_exp *e = sim_store_exp(&m->store, ids[i]);
         if (e && core_fits(c, e->r.resource_pool, slots_of(e), &exceeded, NULL) < 0)
             post(m, (struct core_event){.kind = CORE_EV_EXP_KILL, .exp_id = ids[i]});
         else
