@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import people  # noqa: E402
 from cluster import SLOWER, Cluster, wait_until  # noqa: E402
 from fake_agent import FakeAgent  # noqa: E402
+from masters import Session  # noqa: E402
 from openapi import Api  # noqa: E402
 from walk import VIEWER, grants, log_in  # noqa: E402
 
@@ -231,6 +232,38 @@ def overtaken(c, user):
           "SELECT 1 / (project_id = 1)::integer FROM experiments WHERE id = -5; ROLLBACK")
 
 
+def answer_while(c, pool, sql, first, then):
+    """Two requests, method, path and body: the second's answer, as the first waits for what sql locks."""
+    user = Api(c.port, c.token)
+    with Session(c, "BEGIN; " + sql):
+        asked = pool.submit(user.raw, *first)
+        wait_until(lambda: asked.done() or int(c.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")) > 0, 20, "a lock is waited for")
+        answer = Api(c.port, c.token).raw(*then)[:2]
+    assert asked.result()[0] in (200, 503), asked.result()
+    return answer
+
+
+def contested(c, user, unmanaged):
+    """While one is made in a project, that is not deleted; while that is deleted, none is made in it, nor in another.
+    A statement waits for a while only, then it has failed: on a slow machine it is tried again."""
+    space = user.call("post_workspace", {"name": f"Contested {unmanaged}"})["workspace"]["id"]
+    kept = gone = False
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for i in range(20):
+            project = user.call("post_project", {"name": f"p{i}"}, workspaceId=space)["project"]["id"]
+            delete = ("DELETE", f"/api/v1/projects/{project}", None)
+            make = ("POST", "/api/v1/experiments", {"config": CONFIG, "modelDefinition": [], "activate": False, "unmanaged": unmanaged, "projectId": project})
+            if i % 2:
+                status, text = answer_while(c, pool, "LOCK TABLE experiments IN EXCLUSIVE MODE", make, delete)
+                kept = kept or (status == 400 and b"something has just come into it" in text)
+            else:
+                status, text = answer_while(c, pool, f"SELECT FROM projects WHERE id = {project} FOR UPDATE", delete, make)
+                gone = gone or (status == 404 and f"project {project} not found".encode() in text)
+            if kept and gone:
+                break
+    assert kept and gone, (kept, gone)
+
+
 def templates(user):
     config = {"max_restarts": 7, "resources": {"priority": 3}, "environment": {"environment_variables": ["A=1"]}}
     made = user.call("post_template", {"name": "base", "config": config}, template__name="base")["template"]
@@ -400,6 +433,8 @@ def main():
         belongs(user, workspace, project)
         deleted(c, user)
         overtaken(c, user)
+        for unmanaged in (False, True):
+            contested(c, user, unmanaged)
         remembered(user)
         templates(user)
         settings(c, user)

@@ -248,6 +248,7 @@ static bool create_reply(struct create *c)
 static void on_created(void *arg, const struct core_reply *r)
 {
     struct create *c = arg;
+    origins_end_making(c->sh->origins, c->project_id);
     if (r->code < 0) {
         create_fail(c, r->code, core_reply_text(r));
         return;
@@ -273,6 +274,7 @@ static struct exp_submission *create_submission(struct create *c)
 static void on_unmanaged(void *arg, int64_t id, const struct det_err *err)
 {
     struct create *c = arg;
+    origins_end_making(c->sh->origins, c->project_id);
     c->id = id;
     if (err->code < 0)
         create_fail(c, err->code, err->text);
@@ -280,8 +282,30 @@ static void on_unmanaged(void *arg, int64_t id, const struct det_err *err)
         db_exp_read_kept(c->sh->db, c->id, on_stored, c);
 }
 
+/* The place as it was asked for. */
+static char *origin_name(const struct create *c)
+{
+    if (c->b.project_id > 1)
+        return det_asprintf("projectId: project %" PRId64, c->b.project_id);
+    return det_asprintf("project \"%.80s\" of workspace \"%.80s\"", c->view.project,
+                        c->view.workspace);
+}
+
+/* False: answered. The project has been deleted since it was looked up. */
+static bool create_enter(struct create *c)
+{
+    det_cleanup(freep) char *place = origin_name(c);
+    if (origins_begin_making(c->sh->origins, c->project_id))
+        return true;
+    det_cleanup(freep) char *text = det_asprintf("%s not found", place);
+    create_fail(c, DET_ENOENT, text);
+    return false;
+}
+
 static void create_unmanaged(struct create *c)
 {
+    if (!create_enter(c))
+        return;
     det_cleanup(freep) char *config = json_text(c->config);
     const char *kept = http_strdup(c->req, config);
     const struct exp_unmanaged in = {.owner_id = c->req->who.user_id,
@@ -298,6 +322,8 @@ static void create_unmanaged(struct create *c)
 
 static void create_post(struct create *c)
 {
+    if (!create_enter(c))
+        return;
     char job_id[UUID_STR_MAX];
     uuid_random(job_id);
     struct core_event ev = {.kind = CORE_EV_EXP_CREATE};
@@ -323,15 +349,6 @@ static void on_pinned(void *arg, const struct db_result *r)
         create_fail(c, DET_ENOENT, "searcher.source_*: the checkpoint is being deleted");
     else
         create_post(c);
-}
-
-/* The place as it was asked for. */
-static char *origin_name(const struct create *c)
-{
-    if (c->b.project_id > 1)
-        return det_asprintf("projectId: project %" PRId64, c->b.project_id);
-    return det_asprintf("project \"%.80s\" of workspace \"%.80s\"", c->view.project,
-                        c->view.workspace);
 }
 
 static int origin_check(const struct create *c, const struct db_result *r, struct det_err *err)

@@ -5,10 +5,12 @@
 #include "buf.h"
 #include "db_places.h"
 #include "mem.h"
+#include "origins.h"
 #include "shell.h"
 
 /* What a request asks of one place; lives as long as the request. */
 struct edit_call {
+    struct shell *sh; /* of a deletion */
     struct http_req *req;
     const char *noun; /* "workspace" */
     int64_t id;       /* of the path */
@@ -113,13 +115,19 @@ static void refuse_deletion(const struct edit_call *c, const char *const *nouns,
                   (long long)c->id, buf_str(&held));
 }
 
+static void fail_contested(const struct edit_call *c)
+{
+    http_fail(c->req, DET_ESTATE,
+              "%s %lld is not empty: something has just come into it, or it is being deleted; "
+              "look, and ask again",
+              c->noun, (long long)c->id);
+}
+
 static void on_deleted(const struct edit_call *c, const char *const *nouns,
                        const struct db_result *r)
 {
     if (db_state(r) == DB_STATE_MISSING)
-        http_fail(c->req, DET_ESTATE,
-                  "%s %lld is not empty: something has just come into it; look, and ask again",
-                  c->noun, (long long)c->id);
+        fail_contested(c);
     else if (db_rc(r) == 0 && db_rows(r) == 0)
         http_fail(c->req, DET_ENOENT, "%s %lld not found", c->noun, (long long)c->id);
     else if (db_rc(r) == 0 && !db_bool(r, 0, GONE_DONE))
@@ -133,9 +141,16 @@ static void on_workspace_deleted(void *arg, const struct db_result *r)
     on_deleted(arg, workspace_holds, r);
 }
 
+static bool is_gone(const struct db_result *r)
+{
+    return db_rc(r) == 0 && db_rows(r) > 0 && db_bool(r, 0, GONE_DONE);
+}
+
 static void on_project_deleted(void *arg, const struct db_result *r)
 {
-    on_deleted(arg, project_holds, r);
+    const struct edit_call *c = arg;
+    origins_end_deletion(c->sh->origins, c->id, is_gone(r));
+    on_deleted(c, project_holds, r);
 }
 
 void api_delete_workspace(struct shell *sh, struct http_req *req)
@@ -148,6 +163,11 @@ void api_delete_workspace(struct shell *sh, struct http_req *req)
 void api_delete_project(struct shell *sh, struct http_req *req)
 {
     struct edit_call *c = call_of(req, "project");
-    if (c)
+    if (!c)
+        return;
+    c->sh = sh;
+    if (origins_begin_deletion(sh->origins, c->id))
         db_project_delete(sh->db, c->id, on_project_deleted, c);
+    else
+        fail_contested(c);
 }

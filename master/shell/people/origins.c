@@ -10,8 +10,14 @@ struct kept {
     int64_t project_id, until_ms;
     char doc[];
 };
+/* Of a project that somebody makes experiments in, or deletes. */
+struct use {
+    size_t makers;
+    bool is_going, is_gone;
+};
 struct origins {
-    struct map *by_key; /* struct kept */
+    struct map *by_key;  /* struct kept */
+    struct imap *by_use; /* struct use, by project */
     uint64_t turn;
 };
 
@@ -19,6 +25,7 @@ struct origins *origins_create(void)
 {
     struct origins *os = det_zalloc(sizeof *os);
     os->by_key = map_create();
+    os->by_use = imap_create();
     return os;
 }
 
@@ -39,6 +46,11 @@ void origins_destroy(struct origins *os)
         return;
     forget_all(os);
     map_destroy(os->by_key);
+    uint64_t id;
+    void *use;
+    for (size_t it = 0; imap_next(os->by_use, &it, &id, &use);)
+        free(use);
+    imap_destroy(os->by_use);
     free(os);
 }
 
@@ -82,6 +94,53 @@ void origins_keep(struct origins *os, const struct db_exp_origin *o, uint64_t tu
     *k = (struct kept){found->project_id, now_ms + ORIGINS_MS};
     memcpy(k->doc, found->doc, n);
     free(map_put(os->by_key, key, k));
+}
+
+static struct use *use_of(struct origins *os, int64_t project_id)
+{
+    struct use *u = imap_get(os->by_use, (uint64_t)project_id);
+    if (!u) {
+        u = det_zalloc(sizeof *u);
+        imap_put(os->by_use, (uint64_t)project_id, u);
+    }
+    return u;
+}
+
+static void drop_unused(struct origins *os, int64_t project_id)
+{
+    struct use *u = use_of(os, project_id);
+    if (u->makers == 0 && !u->is_going && !u->is_gone)
+        free(imap_del(os->by_use, (uint64_t)project_id));
+}
+
+bool origins_begin_making(struct origins *os, int64_t project_id)
+{
+    struct use *u = use_of(os, project_id);
+    bool may = !u->is_going && !u->is_gone;
+    u->makers += may;
+    return may;
+}
+
+void origins_end_making(struct origins *os, int64_t project_id)
+{
+    use_of(os, project_id)->makers--;
+    drop_unused(os, project_id);
+}
+
+bool origins_begin_deletion(struct origins *os, int64_t project_id)
+{
+    struct use *u = use_of(os, project_id);
+    bool may = u->makers == 0 && !u->is_going;
+    u->is_going |= may;
+    return may;
+}
+
+void origins_end_deletion(struct origins *os, int64_t project_id, bool is_gone)
+{
+    struct use *u = use_of(os, project_id);
+    u->is_going = false;
+    u->is_gone |= is_gone;
+    drop_unused(os, project_id);
 }
 
 void origins_on_request(struct origins *os, const struct http_req *req)

@@ -28,6 +28,14 @@ bool origins_find(const struct origins *os, const struct db_exp_origin *o, int64
 uint64_t origins_turn(const struct origins *os);
 void origins_keep(struct origins *os, const struct db_exp_origin *o, uint64_t turn,
                   const struct origin *found, int64_t now_ms);
+/* An experiment is made in a project from here, where its right has been asked, until its rows are
+ * committed, and a project is deleted from here until that is answered: never both. False:
+ * the other goes on, or it is to be made in a project that is gone. is_gone: it is, and its id does
+ * not come again. */
+DET_MUST bool origins_begin_making(struct origins *os, int64_t project_id);
+void origins_end_making(struct origins *os, int64_t project_id);
+DET_MUST bool origins_begin_deletion(struct origins *os, int64_t project_id);
+void origins_end_deletion(struct origins *os, int64_t project_id, bool is_gone);
 /* For each request, before its handler and with its answer. os may be NULL. */
 void origins_on_request(struct origins *os, const struct http_req *req);
 
