@@ -228,8 +228,9 @@ def overtaken(c, user):
     # What the core writes for a project that is gone meanwhile.
     last = c.sql("SELECT max(id) FROM projects")
     late = "INSERT INTO experiments (id, job_id, owner_id, project_id, state, start_time, name, config, original_config) "
-    c.sql(f"BEGIN; {late} VALUES (-5, 'late', 1, {int(last) + 1000}, 'PAUSED', now(), 'late', '{{}}', ''); "
-          "SELECT 1 / (project_id = 1)::integer FROM experiments WHERE id = -5; ROLLBACK")
+    refused = f"project {int(last) + 1000} not found: it has been deleted"
+    c.sql(f"DO $$ BEGIN {late} VALUES (-5, 'late', 1, {int(last) + 1000}, 'PAUSED', now(), 'late', '{{}}', ''); RAISE 'it was taken'; "
+          f"EXCEPTION WHEN foreign_key_violation THEN ASSERT SQLERRM = '{refused}', SQLERRM; END $$")
 
 
 def answer_while(c, pool, sql, first, then):
