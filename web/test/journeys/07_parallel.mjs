@@ -322,6 +322,9 @@ export default async function ({ page, another }) {
     const ids = (p) => rows(p).evaluateAll((all) => all.map((r) => r.dataset.trial));
     await until(async () => (await ids(page)).join() === within.join(), "the table to show what lies within");
     await pictures(page, "experiment-marked");
+    const csv = (await saved(page, "Hyperparameters", "CSV")).bytes.toString().trim().split("\r\n").map((l) => l.split(","));
+    check(csv[0][0] === "trial" && csv[0].includes("learning_rate") && csv[0].at(-1) === "accuracy", csv[0].join());
+    check(csv.slice(1).map((r) => r[0]).join() === within.join() && csv.slice(1).every((r) => Number(r.at(-1)) === trials.find((t) => String(t.id) === r[0]).searcherMetricValue), csv.join(" | "));
     const other = await another();
     await other.goto(page.url());
     await until(async () => (await ids(other)).join() === within.join(), "the same in another browser");

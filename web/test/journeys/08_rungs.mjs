@@ -1,4 +1,5 @@
 // A halving search: each rung says who went on and who was stopped as the search has it, and why in the searcher's own words.
+import { readFileSync } from "node:fs";
 import { api, check, create, pictures, until, url } from "./harness.mjs";
 
 const CONFIG = { name: "halving", entrypoint: "model_def:DigitsTrial", scheduling_unit: 2, checkpoint_policy: "none", reproducibility: { experiment_seed: 7 },
@@ -21,4 +22,8 @@ export default async function ({ page }) {
     await row(low.rung, on.trialId).getByRole("button", { name: /^Why/ }).click();
     await page.getByRole("status").filter({ hasText: /it stands at place \d of the 3 that have come here; about one in 2 goes on.* Now: it reached the end of its search/ }).waitFor();
     await pictures(page, "experiment-rungs");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator("main").getByTitle("All trials of all rungs").click()]);
+    const [head, ...rows] = readFileSync(await file.path(), "utf8").trim().split("\r\n").map((l) => l.split(","));
+    check(head.join() === "bracket,rung,batches,trial,place,accuracy,what became of it" && rows.length === low.trials.length + top.trials.length, `${head}: ${rows.length} rows`);
+    check(rows.some((r) => r[1] === String(low.rung) && r[3] === String(stopped.trialId) && r[6] === "stopped") && rows.some((r) => r[3] === String(on.trialId) && r[6] === "went on"), rows.join(" | "));
 }

@@ -71,6 +71,11 @@ async function tokens(page) {
     await pictures(page, "tokens-made");
     await made.getByRole("button", { name: "I have kept it" }).click();
     const row = page.getByRole("row", { name: "<img src=x onerror=alert(1)>" });
+    await row.getByRole("button", { name: "Edit…" }).click();
+    await page.getByRole("dialog").getByLabel("What it is for").fill(`${EVIL}, now for another`);
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await row.getByText(", now for another").waitFor();
+    check(await asks() === 200, "another description ended it");
     await row.getByRole("button", { name: "Revoke" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await row.waitFor({ state: "detached" });
@@ -80,12 +85,30 @@ async function tokens(page) {
     await pictures(page, "tokens");
 }
 
+/* A program acts as a user of its own: an administrator makes its token. */
+async function tokenOfAnother(page) {
+    await api("POST", "/users", { user: { username: "robot", admin: false, active: true } });
+    await page.getByRole("button", { name: "New token…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("What it is for").fill("a program");
+    await dialog.getByText("It may all that you may.").waitFor();
+    await dialog.getByRole("combobox", { name: "Of" }).selectOption({ label: "robot" });
+    await dialog.getByText("It may all that they may.").waitFor();
+    await pictures(page, "token-new");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    const text = await page.getByRole("region", { name: "The new token" }).locator("code").innerText();
+    const { user } = await (await fetch(`${url}/api/v1/me`, { headers: { Authorization: `Bearer ${text}` } })).json();
+    check(user.username === "robot", JSON.stringify(user));
+    await page.getByRole("row", { name: "a program" }).getByText("robot").waitFor();
+}
+
 export default async function ({ page, stranger }) {
     page.mayFail = [isAnswer(400, "POST /api/v1/users")];
     const row = await users(page);
     await roles(page);
     const other = await asNobody(stranger);
     await tokens(page);
+    await tokenOfAnother(page);
     await page.goto(`${url}/det/admin/user-management`); // an old link
     await row.getByRole("button", { name: "Deactivate" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Deactivate" }).click();

@@ -19,6 +19,7 @@ import { Choices } from "../../ui/table/choices";
 import { isDark } from "../../ui/dark";
 import { count, number } from "../../ui/words/format";
 import { shown } from "../../ui/words/name";
+import { csv, saveAs } from "../../ui/words/save";
 import { isTerminal } from "../../ui/state";
 import type { Seen } from "./experiment";
 import { groupName, groupsOf, type TrialGroup } from "./groups";
@@ -151,6 +152,7 @@ function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & Ret
     const some = [...axes.slice(0, -1).filter((a) => seenNames.has(a.name)), axes[axes.length - 1]!];
     const words = `Parallel coordinates of ${count(rows.length, "trial")}: ${some.map((a) => a.name).join(", ")}`;
     const chart: ParallelShape = { axes: some, rows, brushes: view.brush, smallerIsBetter: searchOf(exp).smallerIsBetter, hover: seen.hover.value };
+    const save = () => saveAs(`experiment_${exp.id}_hyperparameters.csv`, csv(["trial", ...axes.map((a) => a.name)], rows.filter((r) => inside.has(r.id)).map((r) => [r.id, ...axes.map((a) => r.values[a.name])])));
     return <section class="panel" aria-label="Hyperparameters">
         <header><h2>Hyperparameters</h2><span class="soft">drag along an axis to mark a part of it, or press its name</span>
             {names.length > 1 && <Choices name="Axes" summary={`${seenNames.size} of ${names.length}`} ticked={[...seenNames]} set={(ticked) => set({ axes: names.filter((n) => ticked.includes(n)).slice(0, AXES_MAX) })}
@@ -168,7 +170,7 @@ function ParallelPanel({ seen, rows, axes, names, inside }: { seen: Seen } & Ret
             {view.brush.length > 0 && <span>{inside.size} of {count(rows.length, "trial")} within</span>}
             {names.length > seenNames.size && <span>{count(names.length - seenNames.size, "more hyperparameter varies", "more hyperparameters vary")}</span>}
             {!names.length && <span>No hyperparameter varies between the trials.</span>}
-            <span class="row push"><PictureButtons name={`experiment_${exp.id}_hyperparameters`}
+            <span class="row push"><button type="button" title="What lies within all marks, with every hyperparameter that varies" onClick={save}>CSV</button><PictureButtons name={`experiment_${exp.id}_hyperparameters`}
                 of={() => parallelPicture(chart, `${shown(exp.name)} #${exp.id}: ${count(rows.length, "trial")}`)} /></span>
         </footer>
     </section>;

@@ -3,6 +3,8 @@ import { useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
 import { useLive } from "../../state/live";
 import { count, number } from "../../ui/words/format";
+import { csv, saveAs } from "../../ui/words/save";
+import { attempt } from "../../ui/talk/attempt";
 import { Grid } from "../../ui/table/grid";
 import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
@@ -12,6 +14,7 @@ import type { Seen } from "./experiment";
 type Bracket = Messages["SearchBracket"];
 type Rung = Messages["SearchRung"];
 type Place = Rung["trials"][number];
+const ALL_TRIALS = 1_000_000; // more than a search may have
 
 const WORDS: Record<string, string> = { WENT_ON: "↑ went on", WAITS: "… waits", STOPPED: "■ stopped", TOP: "★ at the top", FAILED: "✕ failed" };
 
@@ -48,6 +51,21 @@ function RungPanel({ r, bracket, unit, metric, divisor }: { r: Rung; bracket: nu
     </section>;
 }
 
+/* Of every trial of every rung what became of it, the best of each first. */
+export function rungsCsv(brackets: Bracket[], unit: string, metric: string): string {
+    const rows = brackets.flatMap((b) => b.rungs.flatMap((r) => (r.trials as Place[]).map((p, i) =>
+        [b.bracket, r.rung, r.length, p.trialId ?? "", typeof p.metric === "number" ? i + 1 : "", p.metric ?? "", (p.state ?? "").toLowerCase().replace("_", " ")])));
+    return csv(["bracket", "rung", unit, "trial", "place", metric, "what became of it"], rows as (string | number | null)[][]);
+}
+
+function SaveRungs({ id }: { id: string }) {
+    const save = () => attempt("Not saved", async () => {
+        const { brackets, unit, metric } = await call("GET /api/v1/experiments/{experimentId}/rungs", { path: { experimentId: id }, query: { limit: ALL_TRIALS } });
+        saveAs(`experiment_${id}_rungs.csv`, rungsCsv(brackets, unit, metric));
+    });
+    return <p class="row"><button type="button" class="push" title={`All trials of all rungs; det experiment rungs ${id} --trials`} onClick={() => void save()}>CSV</button></p>;
+}
+
 export function Rungs({ seen }: { seen: Seen }) {
     const id = String(seen.exp.id), ended = isTerminal(seen.exp.state);
     const live = useLive(`rungs ${id}`, String(ended), (signal) => call("GET /api/v1/experiments/{experimentId}/rungs",
@@ -55,7 +73,7 @@ export function Rungs({ seen }: { seen: Seen }) {
     if (!live.data) return live.error ? <Problem error={live.error} what="The rungs" /> : <p class="soft">Asking…</p>;
     const { brackets, unit, metric, divisor } = live.data;
     if (!brackets.length) return <p class="soft">This search compares no trials with each other: it has no rungs.</p>;
-    return <>{brackets.map((b: Bracket) => <section key={b.bracket} aria-label={`Bracket ${b.bracket}`}>
+    return <><SaveRungs id={id} />{brackets.map((b: Bracket) => <section key={b.bracket} aria-label={`Bracket ${b.bracket}`}>
         <h2>Bracket {b.bracket}: {b.made} of {count(b.maxTrials, "trial")} made</h2>
         <div class="pair">{b.rungs.map((r) => <RungPanel key={r.rung} r={r} bracket={b.bracket} unit={unit} metric={metric} divisor={divisor} />)}</div>
     </section>)}</>;
