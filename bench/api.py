@@ -8,9 +8,9 @@ keep-alive clients ask one case at a time, the next request when the last was an
 reports a second of ten metrics come in for trials of the large experiment, and 16 agents that run nothing have their 128
 slots taken and a queue of as many trials (100,000 trials are all that may be asked for in groups); each case is asked
 once unmeasured first.
-The master looks each question up anew (`reuse_answers: false`), but for searches and groups that none of the reports can
-have changed; and equal ones that wait are looked up once. --reuse: it gives answers of charts and searches again for up to
-two seconds, as it does for people (`p95_reuse`).
+The master looks each question up anew (`reuse_answers: false`), but for lists, searches and groups that none of the
+reports can have changed; and equal ones that wait are looked up once. --reuse: it gives answers of charts and searches again
+for up to two seconds, as it does for people (`p95_reuse`).
 PostgreSQL has shared_buffers for all rows, and has read them. `p95` is the worst case's, `p95_alone` that of one client alone,
 reports and queue as before; the worst ten of both are on standard error by name. requests_per_s compares GET /api/v1/trials/ID with nginx
 serving a static file of as many bytes to the same clients. --small: a tenth of the rows. --keep: the database stays in DIR

@@ -177,16 +177,20 @@ enum db_rests {
     DB_RESTS_VALIDATIONS, /* what db_tx_validates() */
     DB_RESTS_STATE        /* none of it */
 };
-/* A search whose answer misses nothing: it is given again, also where db_options.always_anew, until
- * something that it rests on was acknowledged, and for DB_RECENT_MS at most. Where it rests on
- * reports it is a db_query_list(). Equal questions rest on the same. */
-void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
-                      db_cb *cb, void *arg);
 /* A read of many reports, as of a large experiment's chart: apart from the other reads too, and
  * ended after 10 s; but its statement is one of ours, and planned once. The answer may be recent as
  * that of db_query_list(). */
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg);
+/* The three of an answer that misses nothing: it is given again, also where db_options.always_anew,
+ * until something that it rests on was acknowledged, and for DB_RECENT_MS at most. Where it rests
+ * on reports they are the three. Equal questions rest on the same. */
+void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
+                      db_cb *cb, void *arg);
+void db_query_list_lasting(struct db *db, enum db_rests on, const char *sql,
+                           const struct db_args *args, db_cb *cb, void *arg);
+void db_query_chart_lasting(struct db *db, enum db_rests on, const char *sql,
+                            const struct db_args *args, db_cb *cb, void *arg);
 /* A read, by $1 = id, that tells what a request has done already: it waits until PostgreSQL is back
  * instead of failing, since its failure would say that nothing was done. */
 void db_query_kept(struct db *db, const char *sql, int64_t id, db_cb *cb, void *arg);

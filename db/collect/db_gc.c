@@ -38,8 +38,11 @@ void db_gc_list(struct db *db, const struct db_gc_scope *s, db_cb *cb, void *arg
 {
     const char *sql = s->exp_id > 0 ? LIST("id = $1::bigint", OF_ONE)
                                     : LIST("has_ended(state) AND $1::bigint <= 0", OF_ALL);
-    (s->is_shown ? db_query_chart
-                 : db_query)(db, sql, db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due), cb, arg);
+    struct db_args *a = db_bool_arg(db_i64_arg(DB_ARGS, s->exp_id), s->due);
+    if (s->is_shown) /* what is pinned until a moment ago may be shown as such, no more */
+        db_query_chart_lasting(db, DB_RESTS_VALIDATIONS, sql, a, cb, arg);
+    else
+        db_query(db, sql, a, cb, arg);
 }
 
 void db_gc_docs(struct db *db, const char *uuids, db_cb *cb, void *arg)

@@ -162,6 +162,9 @@ static const char *counted_sql(const struct db_exp_filter *f, const struct db_pa
     return sorted ? sorted : by_id_sql[is_one][p->desc];
 }
 
+/* Of an experiment's trials a list shows no more than which is the best. */
+#define LIST_RESTS DB_RESTS_VALIDATIONS
+
 static void list_counted(struct db *db, const struct db_exp_filter *f, const struct db_page *p,
                          db_cb *cb, void *arg)
 {
@@ -177,9 +180,10 @@ static void list_counted(struct db *db, const struct db_exp_filter *f, const str
         db_null_arg(a);
     db_str_arg(db_i64_arg(db_i64_arg(a, p->offset), p->limit), f->users);
     if (f->id_filter)
-        db_query(db, bounded_sql[p->desc], db_str_arg(a, f->id_filter), cb, arg);
+        db_query_lasting(db, LIST_RESTS, bounded_sql[p->desc], db_str_arg(a, f->id_filter), cb,
+                         arg);
     else
-        db_query(db, counted_sql(f, p), a, cb, arg);
+        db_query_lasting(db, LIST_RESTS, counted_sql(f, p), a, cb, arg);
 }
 
 /* clang-format off */
@@ -224,7 +228,8 @@ void db_exp_list(struct db *db, const struct db_exp_filter *f, const struct db_p
     if (is_counted(f) && (!f->id_filter || (p->sort <= 1 && !is_included(f))))
         list_counted(db, f, p, cb, arg);
     else
-        db_query(db, find_sql(f, p), db_page_arg(filter_args(DB_ARGS, f), p), cb, arg);
+        db_query_lasting(db, LIST_RESTS, find_sql(f, p), db_page_arg(filter_args(DB_ARGS, f), p),
+                         cb, arg);
 }
 
 void db_exp_find(struct db *db, const struct db_exp_filter *f, db_cb *cb, void *arg)

@@ -101,10 +101,10 @@ void db_exp_search(struct db *db, const json_t *asked, int64_t project_id, const
     struct search *s = det_alloc(sizeof *s);
     *s = (struct search){db, project_id, *p, cb, arg};
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, text), project_id);
-    db_query_lasting(db, search_rests(asked),
-                     "SELECT total, ids FROM find_experiments_page($1::jsonb, $2::bigint, "
-                     "$3::bigint, $4::bigint)",
-                     db_i64_arg(db_i64_arg(a, p->offset), p->limit), on_ids, s);
+    db_query_list_lasting(db, search_rests(asked),
+                          "SELECT total, ids FROM find_experiments_page($1::jsonb, $2::bigint, "
+                          "$3::bigint, $4::bigint)",
+                          db_i64_arg(db_i64_arg(a, p->offset), p->limit), on_ids, s);
 }
 
 static enum db_rests groups_rest(const struct db_exp_grouping *g)
@@ -120,8 +120,9 @@ void db_exp_groups(struct db *db, const struct db_exp_grouping *g, db_cb *cb, vo
     det_cleanup(freep) char *asked = json_text(g->asked), *keys = json_text(g->keys),
                             *metrics = json_text(g->metrics);
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, asked), g->project_id);
-    db_query_lasting(db, groups_rest(g),
-                     "SELECT doc, all_groups, all_trials FROM group_trials($1::jsonb, $2::bigint, "
-                     "$3::jsonb, $4::jsonb, $5::integer)",
-                     db_i64_arg(db_str_arg(db_str_arg(a, keys), metrics), g->trials_max), cb, arg);
+    db_query_list_lasting(
+        db, groups_rest(g),
+        "SELECT doc, all_groups, all_trials FROM group_trials($1::jsonb, $2::bigint, "
+        "$3::jsonb, $4::jsonb, $5::integer)",
+        db_i64_arg(db_str_arg(db_str_arg(a, keys), metrics), g->trials_max), cb, arg);
 }

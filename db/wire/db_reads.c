@@ -300,16 +300,28 @@ void db_query_list(struct db *db, const char *sql, const struct db_args *args, d
     lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true, DB_RESTS_REPORTS);
 }
 
-void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
-                      db_cb *cb, void *arg)
-{
-    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true, on);
-}
-
 void db_query_chart(struct db *db, const char *sql, const struct db_args *args, db_cb *cb,
                     void *arg)
 {
     lane_query(&db->drawings, sql, args, (struct db_asker){cb, arg}, true, DB_RESTS_REPORTS);
+}
+
+void db_query_lasting(struct db *db, enum db_rests on, const char *sql, const struct db_args *args,
+                      db_cb *cb, void *arg)
+{
+    lane_query(&db->reads, sql, args, (struct db_asker){cb, arg}, on != DB_RESTS_REPORTS, on);
+}
+
+void db_query_list_lasting(struct db *db, enum db_rests on, const char *sql,
+                           const struct db_args *args, db_cb *cb, void *arg)
+{
+    lane_query(&db->searches, sql, args, (struct db_asker){cb, arg}, true, on);
+}
+
+void db_query_chart_lasting(struct db *db, enum db_rests on, const char *sql,
+                            const struct db_args *args, db_cb *cb, void *arg)
+{
+    lane_query(&db->drawings, sql, args, (struct db_asker){cb, arg}, true, on);
 }
 
 void db_reads_forget(struct db *db, bool all)
@@ -317,6 +329,7 @@ void db_reads_forget(struct db *db, bool all)
     struct db_recent_at now = now_of(db, DB_RESTS_REPORTS);
     if (all)
         now.changes = UINT64_MAX;
+    db_recent_forget(&db->reads.recent, &now);
     db_recent_forget(&db->searches.recent, &now);
     db_recent_forget(&db->drawings.recent, &now);
 }

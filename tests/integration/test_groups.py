@@ -301,7 +301,7 @@ def bad_ones(c, seed):
 
 
 def after_reports(c):
-    """Groups and searches are given again, but never without the reports that they rest on: validations, those that a new run takes back,
+    """Lists, groups and searches are given again, but never without the reports that they rest on: validations, those that a new run takes back,
     and any report of a group that is asked for."""
     exp, trial = 70, 600 << 8
     c.stop("master")
@@ -313,27 +313,29 @@ def after_reports(c):
         "kind": "group", "conjunction": "and", "children": [{"kind": "field", **f}]}})}))["experiments"]]
     best = lambda: found(columnName="validation.odd.last", operator="=", value=0.125)
 
+    shown = lambda: next(e for e in c.api("GET", "/experiments?limit=1000")["experiments"] if e["id"] == exp).get("bestTrialSearcherMetric")
+
     def report(of, group, run, steps, **metrics):
         report = {"trialId": of, "trialRunId": run, "stepsCompleted": steps, "metrics": {"avgMetrics": metrics}}
         c.api("POST", f"/trials/{of}/metrics", {"metrics": report, "group": group})
 
-    assert spread("validation.loss.min")["n"] == 0 and spread("training.acc.last")["n"] == 0 and best() == []
+    assert spread("validation.loss.min")["n"] == 0 and spread("training.acc.last")["n"] == 0 and best() == [] and shown() is None
     for i in range(2):
         report(trial + i, "training", 1, 100, acc=i)
         assert spread("training.acc.last")["n"] == i + 1
         report(trial + i, "validation", 1, 100, loss=5 - i, odd=0.125)
-        assert (spread("validation.loss.min")["n"], spread("validation.loss.min")["min"], best()) == (i + 1, 5 - i, [exp])
+        assert (spread("validation.loss.min")["n"], spread("validation.loss.min")["min"], best(), shown()) == (i + 1, 5 - i, [exp], 5 - i)
     report(trial, "training", 1, 200, acc=7)
     assert spread("training.acc.last")["max"] == 7 and spread("validation.loss.min")["n"] == 2
     c.sql(f"UPDATE trials SET run_id = 2 WHERE experiment_id = {exp}")
     c.forget_answers()
-    assert spread("validation.loss.min")["n"] == 2 and best() == [exp]
+    assert spread("validation.loss.min")["n"] == 2 and best() == [exp] and shown() == 4
     report(trial, "training", 2, 150, acc=1)  # it goes on from a checkpoint behind the validation
     assert spread("validation.loss.min")["n"] == 2
     report(trial, "training", 2, 50, acc=1)  # and tells of fewer steps than that
     assert spread("validation.loss.min")["n"] == 1 and best() == [exp]
     report(trial + 1, "training", 2, 50, acc=1)
-    assert spread("validation.loss.min")["n"] == 0 and best() == []
+    assert spread("validation.loss.min")["n"] == 0 and best() == [] and shown() is None
 
 
 def main():

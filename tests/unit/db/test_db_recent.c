@@ -175,19 +175,31 @@ static void validate(void)
 static void list_state(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
                        void *arg)
 {
-    db_query_lasting(to, DB_RESTS_STATE, sql, args, cb, arg);
+    db_query_list_lasting(to, DB_RESTS_STATE, sql, args, cb, arg);
 }
 
 static void list_validations(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
                              void *arg)
 {
-    db_query_lasting(to, DB_RESTS_VALIDATIONS, sql, args, cb, arg);
+    db_query_list_lasting(to, DB_RESTS_VALIDATIONS, sql, args, cb, arg);
 }
 
 static void list_reports(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
                          void *arg)
 {
-    db_query_lasting(to, DB_RESTS_REPORTS, sql, args, cb, arg);
+    db_query_list_lasting(to, DB_RESTS_REPORTS, sql, args, cb, arg);
+}
+
+static void read_state(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
+                       void *arg)
+{
+    db_query_lasting(to, DB_RESTS_STATE, sql, args, cb, arg);
+}
+
+static void chart_state(struct db *to, const char *sql, const struct db_args *args, db_cb *cb,
+                        void *arg)
+{
+    db_query_chart_lasting(to, DB_RESTS_STATE, sql, args, cb, arg);
 }
 
 /* What misses nothing is given again, though each question is to be looked up anew: until what it
@@ -207,6 +219,16 @@ static void lasting(void **state)
     write_wait("SELECT 1");
     number = listed(list_reports, 0.1);
     assert_int_equal(listed(list_reports, 0.1), number + 1);
+}
+
+static void lasting_of_all_kinds(void **state)
+{
+    query *asks[] = {read_state, chart_state};
+    for (size_t i = 0; i < 2; i++) {
+        int64_t number = listed_again(asks[i], write_quietly);
+        write_wait("SELECT 1");
+        assert_int_not_equal(listed(asks[i], 0.1), number);
+    }
 }
 
 /* A validation is written while what rests on it is looked up: who asks after its end hears of it.
@@ -269,6 +291,7 @@ int main(void)
         cmocka_unit_test(not_joined_after_a_write),
     };
     const struct CMUnitTest without[] = {cmocka_unit_test(anew), cmocka_unit_test(lasting),
+                                         cmocka_unit_test(lasting_of_all_kinds),
                                          cmocka_unit_test(not_joined_after_a_validation)};
     const struct CMUnitTest alone[] = {cmocka_unit_test(the_oldest_go)};
     int failed = cmocka_run_group_tests(tests, start, end);
