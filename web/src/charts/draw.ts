@@ -111,6 +111,10 @@ function star(ctx: Pen, c: Curve, x: Scale, y: Scale, ratio: number): void {
     ctx.fill();
 }
 
+function isSeen(at: { x: number; y: number }, x: Scale, y: Scale): boolean {
+    return at.x >= x.lo && at.x <= x.hi && at.y >= y.lo && at.y <= y.hi;
+}
+
 /* Those of `layers`, back first, so that what was chosen lies on top. `ratio`: pixels of the canvas for one of CSS. */
 export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio: number, grey: string, layers = LAYERS): void {
     ctx.save();
@@ -121,6 +125,8 @@ export function drawCurves(ctx: Pen, curves: Curve[], x: Scale, y: Scale, ratio:
     const areMany = curves.reduce((n, c) => n + c.points.x.length, 0) > MANY;
     for (const layer of layers)
         for (const c of curves) if (c.layer === layer) drawOne(ctx, c, x, y, ratio, grey, areMany);
-    for (const c of curves) if (c.star && layers.includes(c.layer)) star(ctx, c, x, y, ratio);
+    ctx.restore();
+    ctx.save(); // one at the edge is seen whole
+    for (const c of curves) if (c.star && layers.includes(c.layer) && isSeen(c.star, x, y)) star(ctx, c, x, y, ratio);
     ctx.restore();
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ranges, xText } from "../../../src/charts/curves_picture";
-import type { Curve } from "../../../src/charts/draw";
+import { drawCurves, type Curve } from "../../../src/charts/draw";
+import { scale } from "../../../src/charts/scales";
+import { SvgPen } from "../../../src/charts/svg";
 import { smooth } from "../../../src/charts/smooth";
 
 const curve = (id: number, x: number[], y: number[], more: Partial<Curve> = {}): Curve => ({ id, label: `trial ${id}`, points: { x, y }, raw: null, colour: "#00f", dash: [], layer: "plain", ...more });
@@ -28,4 +30,13 @@ test("marks of a clock have what tells them apart", () => {
     const t = Date.parse("2026-11-25T10:00:00.250Z"), of = (span: number) => xText("clock", t, span).replace(/^.*:30/, "…:30"); // of Calcutta, half an hour off
     assert.deepEqual([of(500), of(5000), of(60e3), of(3600e3)], ["…:30:00.250", "…:30:00.2", "…:30:00", "…:30"]);
     assert.equal(of(0), "…:30:00"); // of one point
+});
+
+test("a star at the edge of what is seen is whole; one beyond it is not there", () => {
+    const drawn = (at: number) => {
+        const pen = new SvgPen();
+        drawCurves(pen, [curve(1, [0, 1], [0, 1], { star: { x: at, y: at } })], scale("linear", 0, 1, 0, 100), scale("linear", 0, 1, 100, 0), 1, "#888");
+        return pen.text(100, 100, "t").replace(/<clipPath.*?<\/clipPath>|<g clip-path.*?<\/g>/gs, "").match(/<path/g)?.length ?? 0;
+    };
+    assert.deepEqual([drawn(1), drawn(2)], [1, 0]);
 });
