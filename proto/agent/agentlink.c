@@ -210,6 +210,8 @@ static const struct link_field slot_fields[] = {
      device_names},
     {"brand", LINK_F_STR, AT(link_slot, brand), false, 0, 256, NULL},
     {"uuid", LINK_F_STR, AT(link_slot, uuid), false, 0, 128, NULL},
+    {"island", LINK_F_INT, AT(link_slot, island), false, 0, LINK_SLOTS_MAX - 1, NULL},
+    {"numa", LINK_F_INT, AT(link_slot, numa), false, 0, LINK_NUMA_MAX - 1, NULL},
     {0},
 };
 
@@ -220,7 +222,7 @@ static int slots_decode(const json_t *arr, struct link_hello *h, struct det_err 
     h->slots = det_zalloc((n + 1) * sizeof *h->slots);
     bool seen[LINK_SLOTS_MAX] = {false};
     for (size_t i = 0; i < n; i++) {
-        struct link_slot s = {.brand = "", .uuid = ""};
+        struct link_slot s = {.brand = "", .uuid = "", .island = -1, .numa = -1};
         int rc = link_fields(json_array_get(arr, i), slot_fields, &s, err);
         if (rc < 0)
             return det_wrap(err, rc, "slots[%zu]", i);
@@ -339,18 +341,25 @@ static int hello_decode(const json_t *j, struct link_hello *h, struct det_err *e
     return rc < 0 ? rc : tasks_decode(a.tasks, h, err);
 }
 
+static json_t *slot_json(const struct link_slot *s)
+{
+    json_t *o = json_object();
+    json_set(o, "id", json_integer(s->id));
+    json_set(o, "type", json_string(link_device_name(s->type)));
+    json_set(o, "brand", json_lossy(s->brand ? s->brand : "", s->brand ? strlen(s->brand) : 0));
+    json_set(o, "uuid", json_lossy(s->uuid ? s->uuid : "", s->uuid ? strlen(s->uuid) : 0));
+    if (s->island >= 0)
+        json_set(o, "island", json_integer(s->island));
+    if (s->numa >= 0)
+        json_set(o, "numa", json_integer(s->numa));
+    return o;
+}
+
 static void hello_encode(json_t *j, const struct link_hello *h)
 {
     json_t *slots = json_array(), *tasks = json_array();
-    for (size_t i = 0; i < h->slots_n; i++) {
-        const struct link_slot *s = &h->slots[i];
-        json_t *o = json_object();
-        json_set(o, "id", json_integer(s->id));
-        json_set(o, "type", json_string(link_device_name(s->type)));
-        json_set(o, "brand", json_lossy(s->brand ? s->brand : "", s->brand ? strlen(s->brand) : 0));
-        json_set(o, "uuid", json_lossy(s->uuid ? s->uuid : "", s->uuid ? strlen(s->uuid) : 0));
-        json_array_append_new(slots, o);
-    }
+    for (size_t i = 0; i < h->slots_n; i++)
+        json_array_append_new(slots, slot_json(&h->slots[i]));
     for (size_t i = 0; i < h->tasks_n; i++)
         json_array_append_new(tasks, task_json(&h->tasks[i]));
     json_set(j, "version", json_string(h->version));

@@ -37,6 +37,7 @@
 #define LINK_WHY_MAX       300  /* bytes of why a slot is not usable; longer ones are cut */
 #define LINK_EXCEPTION_MAX 400  /* bytes of an exception, and of its place; cut likewise */
 #define LINK_PLACE_MAX     2048 /* bytes of a store's place */
+#define LINK_NUMA_MAX      1024 /* nodes of a host, as Linux counts them */
 #define LINK_KNOWN_MAX     64   /* checkpoints of a store that are named */
 #define LINK_HEARTBEAT_MS  2000
 #define LINK_SILENCE_MS    10000
@@ -56,6 +57,8 @@ struct link_slot {
     int id;
     enum link_device type;
     const char *brand, *uuid;
+    int island; /* the same number: joined by NVLink. -1: none is known, or it has none */
+    int numa;   /* node of the host; -1: none is known */
 };
 
 enum link_exit_reason {

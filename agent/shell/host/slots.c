@@ -35,7 +35,7 @@ static void add_cpus(struct slots *s, int n)
 {
     det_cleanup(freep) char *brand = cpu_brand();
     for (int i = 0; i < n; i++) {
-        struct link_slot slot = {i, LINK_CPU, det_strdup(brand), det_strdup("")};
+        struct link_slot slot = {i, LINK_CPU, det_strdup(brand), det_strdup(""), -1, -1};
         vec_push(&s->v, slot);
     }
 }
@@ -50,7 +50,8 @@ static int add_gpus(struct slots *s, struct det_err *err)
     gpus_keep(&g, getenv("CUDA_VISIBLE_DEVICES"));
     for (size_t i = 0; i < g.v.n && g.v.v[i].id < LINK_SLOTS_MAX; i++) {
         const struct gpu *gpu = &g.v.v[i];
-        struct link_slot slot = {gpu->id, LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid)};
+        struct link_slot slot = {gpu->id, LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid),
+                                 -1,      -1};
         vec_push(&s->v, slot);
     }
     return 0;

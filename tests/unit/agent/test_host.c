@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-static const struct link_slot slots[] = {{0, LINK_CPU, "x", ""}, {1, LINK_CPU, "x", ""}};
+static const struct link_slot slots[] = {{0, LINK_CPU, "x", "", -1, -1},
+                                         {1, LINK_CPU, "x", "", -1, -1}};
 
 static struct host *make(void)
 {

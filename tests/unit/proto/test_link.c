@@ -27,7 +27,8 @@ static json_t *round_trip_event(const struct link_event *ev, struct link_events 
 
 static void test_hello(void **state)
 {
-    struct link_slot slots[] = {{0, LINK_CPU, "Xeon", ""}, {3, LINK_CUDA, "H100", "GPU-7"}};
+    struct link_slot slots[] = {{0, LINK_CPU, "Xeon", "", -1, -1},
+                                {3, LINK_CUDA, "H100", "GPU-7", 2, 0}};
     struct link_task tasks[] = {
         {.alloc = "1.a.1", .container = "c-1", .state = LINK_RUNNING},
         {.alloc = "1.b.2",
@@ -38,7 +39,8 @@ static void test_hello(void **state)
                             .kind = LINK_EV_HELLO,
                             .hello = {"0.27.0", "gpus", "10.0.0.2", slots, 2, tasks, 2}};
     struct link_events e;
-    round_trip_event(&ev, &e);
+    const json_t *body = round_trip_event(&ev, &e);
+    const json_t *said = json_arr(json_array_get(json_arr(body, "events"), 0), "slots");
     assert_int_equal(e.n, 1);
     const struct link_hello *h = &e.v[0].hello;
     assert_string_equal(e.boot, "boot-1");
@@ -46,6 +48,9 @@ static void test_hello(void **state)
     assert_int_equal(h->slots_n, 2);
     assert_int_equal(h->slots[1].type, LINK_CUDA);
     assert_string_equal(h->slots[1].uuid, "GPU-7");
+    assert_true(h->slots[0].island == -1 && h->slots[0].numa == -1);
+    assert_true(h->slots[1].island == 2 && h->slots[1].numa == 0);
+    assert_null(json_object_get(json_array_get(said, 0), "island")); /* not known: not said */
     assert_int_equal(h->tasks[0].state, LINK_RUNNING);
     assert_int_equal(h->tasks[1].exit.code, 3);
     assert_int_equal(h->tasks[1].exit.rank, 1);
@@ -208,6 +213,9 @@ static void test_unreached(void **state)
 #define HELLO(more)                                                                                \
     EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"          \
            "\"slots\":[]," more "}")
+#define SLOT_OF(more)                                                                              \
+    EVENTS("{\"seq\":1,\"type\":\"hello\",\"version\":\"1\",\"addr\":\"a\",\"tasks\":[],"          \
+           "\"slots\":[{\"id\":0,\"type\":\"cuda\"," more "}]}")
 
 #define RUNNING                                                                                    \
     "{\"seq\":1,\"type\":\"state\",\"alloc\":\"a\",\"container\":\"c\",\"state\":\"running\","
@@ -260,6 +268,10 @@ static void test_bad_events(void **state)
                 "\"slots\":[{\"id\":9999,"
                 "\"type\":\"cpu\"}]}"),
          "slots[0]: id", DET_EINVAL},
+        {SLOT_OF("\"island\":-1"), "slots[0]: island", DET_EINVAL},
+        {SLOT_OF("\"island\":1024"), "slots[0]: island", DET_EINVAL},
+        {SLOT_OF("\"numa\":\"0\""), "slots[0]: numa", DET_EINVAL},
+        {SLOT_OF("\"numa\":1024"), "slots[0]: numa", DET_EINVAL},
         {HELLO("\"unfit\":{}"), "unfit", DET_EINVAL},
         {HELLO("\"unfit\":[7]"), "unfit[0]", DET_EINVAL},
         {HELLO("\"unfit\":[{\"slot\":1024,\"state\":\"held\"}]"), "unfit[0]: slot", DET_EINVAL},
