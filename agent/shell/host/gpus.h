@@ -10,6 +10,8 @@ struct gpu {
     int number;        /* as nvidia-smi counts GPUs; an instance has its GPU's */
     char *name, *uuid; /* owned */
     char *whole_uuid;  /* of the GPU that it is, or is an instance of; owned */
+    int island; /* the lowest id of those that NVLink joins it with; -1: none, or an instance */
+    int numa;   /* its node; -1: not known */
 };
 struct gpus {
     VEC(struct gpu) v;
@@ -25,5 +27,8 @@ void gpus_finish(struct gpus *g);
 /* Leaves those that `visible` names, in the words of CUDA_VISIBLE_DEVICES: numbers and UUIDs, or
  * how these begin, up to the first that names none; a GPU stands for its instances. NULL: all. */
 void gpus_keep(struct gpus *g, const char *visible);
+struct nvml;
+/* Fills in island and numa, as far as the driver and the kernel tell. */
+void gpus_neighbours(struct gpus *g, const struct nvml *n);
 
 #endif

@@ -28,8 +28,13 @@ extern char **environ;
 static void add_gpu(struct gpus *g, int number, const char *name, const char *uuid,
                     const char *whole_uuid)
 {
-    struct gpu gpu = {g->next_id++, number, det_strdup(name), det_strdup(uuid),
-                      det_strdup(whole_uuid ? whole_uuid : uuid)};
+    struct gpu gpu = {.id = g->next_id++,
+                      .number = number,
+                      .name = det_strdup(name),
+                      .uuid = det_strdup(uuid),
+                      .whole_uuid = det_strdup(whole_uuid ? whole_uuid : uuid),
+                      .island = -1,
+                      .numa = -1};
     vec_push(&g->v, gpu);
 }
 
@@ -82,6 +87,7 @@ static void add_by_nvml(struct gpus *g)
             else
                 add_gpu(g, (int)i, t.name, t.uuid, NULL);
         }
+        gpus_neighbours(g, &n);
         n.shutdown();
     }
     nvml_unload(&n);

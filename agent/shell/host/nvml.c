@@ -33,6 +33,8 @@ int nvml_load(struct nvml *n)
         {"nvmlDeviceGetTotalEnergyConsumption", &n->energy, false},
         {"nvmlDeviceGetTotalEccErrors", &n->ecc, false},
         {"nvmlDeviceGetRemappedRows", &n->remapped, false},
+        {"nvmlDeviceGetP2PStatus", &n->peers, false},
+        {"nvmlDeviceGetPciInfo_v3", &n->pci, false},
         {"nvmlEventSetCreate", &n->events_create, false},
         {"nvmlEventSetFree", &n->events_free, false},
         {"nvmlDeviceRegisterEvents", &n->events_add, false},

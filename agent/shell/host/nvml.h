@@ -20,6 +20,7 @@ enum {
 };
 enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
 enum { NVML_ECC_UNCORRECTED = 1, NVML_ECC_VOLATILE = 0 };
+enum { NVML_PEERS_NVLINK = 2, NVML_PEERS_OK = 0 };
 #define NVML_EVENT_XID UINT64_C(8)
 
 struct nvml_memory {
@@ -33,6 +34,11 @@ struct nvml_process {
     unsigned pid;
     unsigned long long mem_bytes; /* all ones: not known */
     unsigned gpu_instance, compute_instance;
+};
+struct nvml_pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
 };
 struct nvml_event {
     nvml_device device;
@@ -64,6 +70,9 @@ struct nvml {
     int (*ecc)(nvml_device d, int kind, int since, unsigned long long *ret);
     int (*remapped)(nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
                     unsigned *failed);
+    /* Whether two GPUs reach each other in one way, NVLink say, also through an NVSwitch. */
+    int (*peers)(nvml_device a, nvml_device b, int way, int *ret_status);
+    int (*pci)(nvml_device d, struct nvml_pci *ret);
     int (*events_create)(nvml_events *ret);
     int (*events_free)(nvml_events set);
     int (*events_add)(nvml_device d, unsigned long long types, nvml_events set);

@@ -50,8 +50,9 @@ static int add_gpus(struct slots *s, struct det_err *err)
     gpus_keep(&g, getenv("CUDA_VISIBLE_DEVICES"));
     for (size_t i = 0; i < g.v.n && g.v.v[i].id < LINK_SLOTS_MAX; i++) {
         const struct gpu *gpu = &g.v.v[i];
-        struct link_slot slot = {gpu->id, LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid),
-                                 -1,      -1};
+        struct link_slot slot = {
+            gpu->id,     LINK_CUDA, det_strdup(gpu->name), det_strdup(gpu->uuid),
+            gpu->island, gpu->numa};
         vec_push(&s->v, slot);
     }
     return 0;

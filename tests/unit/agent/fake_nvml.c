@@ -6,6 +6,9 @@
  *   x   does not answer
  * Without FAKE_NVML there is no driver.
  *
+ * FAKE_NVML_LINKS: words of the letters of GPUs that NVLink joins, each with each: "ab cd". GPU a
+ * is on bus 10 of PCI, those after it follow.
+ *
  * FAKE_NVML_STATE names a file that is read at each call: lines "LETTER KEY VALUE" about the GPU of
  * that letter (a is the first), whose instances are all alike.
  *   mem N    MiB in use, of 81920        pid N    a process on it, once for each
@@ -16,6 +19,7 @@
  */
 #include "fake_nvml.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +120,36 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device d, unsigned i, device *ret)
 {
     *ret = d - WHOLE + i;
     return i >= 1 && i <= (unsigned)(kind_of(d) - '0') ? SUCCESS : NOT_FOUND;
+}
+
+/* ---- Neighbours ---- */
+
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
+};
+int nvmlDeviceGetP2PStatus(device a, device b, int way, int *ret);
+int nvmlDeviceGetPciInfo_v3(device d, struct pci *ret);
+
+int nvmlDeviceGetP2PStatus(device a, device b, int way, int *ret)
+{
+    const char *links = getenv("FAKE_NVML_LINKS");
+    bool has_a = false, has_b = false;
+    *ret = 5; /* not supported */
+    for (; links && *links && way == 2; links++) {
+        has_a = *links != ' ' && (has_a || *links == (char)('a' + gpu_of(a)));
+        has_b = *links != ' ' && (has_b || *links == (char)('a' + gpu_of(b)));
+        if (has_a && has_b)
+            *ret = 0;
+    }
+    return SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo_v3(device d, struct pci *ret)
+{
+    *ret = (struct pci){.domain = 0, .bus = 0x10 + gpu_of(d), .device = 0};
+    return SUCCESS;
 }
 
 /* ---- How they are ---- */

@@ -1,4 +1,5 @@
-/* GPUs as slots, over a fake NVML (fake_nvml.c) and a fake nvidia-smi. */
+/* GPUs as slots, over a fake NVML (fake_nvml.c), a fake nvidia-smi and what we say the kernel has
+ * of their nodes. */
 #include "slots.h"
 
 #include <setjmp.h>
@@ -93,6 +94,71 @@ static void test_a_driver_that_hangs_is_told(void **state)
     expect("w", NULL, "0 GPU-a");
 }
 
+/* ---- neighbours ---- */
+
+static const char *nodes; /* of the GPUs, as the kernel has them; '-': -1. NULL: it has no file */
+
+int __real_fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
+                         struct det_err *err);
+int __wrap_fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
+                         struct det_err *err);
+int __wrap_fsx_read_file(int dirfd, const char *path, size_t bytes_max, struct buf *out,
+                         struct det_err *err)
+{
+    unsigned bus;
+    if (strncmp(path, "/sys/bus/pci/", strlen("/sys/bus/pci/")) != 0)
+        return __real_fsx_read_file(dirfd, path, bytes_max, out, err);
+    assert_int_equal(sscanf(path, "/sys/bus/pci/devices/0000:%2x:00.0/numa_node", &bus), 1);
+    if (!nodes)
+        return DET_ENOENT;
+    char node = nodes[bus - 0x10];
+    buf_addf(out, "%s%c\n", node == '-' ? "-" : "", node == '-' ? '1' : node);
+    return 0;
+}
+
+/* "ID island node" of each slot, '-' for none. */
+static void expect_neighbours(const char *gpus, const char *links, const char *want)
+{
+    struct slots s;
+    struct det_err err;
+    det_cleanup(buf_finish) struct buf b = BUF_INIT;
+    setenv("FAKE_NVML", gpus, 1);
+    links ? setenv("FAKE_NVML_LINKS", links, 1) : unsetenv("FAKE_NVML_LINKS");
+    assert_int_equal(slots_find("auto", &s, &err), 0);
+    for (size_t i = 0; i < s.v.n; i++) {
+        const struct link_slot *v = &s.v.v[i];
+        buf_addf(&b, "%s%d ", i ? ", " : "", v->id);
+        v->island < 0 ? buf_add_str(&b, "- ") : buf_addf(&b, "%d ", v->island);
+        v->numa < 0 ? buf_add_str(&b, "-") : buf_addf(&b, "%d", v->numa);
+    }
+    assert_string_equal(buf_str(&b), want);
+    slots_finish(&s);
+}
+
+static void test_gpus_that_nvlink_joins_are_an_island(void **state)
+{
+    (void)state;
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    nodes = NULL;
+    expect_neighbours("wwww", NULL, "0 - -, 1 - -, 2 - -, 3 - -");
+    expect_neighbours("wwwww", "ac bd", "0 0 -, 1 1 -, 2 0 -, 3 1 -, 4 - -");
+    expect_neighbours("wwww", "ad bc cd", "0 0 -, 1 0 -, 2 0 -, 3 0 -"); /* by way of others */
+    expect_neighbours("wxww", "abcd", "0 0 -, 2 0 -, 3 0 -");
+    expect_neighbours("w2w", "abc", "0 0 -, 1 - -, 2 - -, 3 0 -"); /* none for MIG instances */
+    setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
+    expect_neighbours("wwww", "abcd", "2 0 -, 3 0 -"); /* also through those that are hidden */
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    expect_neighbours("", NULL, "0 - -");
+}
+
+static void test_the_kernel_knows_the_node_of_a_gpu(void **state)
+{
+    (void)state;
+    nodes = "01-";
+    expect_neighbours("www", NULL, "0 - 0, 1 - 1, 2 - -");
+    expect_neighbours("w2w", NULL, "0 - 0, 1 - 1, 2 - 1, 3 - -");
+}
+
 static void make_smi(const char *dir, const char *text)
 {
     char path[256];
@@ -150,6 +216,8 @@ int main(void)
         cmocka_unit_test(test_what_the_agent_was_not_given_is_no_slot),
         cmocka_unit_test(test_a_driver_that_hangs_is_told),
         cmocka_unit_test(test_nvidia_smi_tells_where_nvml_is_absent),
+        cmocka_unit_test(test_gpus_that_nvlink_joins_are_an_island),
+        cmocka_unit_test(test_the_kernel_knows_the_node_of_a_gpu),
         cmocka_unit_test(test_an_instance_has_its_gpus_name_and_its_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
