@@ -184,6 +184,7 @@ struct core_slot_in {
     int id;
     enum core_device type;
     const char *brand, *uuid;
+    int island, numa; /* of NVLink, and the NUMA node; -1: none is known */
 };
 /* What ended a container (agent.md). */
 enum core_exit_reason {
@@ -631,6 +632,7 @@ struct core_slot_view {
     int id;
     enum core_device type;
     const char *brand, *uuid;
+    int island, numa;                 /* -1: none is known */
     bool enabled, draining;           /* of the slot and its agent together */
     enum core_slot_state state;       /* as its agent says */
     const char *why;                  /* it is not usable; "" */

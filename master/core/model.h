@@ -66,6 +66,7 @@ struct slot {
     int id;
     enum core_device type;
     char *brand, *uuid;
+    int island, numa; /* as its agent says; -1: none is known */
     enum off off;
     enum core_slot_state state; /* as its agent says */
     char *why;                  /* why it is not usable; "" */

@@ -60,6 +60,8 @@ bool core_slot_at(const struct core *c, const char *agent_id, size_t i, struct c
                                    .type = s->type,
                                    .brand = s->brand,
                                    .uuid = s->uuid,
+                                   .island = s->island,
+                                   .numa = s->numa,
                                    .enabled = !s->off && !a->off && a->state == AGENT_UP,
                                    .state = s->state,
                                    .why = s->why,

@@ -3,10 +3,10 @@
 #include "alloc.h"
 #include "fit.h"
 #include "names.h"
+#include "neighbours.h"
 #include "pool.h"
 #include "slots.h"
 #include "store.h"
-#include <assert.h>
 #include <string.h>
 
 struct agent_slots agent_slots(const struct agent *a)
@@ -154,20 +154,32 @@ void agent_mark(struct core *c, struct agent *a)
     a->dirty = true;
 }
 
+/* Which of its slots, in their order, a container gets that needs k > 0 of them. Owned. */
+static bool *choose_slots(const struct agent *a, size_t k)
+{
+    det_cleanup(freep) struct neighbour *v = det_alloc(a->slots.n * sizeof *v);
+    bool *taken = det_zalloc(a->slots.n * sizeof *taken);
+    size_t n = 0;
+    for (size_t i = 0; i < a->slots.n; i++) {
+        const struct slot *s = &a->slots.v[i];
+        if (!s->holder && !slot_is_out(s))
+            v[n++] = (struct neighbour){.slot = (int)i, .island = s->island, .numa = s->numa};
+    }
+    neighbours_pick(v, n, k, taken);
+    return taken;
+}
+
 void agent_attach(struct core *c, struct agent *a, struct container *k, int n)
 {
     k->agent = a;
     k->agent_id = det_strdup(a->id);
     vec_push(&a->containers, k);
-    for (size_t i = 0; n > 0 && i < a->slots.n; i++) {
-        struct slot *s = &a->slots.v[i];
-        if (s->holder || slot_is_out(s))
-            continue;
-        s->holder = k;
-        vec_push(&k->slots, s->id);
-        n--;
-    }
-    assert(n == 0);
+    det_cleanup(freep) bool *taken = n > 0 ? choose_slots(a, (size_t)n) : NULL;
+    for (size_t i = 0; taken && i < a->slots.n; i++)
+        if (taken[i]) {
+            a->slots.v[i].holder = k;
+            vec_push(&k->slots, a->slots.v[i].id);
+        }
     fit_refresh(a);
 }
 
@@ -178,7 +190,7 @@ bool agent_reattach(struct core *c, struct agent *a, struct container *k)
         if (s && s->holder)
             return false;
         if (!s) {
-            vec_push(&a->slots, (struct slot){.id = k->slots.v[i]});
+            vec_push(&a->slots, (struct slot){.id = k->slots.v[i], .island = -1, .numa = -1});
             s = &a->slots.v[a->slots.n - 1];
             s->brand = det_strdup("");
             s->uuid = det_strdup("");
@@ -248,6 +260,8 @@ static void update_slots(struct core *c, struct agent *a, const struct core_hell
             continue;
         struct slot s = {.id = in->id,
                          .type = in->type,
+                         .island = in->island,
+                         .numa = in->numa,
                          .off = slot_is_listed(&a->slots_off, in->id) ? OFF_AT_ONCE : NOT_OFF,
                          .forced = slot_is_listed(&a->slots_forced, in->id),
                          .why = det_strdup("")};

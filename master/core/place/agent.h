@@ -29,7 +29,7 @@ void agent_destroy(struct agent *a);
 void agent_goto(struct core *c, struct agent *a, enum agent_state to);
 void agent_mark(struct core *c, struct agent *a); /* its row changed */
 
-/* Gives the container `n` free slots of its agent, lowest ids first (n = 0: none). */
+/* Gives the container `n` free slots of its agent, neighbours (neighbours.h; n = 0: none). */
 void agent_attach(struct core *c, struct agent *a, struct container *k, int n);
 /* The same with given ids, when rebuilding: false if one is held already. */
 bool agent_reattach(struct core *c, struct agent *a, struct container *k);

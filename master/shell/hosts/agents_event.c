@@ -56,7 +56,8 @@ static struct core_hello hello_in(const struct link_hello *h, int64_t ahead_us)
     struct core_task_in *tasks = det_zalloc((h->tasks_n + 1) * sizeof *tasks);
     for (size_t i = 0; i < h->slots_n; i++) {
         const struct link_slot *s = &h->slots[i];
-        slots[i] = (struct core_slot_in){s->id, (enum core_device)s->type, s->brand, s->uuid};
+        slots[i] = (struct core_slot_in){
+            s->id, (enum core_device)s->type, s->brand, s->uuid, s->island, s->numa};
     }
     for (size_t i = 0; i < h->tasks_n; i++) {
         tasks[i] = task_in(&h->tasks[i]);
