@@ -104,6 +104,7 @@ void check_step(struct sim *m, struct sim_master *s, const struct core_event *ev
             check_resume(m, &s->batch.effects.v[i].start);
         else if (s->batch.effects.v[i].kind == CORE_SAVE_ALLOCATION)
             check_given_up(m, s, &s->batch.effects.v[i].allocation);
+    check_neighbours(m, s, from);
     check_inside(m, s, from);
 }
 

@@ -344,12 +344,23 @@ static void on_word(struct sim *m, struct sim_host *h, const struct msg *msg)
 
 /* ---- its process ---- */
 
+int hosts_island(const struct sim_host *h, int slot)
+{
+    return h->wiring == WIRES_PAIRS ? slot / 2 : h->wiring == WIRES_APART ? slot % 2 : -1;
+}
+
+int hosts_numa(const struct sim_host *h, int slot)
+{
+    return h->wiring == WIRES_APART ? slot / 2 : h->wiring == WIRES_NODES ? slot % 2 : -1;
+}
+
 static struct host *create(struct sim *m, const struct sim_host *h)
 {
     char boot[UUID_STR_MAX];
     VEC(struct link_slot) slots = {0};
     for (int i = 0; i < h->slots; i++)
-        vec_push(&slots, (struct link_slot){.id = i});
+        vec_push(&slots, (struct link_slot){
+                             .id = i, .island = hosts_island(h, i), .numa = hosts_numa(h, i)});
     struct host *agent = host_create(hosts_boot(m, boot), h->pool, h->id, slots.v, slots.n);
     vec_free(&slots);
     return agent;

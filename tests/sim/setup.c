@@ -25,6 +25,7 @@ void setup_hosts(struct sim *m)
         h->alive = h->mounted = true;
         h->looks = sim_random(m, 5) > 0; /* the others are of an older version */
         h->judges = i % 4 != 3;
+        h->wiring = (enum sim_wiring)((m->in.seed + (uint64_t)i) % WIRES_COUNT);
         hosts_begin(m, i, (int64_t)sim_random(m, 1000));
     }
 }

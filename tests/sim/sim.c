@@ -93,6 +93,7 @@ static void init(struct sim *m, const struct sim_options *in)
                       .tasks = imap_create(),
                       .by_alloc = map_create(),
                       .started = map_create(),
+                      .placed = map_create(),
                       .given_up = map_create(),
                       .ending = map_create(),
                       .now_ms = 1000};
@@ -217,6 +218,7 @@ static void finish(struct sim *m)
     imap_destroy(m->tasks);
     map_destroy(m->by_alloc);
     map_destroy(m->started);
+    map_destroy(m->placed);
     map_destroy(m->given_up);
     map_destroy(m->ending);
     free(m->hosts);

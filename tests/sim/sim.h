@@ -260,6 +260,8 @@ struct sim_host {
     char id[24];
     const char *pool; /* "": the default one */
     int slots;
+    enum sim_wiring { WIRES_UNSAID, WIRES_PAIRS, WIRES_APART, WIRES_NODES, WIRES_COUNT } wiring;
+    unsigned given; /* scratch of a check: slots given in its step, a bit each */
     bool alive;
     struct host *agent; /* NULL: its process is not there */
     uint64_t process;   /* number of that */
@@ -281,6 +283,9 @@ struct sim_host {
 /* The agent's process comes, finds what runs, and dials. */
 void hosts_begin(struct sim *m, int index, int64_t in_ms);
 void hosts_finish(struct sim_host *h);
+/* What the agent says of NVLink and nodes; -1: nothing. */
+int hosts_island(const struct sim_host *h, int slot);
+int hosts_numa(const struct sim_host *h, int slot);
 void hosts_break(struct sim *m, int index);
 void hosts_restart(struct sim *m, int index);
 void hosts_die(struct sim *m, int index);
@@ -417,9 +422,11 @@ void user_act(struct sim *m);
 void user_release(struct sim *m);
 void fault_strike(struct sim *m);
 
-/* ---- checks.c, check_calm.c, check_end.c ---- */
+/* ---- checks.c, check_calm.c, check_end.c, check_neighbours.c ---- */
 void check_step(struct sim *m, struct sim_master *s, const struct core_event *ev, bool stale,
                 size_t from);
+/* Of what the step from this effect on has placed: each got the best neighbours that were free. */
+void check_neighbours(struct sim *m, const struct sim_master *s, size_t from);
 void check_answer(struct sim *m, const struct waiter *w);
 void check_kill(struct sim *m, const struct core_kill *k);
 void check_start(struct sim *m, const struct core_start *o);
@@ -466,6 +473,7 @@ struct sim {
     struct imap *tasks;   /* uid -> task */
     struct map *by_alloc; /* allocation -> its first task */
     struct map *started;  /* ids of containers that ever went to work */
+    struct map *placed;   /* and of those whose slots were looked at (check_neighbours.c) */
     struct map *given_up; /* and of allocations that were given up for an agent's silence */
     struct map *ending;   /* when it was first seen that they end; for I3 */
     struct sim_result got;
