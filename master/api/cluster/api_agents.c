@@ -98,6 +98,10 @@ static void write_slot(struct buf *out, struct shell *sh, const char *agent_id,
     json_add_str(out, "state", core_slot_state_text(s->state));
     json_add_str(out, "stateText", s->why);
     json_add_flag(out, "forced", s->forced);
+    if (s->island >= 0)
+        json_add_int(out, "island", s->island);
+    if (s->numa >= 0)
+        json_add_int(out, "numaNode", s->numa);
     if (gpu)
         json_add(out, "gpu", gpu);
     json_add_key(out, "container");
