@@ -99,7 +99,7 @@ struct det_loop_config {
     int64_t aggregation_frequency;     /* >= 1 */
     bool average_aggregated_gradients;
     bool step_zero_validation; /* perform_initial_validation */
-    bool stop_on_nan;          /* a training metric that is no finite number ends the trial */
+    bool stop_on_nan;          /* a metric that is no finite number ends the trial */
     bool test_mode;            /* local: one batch, one validation batch, one checkpoint */
 
     json_t *experiment_config, *hparams, *checkpoint_storage; /* NULL: none */

@@ -78,7 +78,7 @@ struct loop {
     char latest[64];          /* checkpoint to start from; "" none */
     bool stop_requested;      /* this rank's own flag */
     bool leaving;             /* stop, preemption: agreed by all ranks */
-    bool said_nan;            /* that a training metric is no finite number */
+    bool said_nan;            /* that a metric is no finite number */
     bool code_is_too_big;     /* for checkpoints of a local run; known to the one that writes */
     bool in_checkpoint;       /* InvalidHP from here makes no other checkpoint */
     bool started;             /* on_trial_startup ran: shutdown hooks are owed */
@@ -87,7 +87,7 @@ struct loop {
 
     struct loop_rows rows;         /* training */
     size_t n_settled;              /* rows whose numbers have all come */
-    struct loop_infinite infinite; /* of these rows */
+    struct loop_infinite infinite; /* of these rows, or of a validation while it lasts */
     struct loop_rows outs;         /* validation */
     struct loop_op op;
 
@@ -161,6 +161,10 @@ DET_MUST int loop_restore_load(struct loop *l, struct det_err *err);
  * found that the hyperparameters cannot work, with the state saved; else rc. */
 DET_MUST int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
 /* Tells the master, where that is this rank's part. */
+/* The metric l->infinite of batch `batch`, if there is one. Said at once, and once a run: nothing
+ * is learned from there on. DET_EINVALIDHP where it ends the trial. */
+DET_MUST int loop_invalid_metric(struct loop *l, const char *group, int64_t batch,
+                                 struct det_err *err);
 DET_MUST int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
 int loop_invalid_hp_unheard(void *loop, const char *why, int unheard_ms);

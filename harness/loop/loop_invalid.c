@@ -13,6 +13,28 @@
 #include "loop_report.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
+
+int loop_invalid_metric(struct loop *l, const char *group, int64_t batch, struct det_err *err)
+{
+    const struct loop_infinite *f = &l->infinite;
+    char what[64], on[32] = "";
+    if (l->said_nan || !f->name)
+        return 0;
+    if (l->size > 1 && f->rank >= 0)
+        snprintf(on, sizeof on, " on rank %d", f->rank);
+    snprintf(what, sizeof what, "%s%s at batch %lld", isnan(f->value) ? "NaN" : "infinite", on,
+             (long long)batch);
+    l->said_nan = true;
+    if (l->c->stop_on_nan)
+        return det_fail(err, DET_EINVALIDHP, "%s metric \"%s\" is %s", group, f->name, what);
+    if (l->chief)
+        log_warning("%s metric \"%s\" is %s, for the first time in this run; "
+                    "stop_on_nan: true in the configuration would end the trial here",
+                    group, f->name, what);
+    return 0;
+}
 
 /* Is this failure but the echo of a rank that left? Then *err is what that one said. */
 static bool is_echo(struct loop *l, int rc, struct det_err *err)

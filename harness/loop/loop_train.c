@@ -14,8 +14,6 @@
 #include "reporter.h"
 #include "span.h"
 
-#include <math.h>
-
 enum boundary { B_TRAIN, B_VALIDATE, B_CHECKPOINT, B_REPORT, B_COUNT };
 
 static bool has_reached_op(const struct loop *l)
@@ -290,27 +288,11 @@ static int average_workload(struct loop *l, struct loop_metrics *ret, struct det
     return rc < 0 ? rc : loop_average(l->rows.v, l->rows.n, ret, err);
 }
 
-/* Said at once, and once: nothing is learned from there on. All ranks have the same averages, so
- * all come to the same end. */
+/* All ranks have the same averages, so all come to the same end. */
 static int check_finite(struct loop *l, struct det_err *err)
 {
-    const struct loop_infinite *f = &l->infinite;
-    if (l->said_nan || !f->name)
-        return 0;
-    int64_t batch = l->state.batches_trained - (int64_t)(l->rows.n - f->row);
-    char what[64], on[32] = "";
-    if (l->size > 1 && f->rank >= 0)
-        snprintf(on, sizeof on, " on rank %d", f->rank);
-    snprintf(what, sizeof what, "%s%s at batch %lld", isnan(f->value) ? "NaN" : "infinite", on,
-             (long long)batch);
-    l->said_nan = true;
-    if (l->c->stop_on_nan)
-        return det_fail(err, DET_EINVALIDHP, "training metric \"%s\" is %s", f->name, what);
-    if (l->chief)
-        log_warning("training metric \"%s\" is %s, for the first time in this run; "
-                    "stop_on_nan: true in the configuration would end the trial here",
-                    f->name, what);
-    return 0;
+    int64_t batch = l->state.batches_trained - (int64_t)(l->rows.n - l->infinite.row);
+    return loop_invalid_metric(l, "training", batch, err);
 }
 
 static int report_workload(struct loop *l, struct det_err *err)

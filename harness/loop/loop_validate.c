@@ -83,6 +83,16 @@ static int partial_unpack(const struct comm_blobs *all, int rank, struct loop_pa
     return 0;
 }
 
+/* In the ranks' shares of a validation. */
+static void find_infinite(struct loop *l, const struct loop_partial *all,
+                          const struct loop_metrics *total)
+{
+    det_cleanup(freep) const struct loop_metrics **v = det_zalloc((size_t)l->size * sizeof *v);
+    for (int r = 0; r < l->size; r++)
+        v[r] = &all[r].metrics;
+    l->infinite = loop_find_infinite(v, (size_t)l->size, total, 1);
+}
+
 static int combine_all(struct loop *l, struct loop_partial *all, struct loop_partial *total,
                        struct det_err *err)
 {
@@ -97,7 +107,11 @@ static int combine_all(struct loop *l, struct loop_partial *all, struct loop_par
         return det_fail(err, DET_EINVAL, "validation_loader is empty.");
     det_cleanup(freep) enum loop_reduction *how = det_zalloc((names->n + 1) * sizeof *how);
     int rc = choose_reductions(l, names, how, err);
-    return rc < 0 ? rc : loop_reduce_ranks(all, (size_t)l->size, how, &total->metrics, err);
+    if (rc == 0)
+        rc = loop_reduce_ranks(all, (size_t)l->size, how, &total->metrics, err);
+    if (rc == 0)
+        find_infinite(l, all, &total->metrics);
+    return rc;
 }
 
 static int combine_ranks(struct loop *l, const struct loop_partial *mine,
@@ -242,6 +256,17 @@ static bool op_done(const struct loop *l)
     return l->op.active && done >= l->op.unit.n;
 }
 
+/* After its report. A metric of the whole dataset, or of a reducer of the trial's own, is no
+ * rank's. */
+static int check_finite(struct loop *l, const struct loop_metrics *m, struct det_err *err)
+{
+    if (!l->infinite.name) {
+        l->infinite = loop_find_infinite(&m, 1, m, 1);
+        l->infinite.rank = -1;
+    }
+    return loop_invalid_metric(l, "validation", l->state.batches_trained, err);
+}
+
 static int chief_report(struct loop *l, const struct loop_metrics *m, bool completes,
                         bool *ret_checkpoint, struct det_err *err)
 {
@@ -254,6 +279,8 @@ static int chief_report(struct loop *l, const struct loop_metrics *m, bool compl
     int rc = no_nones(m, err);
     if (rc == 0)
         rc = loop_report_metrics(l, "validation", m, NULL, 0, err);
+    if (rc == 0)
+        rc = check_finite(l, m, err);
     if (rc == 0)
         rc = searcher_metric(l, m, &v, err);
     if (rc == 0 && completes)
@@ -300,6 +327,7 @@ int loop_validate(struct loop *l, struct det_err *err)
     SPAN(SPAN_LOOP, "validate");
     struct loop_partial total = {0};
     int64_t start_us = clk_mono_us();
+    l->infinite = (struct loop_infinite){0};
     loop_alive(PROGRESS_VALIDATING, (uint64_t)l->state.batches_trained);
     int rc = begin_validation(l, err);
     if (rc == 0)
@@ -314,6 +342,7 @@ int loop_validate(struct loop *l, struct det_err *err)
             log_outcome(l, &total, clk_mono_us() - start_us);
         rc = conclude_validation(l, &total.metrics, err);
     }
+    l->infinite = (struct loop_infinite){0}; /* its name was one of these */
     loop_metrics_finish(&total.metrics);
     return rc < 0 ? det_wrap(err, rc, "validation after %lld batches",
                              (long long)l->state.batches_trained)

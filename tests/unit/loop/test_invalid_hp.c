@@ -52,12 +52,17 @@ static void prepare(int rank, int size, int port)
     f.fail_code = DET_EINVALIDHP;
 }
 
-static bool reported(void)
+static bool was_told(const char *what)
 {
     pthread_mutex_lock(&master.lock);
-    bool yes = strstr(buf_str(&master.calls), "EXITED_REASON_INVALID_HP");
+    bool yes = strstr(buf_str(&master.calls), what);
     pthread_mutex_unlock(&master.lock);
     return yes;
+}
+
+static bool reported(void)
+{
+    return was_told("EXITED_REASON_INVALID_HP");
 }
 
 /* It ended well, for the reason that rank `by` found. */
@@ -295,6 +300,65 @@ static void losses_that_are_no_numbers(void **state)
     ranks_pass(2, loses_numbers, NULL, 100000);
 }
 
+/* So is a validation metric: it is reported, and the operation is not completed with it. */
+static double val_nan_at_4(int64_t trained, int64_t k)
+{
+    return trained < 4 || f.config.ranks.rank == 0 ? 1 : __builtin_nan("");
+}
+
+static int validates_to_nan(int rank, int size, int port, void *stops)
+{
+    prepare(rank, size, port);
+    master.lengths[0] = 4;
+    f.val = val_nan_at_4;
+    f.config.validation_period.n = 2;
+    f.config.stop_on_nan = stops != NULL;
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK((err.code == DET_EINVALIDHP) == (stops != NULL));
+    RANK_CHECK(!stops ||
+               strstr(err.text, "validation metric \"val_loss\" is NaN on rank 1 at batch 4"));
+    RANK_CHECK(reported() == (rank == 0 && stops));
+    RANK_CHECK(rank != 0 || (was_told("validation 4") && was_told("completed") == !stops));
+    fake_finish(&f);
+    fake_master_finish(&master);
+    return 0;
+}
+
+static void validations_that_are_no_numbers(void **state)
+{
+    static char yes[] = "stops";
+    ranks_pass(2, validates_to_nan, yes, 100000);
+    ranks_pass(2, validates_to_nan, NULL, 100000);
+}
+
+/* Nor may the metric of the whole dataset, which rank 0 alone evaluates, be infinite. */
+static int evaluate_all(void *self, struct loop_metrics *m, struct det_err *e)
+{
+    loop_metrics_f64(m, "whole", INFINITY);
+    return 0;
+}
+
+static int whole_dataset(int rank, int size, int port, void *arg)
+{
+    prepare(rank, size, port);
+    type.evaluate_batch = NULL;
+    type.evaluate_all = evaluate_all;
+    f.config.validation_period.n = 2;
+    f.config.stop_on_nan = true;
+    RANK_CHECK(loop_run(&f.config, &(struct det_loop_trial){&type, &f}, &err) == 0);
+    RANK_CHECK(err.code == DET_EINVALIDHP);
+    RANK_CHECK(strstr(err.text, "validation metric \"whole\" is infinite at batch 2"));
+    RANK_CHECK(reported() == (rank == 0));
+    fake_finish(&f);
+    fake_master_finish(&master);
+    return 0;
+}
+
+static void whole_dataset_is_infinite(void **state)
+{
+    ranks_pass(2, whole_dataset, NULL, 100000);
+}
+
 /* What breaks may be the exchange before a save: nothing has been saved then. */
 static int gather_or_refuse(void *self, struct comm *comm, struct det_err *e)
 {
@@ -439,6 +503,8 @@ int main(void)
         T(rank_0_that_works_alone),
         T(slow_batches),
         T(losses_that_are_no_numbers),
+        T(validations_that_are_no_numbers),
+        T(whole_dataset_is_infinite),
         T(before_a_save),
         T(failure_that_is_an_echo),
         T(without_rank_0),
