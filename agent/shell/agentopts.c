@@ -163,6 +163,10 @@ static int check_options(struct agentopts *o, struct det_err *err)
     if (!link_id_is_valid(o->id) || strlen(o->id) > 64)
         return det_fail(err, DET_EINVAL, "--id %s: letters, digits, '.', '_' and '-', at most 64",
                         o->id);
+    if (strlen(o->pool) > LINK_POOL_MAX)
+        return det_fail(err, DET_EINVAL,
+                        "--pool (DET_AGENT_POOL) has %zu bytes; the name of a pool has at most %d",
+                        strlen(o->pool), LINK_POOL_MAX);
     if (o->log_mib < 0 || o->log_mib > 1 << 20)
         return det_fail(err, DET_EINVAL,
                         "--log-mib (DET_AGENT_LOG_MIB): a number of MiB, at most 1048576; "

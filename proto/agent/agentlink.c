@@ -317,7 +317,7 @@ struct hello_arrays {
 };
 static const struct link_field hello_fields[] = {
     {"version", LINK_F_STR, AT(hello_arrays, version), true, 0, 64, NULL},
-    {"pool", LINK_F_STR, AT(hello_arrays, pool), false, 0, 128, NULL},
+    {"pool", LINK_F_STR, AT(hello_arrays, pool), false, 0, LINK_POOL_MAX, NULL},
     {"addr", LINK_F_STR, AT(hello_arrays, addr), true, 0, 256, NULL},
     {"slots", LINK_F_ARR, AT(hello_arrays, slots), true, 0, LINK_SLOTS_MAX, NULL},
     {"tasks", LINK_F_ARR, AT(hello_arrays, tasks), true, 0, LINK_TASKS_MAX, NULL},

@@ -30,6 +30,7 @@
 #define LINK_TASKS_MAX     10000              /* of a hello */
 #define LINK_NODES_MAX     4096
 #define LINK_ID_MAX        128 /* letters, digits, '.', '_' and '-'; not "." or ".." */
+#define LINK_POOL_MAX      128 /* bytes of a pool's name */
 #define LINK_MARKS_MAX     32  /* of a task */
 #define LINK_DETAIL_MAX    400 /* bytes of a mark's detail; longer ones are cut when encoded */
 #define LINK_IDS_MAX       (INT64_C(1) << 30) /* of experiments and trials */

@@ -43,9 +43,9 @@ struct setting {
     enum setting_type type;
     const char *fallback; /* the default as YAML; NULL: null, which means not set */
     const char *help;     /* a sentence without its full stop */
-    int64_t min, max;
-    const char *choices; /* SETTING_ENUM: words separated by blanks */
-    const char *option;  /* "stall-timeout"; NULL: only file and environment */
+    int64_t min, max;     /* of a text: max bytes; 0: no limit */
+    const char *choices;  /* SETTING_ENUM: words separated by blanks */
+    const char *option;   /* "stall-timeout"; NULL: only file and environment */
     char short_name;
     const char *arg;     /* of the option, in --help */
     const char *example; /* a value to show where there is no default */

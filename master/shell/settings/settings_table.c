@@ -1,4 +1,5 @@
 #include "masterconf.h"
+#include "agentlink.h"
 #include "settings.h"
 
 #include "mem.h"
@@ -316,6 +317,7 @@ static const struct setting table[] = {
     {.path = "resource_manager.default_compute_resource_pool",
      .type = SETTING_TEXT,
      .fallback = "default",
+     .max = LINK_POOL_MAX,
      .help = "The pool of experiments that name none",
      KEPT(default_pool)},
     {.path = "resource_manager.scheduler.type",
@@ -357,10 +359,12 @@ static const struct setting table[] = {
     {.path = "resource_manager.default_aux_resource_pool",
      .type = SETTING_TEXT,
      .fallback = "default",
+     .max = LINK_POOL_MAX,
      .help = "Accepted: work without slots runs in the pool of its experiment"},
     {.path = "resource_pools[].pool_name",
      .type = SETTING_TEXT,
      .example = "gpu",
+     .max = LINK_POOL_MAX,
      .help = "A pool that is run in a way of its own; agents name theirs"},
     {.path = "resource_pools[].description",
      .type = SETTING_TEXT,
@@ -418,6 +422,7 @@ static const struct setting table[] = {
     {.path = "quotas[].pool",
      .type = SETTING_TEXT,
      .example = "gpu",
+     .max = LINK_POOL_MAX,
      .help = "In which pool; not set: in all together"},
     {.path = "quotas[].slots",
      .type = SETTING_INT,

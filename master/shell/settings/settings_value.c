@@ -31,7 +31,8 @@ static bool in_range(const struct setting *s, const json_t *v)
 bool setting_fits(const struct setting *s, const json_t *v)
 {
     switch (s->type) {
-    case SETTING_TEXT: return json_is_string(v);
+    case SETTING_TEXT:
+        return json_is_string(v) && (s->max == 0 || json_string_length(v) <= (size_t)s->max);
     case SETTING_INT:
     case SETTING_SECONDS: return in_range(s, v);
     case SETTING_NUM:
@@ -54,7 +55,11 @@ static void describe_range(const struct setting *s, struct buf *out)
 void setting_describe(const struct setting *s, struct buf *out)
 {
     switch (s->type) {
-    case SETTING_TEXT: buf_add_str(out, "text"); break;
+    case SETTING_TEXT:
+        buf_add_str(out, "text");
+        if (s->max > 0)
+            buf_addf(out, " of at most %lld bytes", (long long)s->max);
+        break;
     case SETTING_INT:
     case SETTING_SECONDS: describe_range(s, out); break;
     case SETTING_NUM: buf_add_str(out, "a number above 0"); break;

@@ -35,6 +35,7 @@ def rows(work):
     yield (*whole, "--no-such-option"), {}, 2, "no-such-option"
     yield (*whole, "--id", "a b"), {}, 2, "--id a b: letters, digits"
     yield (*whole, "--id", "a" * 65), {}, 2, "at most 64"
+    yield (*whole, "--pool", "p" * 129), {}, 2, "--pool (DET_AGENT_POOL) has 129 bytes; the name of a pool has at most 128"
     yield (*whole, "--log-mib", "-1"), {}, 2, "--log-mib"
     yield whole, {"DET_AGENT_LOG_MIB": "many"}, 2, "--log-mib (DET_AGENT_LOG_MIB)"
     yield (*whole, "--slot-memory-mib", "1"), {}, 2, "--slot-memory-mib"

@@ -38,7 +38,7 @@ static const struct setting rows[] = {
      KEPT(kind)},
     {.path = "a.on", .type = SETTING_BOOL, .fallback = "true", .help = "On", KEPT(on)},
     {.path = "a.share", .type = SETTING_NUM, .help = "Share", KEPT(share)},
-    {.path = "pools[].name", .type = SETTING_TEXT, .fallback = "p", .help = "Its name"},
+    {.path = "pools[].name", .type = SETTING_TEXT, .fallback = "p", .max = 8, .help = "Its name"},
     {.path = "pools[].inner.key", .type = SETTING_TEXT, .help = "A key", .secret = true},
 };
 static const struct settings table = {rows, DET_ARRAY_LEN(rows)};
@@ -71,6 +71,9 @@ static void test_check(void **state)
                 "line 2: pools[0].nam: no such setting; did you mean name?\n"
                 "line 3: pools[1]: expected a map\n"
                 "line 5: pools[2].inner.kee: no such setting; did you mean key?\n");
+    assert_says("pools: [{name: \"12345678\"}]\n", "");
+    assert_says("pools: [{name: \"123456789\"}]\n",
+                "line 1: pools[0].name: expected text of at most 8 bytes, got \"123456789\"\n");
     assert_says("pools: {}\na: []\n", "line 1: pools: expected a list of maps\n"
                                       "line 2: a: expected a map of settings\n");
     assert_says("a: {small: 4, share: 0, kind: three, on: 1}\n",
