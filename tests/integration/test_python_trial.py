@@ -375,6 +375,7 @@ best = e.top_checkpoint()
 assert e.list_checkpoints(max_results=1)[0].uuid == t.list_checkpoints(max_results=1)[0].uuid == best.uuid
 assert best.uuid in [c.uuid for c in t.list_checkpoints(sort_by=client.CheckpointSortBy.BATCH_NUMBER)]
 assert t.select_checkpoint(latest=True).metadata["steps_completed"] == 8
+assert t.select_checkpoint(uuid=best.uuid).metadata == best.metadata
 best.add_metadata({"mine": 1, "other": 2})
 best.remove_metadata(["other"])
 again = client.get_checkpoint(best.uuid)

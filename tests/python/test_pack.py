@@ -14,6 +14,7 @@ import types
 import unittest
 from unittest import mock
 
+from determined.errors import CheckpointNotFound
 from determined.experimental import client
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._experiment import pack
@@ -146,6 +147,16 @@ class Stored:
         self.raw = [{"uuid": str(i), "state": "STATE_DELETED" if i % 10 == 0 else "STATE_COMPLETED"} for i in range(500)]
 
     def get(self, path, **query):
+        if "/checkpoints/" in path:
+            self.asked.append(path)
+            if path.endswith("/no%2Fuuid"):
+                raise client.APIException(400, "no UUID")
+            if path.endswith("/lost"):
+                raise client.NotFoundException(404, "not found")
+            if path.endswith("/away"):
+                raise client.APIException(503, "not now")
+            uuid = path.rsplit("/", 1)[1]
+            return {"checkpoint": {"uuid": uuid, "state": "STATE_COMPLETED", "training": {"trialId": len(uuid)}}}
         if not path.endswith("/checkpoints"):
             return {"experiment": {"id": 1, "state": "STATE_COMPLETED", "name": "n", "archived": False, "config": {"searcher": {"metric": "loss"}}}}
         self.asked.append(query)
@@ -169,6 +180,25 @@ class Experiments(unittest.TestCase):
                 (query,) = master.asked
                 self.assertEqual((best.uuid, query["limit"], query["sortByMetric"], query["states"]), ("1", 1, "loss", ["STATE_COMPLETED"]))
         self.assertEqual((len(trial.list_checkpoints(max_results=460)), trial.list_checkpoints(max_results=0)), (460, []))
+
+    def test_one_of_a_trial(self):
+        """The latest, and one by its UUID, are one question each, however many there are."""
+        master = Stored()
+        trial = client.Trial._of(master, {"id": 1, "experimentId": 1, "state": "STATE_COMPLETED"})
+        self.assertEqual(trial.select_checkpoint(latest=True).uuid, "1")
+        (query,) = master.asked
+        self.assertEqual({k: query[k] for k in ("limit", "sortByAttr", "orderBy", "states")},
+                         {"limit": 1, "sortByAttr": "SORT_BY_BATCH_NUMBER", "orderBy": "ORDER_BY_DESC", "states": ["STATE_COMPLETED"]})
+        master.asked.clear()
+        self.assertEqual((trial.select_checkpoint(uuid="a").uuid, master.asked), ("a", ["/api/v1/checkpoints/a"]))
+        for uuid in ("of another's", "no/uuid", "lost"):
+            with self.assertRaisesRegex(CheckpointNotFound, f"trial 1 has no checkpoint {uuid}"):
+                trial.select_checkpoint(uuid=uuid)
+        with self.assertRaisesRegex(client.APIException, "not now"):
+            trial.select_checkpoint(uuid="away")
+        master.raw = []
+        with self.assertRaisesRegex(CheckpointNotFound, "trial 1 has no checkpoint"):
+            trial.select_checkpoint(latest=True)
 
     def test_lists(self):
         """One question, however many there are."""

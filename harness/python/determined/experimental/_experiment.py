@@ -6,6 +6,7 @@ import itertools
 import os
 import pathlib
 import time
+import urllib.parse
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
 from determined.errors import CheckpointNotFound
@@ -216,12 +217,22 @@ class Trial(ById):
         if best:
             experiment = Experiment(self._master, self.experiment_id)
             return experiment._best(f"{self._path}/checkpoints", sort_by, smaller_is_better, 1)[0]
-        found = self.list_checkpoints()
         if uuid is not None:
-            return _one([c for c in found if c.uuid == uuid], f"trial {self.id} has no checkpoint {uuid}")
-        whole = [c for c in found if c.state == CheckpointState.COMPLETED]
-        whole.sort(key=lambda c: c.metadata.get("steps_completed", 0), reverse=True)
-        return _one(whole[:1], f"trial {self.id} has no checkpoint")
+            return self._own_checkpoint(uuid)
+        newest = CheckpointSortBy.BATCH_NUMBER, OrderBy.DESC
+        found = _list_checkpoints(self._master, f"{self._path}/checkpoints", *newest, 1, _WHOLE)
+        return _one(found, f"trial {self.id} has no checkpoint")
+
+    def _own_checkpoint(self, uuid: str) -> Checkpoint:
+        try:
+            answer = self._master.get(f"/api/v1/checkpoints/{urllib.parse.quote(uuid, safe='')}")
+            found = [Checkpoint._of(self._master, answer["checkpoint"])]
+        except APIException as e:
+            if e.status not in (400, 404):  # it is no UUID, or of no checkpoint
+                raise
+            found = []
+        of_this = [c for c in found if c.training.trial_id == self.id]
+        return _one(of_this, f"trial {self.id} has no checkpoint {uuid}")
 
 
 def workspaces(master: Master) -> Iterator[Dict[str, Any]]:
