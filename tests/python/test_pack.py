@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import tarfile
 import tempfile
@@ -19,6 +20,7 @@ from determined.experimental import client
 from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._experiment import pack
 
+OPENAPI = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../proto/openapi.yaml")
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/cli/detignore.json")
 
 
@@ -199,6 +201,15 @@ class Experiments(unittest.TestCase):
         master.raw = []
         with self.assertRaisesRegex(CheckpointNotFound, "trial 1 has no checkpoint"):
             trial.select_checkpoint(latest=True)
+
+    def test_states(self):
+        """A trial's state is one of its own kind; both kinds are what the master's interface lists."""
+        trial = client.Trial._of(Asked(), {"id": 1, "experimentId": 1, "state": "STATE_RUNNING"})
+        self.assertEqual(repr(trial.state), "<TrialState.RUNNING: 'STATE_RUNNING'>")
+        with open(OPENAPI) as f:
+            listed = dict(re.findall(r'^    (experiment|trial)\.v1\.State: .*"enum": (\[.*\])\}$', f.read(), re.M))
+        for kind, states in (("experiment", client.ExperimentState), ("trial", client.TrialState)):
+            self.assertEqual({s.value: s.name for s in states}, {s: s[len("STATE_"):] for s in json.loads(listed[kind])})
 
     def test_lists(self):
         """One question, however many there are."""

@@ -39,6 +39,23 @@ class ExperimentState(enum.Enum):
     RUNNING = "STATE_RUNNING"
 
 
+class TrialState(enum.Enum):
+    UNSPECIFIED = "STATE_UNSPECIFIED"
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    CANCELED = "STATE_CANCELED"
+    COMPLETED = "STATE_COMPLETED"
+    ERROR = "STATE_ERROR"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+
+
 class TrialSortBy(enum.Enum):
     ID = "SORT_BY_ID"
     START_TIME = "SORT_BY_START_TIME"
@@ -71,7 +88,6 @@ class ExperimentSortBy(enum.Enum):
 
 
 TERMINAL = (ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR, ExperimentState.DELETED)
-TrialState = ExperimentState
 
 
 class TrialMetrics:
