@@ -63,7 +63,9 @@ void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void 
     struct db_args *a = db_i64_arg(db_str_arg(DB_ARGS, in->uuids), in->mask);
     db_bool_arg(db_i64_arg(db_str_arg(a, in->globs), in->rest_s), in->all);
     db_write(db,
-             "SELECT g.*, CASE WHEN g.r_held > 0 THEN checkpoint_models(g.r_uuid) END FROM "
+             "SELECT g.*, CASE WHEN g.r_held > 0 THEN checkpoint_models(g.r_uuid) END, "
+             "CASE WHEN g.r_held & 64 > 0 THEN (SELECT to_char(c.pinned_until AT TIME ZONE 'UTC', "
+             "'YYYY-MM-DD HH24:MI:SS') FROM checkpoints c WHERE c.uuid = g.r_uuid) END FROM "
              "gc_intend($1::jsonb, $2::integer, $3::jsonb, $4::bigint, $5::boolean) g",
              a, cb, arg);
 }

@@ -42,8 +42,9 @@ struct db_gc_intent {
 };
 /* Columns uuid, experiment, held: > 0 prevented, 0 written down, -1 nothing left to remove. With
  * .all and something prevented there are only the prevented. MODELS: which versions of models it
- * is, in words; null: none, or nothing prevents it. */
-enum { INTENT_UUID, INTENT_EXP, INTENT_HELD, INTENT_MODELS };
+ * is, in words; null: none, or nothing prevents it. UNTIL: when its pin ends by itself, in UTC;
+ * null: it has none. */
+enum { INTENT_UUID, INTENT_EXP, INTENT_HELD, INTENT_MODELS, INTENT_UNTIL };
 void db_gc_intend(struct db *db, const struct db_gc_intent *in, db_cb *cb, void *arg);
 /* Back from the quarantine. Columns uuid, why not (null: written down), whether
  * there is none of it: all or none. */

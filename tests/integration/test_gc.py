@@ -9,6 +9,8 @@ import os
 import shutil
 import sys
 import time
+import urllib.error
+import urllib.request
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -167,7 +169,24 @@ def test_protected():
         assert there(c, last)
         c.api("POST", f"/experiments/{heir}/kill", {})
         c.wait(heir, state="STATE_CANCELED")
+        c.sql("UPDATE checkpoints SET pinned_until = now() + interval '1 day'")
+        until = c.sql(f"SELECT to_char(pinned_until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM checkpoints WHERE uuid = '{last}'").strip()
+        try:
+            c.api("DELETE", "/checkpoints", {"checkpointUuids": [last]})
+            raise AssertionError("what is being read was deleted")
+        except ApiError as e:
+            assert e.status == 400 and "it is being read" in e.text and f"at {until} UTC at the latest" in e.text, e
         c.sql("UPDATE checkpoints SET pinned_until = NULL")  # of the creation: it ends by itself within a minute
+        storage = c.sql("SELECT config->'checkpoint_storage' FROM experiments WHERE id = %s" % exp).strip()
+        c.sql(f"UPDATE experiments SET config = jsonb_set(config, '{{checkpoint_storage}}', '{{\"type\": \"s3\"}}') WHERE id = {exp}")
+        asked = urllib.request.Request(f"http://127.0.0.1:{c.port}/checkpoints/{last}", headers={"Accept": "application/gzip", "Authorization": f"Bearer {c.token}"})
+        try:
+            urllib.request.urlopen(asked)
+            raise AssertionError("a bucket was read through the master")
+        except urllib.error.HTTPError as e:
+            assert e.code == 501, e
+        wait_until(lambda: c.sql(f"SELECT pinned_until FROM checkpoints WHERE uuid = '{last}'").strip() == "", 20, "its pin to end")
+        c.sql(f"UPDATE experiments SET config = jsonb_set(config, '{{checkpoint_storage}}', '{storage}') WHERE id = {exp}")
         c.api("DELETE", "/checkpoints", {"checkpointUuids": [last]})
         wait_until(lambda: aside(c, last), 20, "the last to go")
         try:

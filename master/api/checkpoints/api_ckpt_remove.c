@@ -51,11 +51,24 @@ static bool all_there(struct http_req *req, const struct db_result *r)
     return false;
 }
 
+/* A download ends its pin, but not where its master was killed; that of a new experiment, which
+ * starts from the checkpoint, lasts a minute. */
+static void refuse_pinned(struct http_req *req, const struct db_result *r, int i)
+{
+    http_fail(req, DET_ESTATE,
+              "checkpoint %s cannot be removed: it is being read, by a download or an experiment "
+              "that starts from it; try again later, at %s UTC at the latest (nothing was changed)",
+              db_text(r, i, INTENT_UUID), db_text(r, i, INTENT_UNTIL));
+}
+
 static void refuse_held(struct http_req *req, const struct db_result *r, int i)
 {
-    if (db_is_null(r, i, INTENT_MODELS))
+    unsigned why = (unsigned)db_i64(r, i, INTENT_HELD);
+    if ((why & -why) == GC_HELD_USE && !db_is_null(r, i, INTENT_UNTIL))
+        refuse_pinned(req, r, i);
+    else if (db_is_null(r, i, INTENT_MODELS))
         http_fail(req, DET_ESTATE, "checkpoint %s cannot be removed: %s (nothing was changed)",
-                  db_text(r, i, INTENT_UUID), gc_why_text((unsigned)db_i64(r, i, INTENT_HELD)));
+                  db_text(r, i, INTENT_UUID), gc_why_text(why));
     else
         http_fail(req, DET_ESTATE,
                   "checkpoint %s cannot be removed: it is %.300s (nothing was changed)",

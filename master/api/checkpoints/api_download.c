@@ -249,6 +249,8 @@ static void on_found(void *arg, const struct db_result *r)
     JSON_OWN storage = json_parse(db_text(r, 0, PIN_STORAGE), db_text_len(r, 0, PIN_STORAGE), NULL);
     char *root = store_root(storage);
     if (!root) {
+        db_ckpt_unpin(c->sh->db, http_param(c->req, "checkpointUuid"), db_text(r, 0, PIN_UNTIL),
+                      on_unpinned, NULL);
         http_fail(c->req, DET_EUNIMPL,
                   "checkpoints of this kind of storage are not served by the master");
         return;
