@@ -50,7 +50,7 @@ async function shows(other, page, what) {
 export default async function ({ page, another }) {
     const id = await aSearch(), other = await another(), turned = new Set();
     for (const part of PARTS) {
-        const at = `${url}/det/experiments/${id}?tab=${part}`;
+        const at = `${url}/det/experiments/${id}${part === PARTS[0] ? "" : `?tab=${part}`}`; // as the page writes it itself
         await page.goto(at);
         await settled(page);
         for (const c of await controls(page)) {
@@ -61,6 +61,7 @@ export default async function ({ page, another }) {
             const before = page.url();
             await turn(page, c);
             await until(() => page.url() !== before, `${c.what} of ${part} in the address`);
+            await until(async () => (await controls(page)).some((n) => n.i === c.i && n.stands !== c.stands), `${c.what} of ${part} to stay as it was turned`);
             await settled(page);
             await shows(other, page, `${c.what} of ${part}`);
         }
