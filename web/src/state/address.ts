@@ -36,11 +36,13 @@ export interface ExpView {
     file: string;
     /* Whose log is read; 0: none chosen. */
     log: number;
+    /* Lists of which only the first are asked for otherwise are whole (part.ts). */
+    isWhole: boolean;
 }
 
 export const EXP_VIEW: ExpView = {
     x: "batches", metric: "", logX: false, logY: false, smooth: 0, zoom: null, brush: [], trials: [],
-    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [], file: "", log: 0,
+    tab: "trials", scatterX: "", scatterY: "", colour: "", sort: [], group: [], axes: [], file: "", log: 0, isWhole: false,
 };
 
 export const AXES_MAX = 40;
@@ -117,6 +119,7 @@ export function expView(query: string): ExpView {
         axes: [...new Set(q.getAll("ax").map(nameOf).filter(Boolean))].slice(0, AXES_MAX),
         file: pathOf(q.get("file")),
         log: idsOf(q.get("log"))[0] ?? 0,
+        isWhole: q.get("all") === "1",
     };
 }
 
@@ -140,6 +143,7 @@ export function expQuery(v: ExpView): string {
     for (const name of v.axes) q.append("ax", name);
     if (v.file) q.set("file", v.file);
     if (v.log) q.set("log", String(v.log));
+    if (v.isWhole) q.set("all", "1");
     const text = q.toString();
     return text && "?" + text;
 }

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EXP_VIEW, expQuery, expView, idsOf, logQuery, logView, numberOf, rangeOf, type ExpView } from "../../../src/state/address";
+import { wholeAddress } from "../../../src/state/part";
 
 test("a view is its address and back", () => {
     const v: ExpView = {
         x: "time", metric: "validation.top 5/accuracy.é", logX: true, logY: true, smooth: 0.6, zoom: [-1.5, 2e-7],
         brush: [{ name: "a:b..c&d=e", lo: 1e-5, hi: 0.25 }, { name: "net.act", lo: 0, hi: 1 }], trials: [7, 9],
-        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"], file: "lib/a&b #1.py", log: 12,
+        tab: "scatter", scatterX: "lr", scatterY: "<b>", colour: "validation.a&b.min", sort: ["-hp.lr", "best,x"], group: ["lr", "a&b"], axes: ["lr", "a&b=c"], file: "lib/a&b #1.py", log: 12, isWhole: true,
     };
     assert.deepEqual(expView(expQuery(v)), v);
     assert.equal(expQuery(expView(expQuery(v))), expQuery(v));
@@ -17,6 +18,12 @@ test("a view is its address and back", () => {
 test("the design's own address", () => {
     const v = expView("?x=batches&m=accuracy&y=log&brush=lr:1e-3..1e-2&t=7,9");
     assert.deepEqual([v.metric, v.logY, v.brush, v.trials], ["accuracy", true, [{ name: "lr", lo: 1e-3, hi: 1e-2 }], [7, 9]]);
+});
+
+test("a list that is whole stays so as something else is turned", () => {
+    const before = new URL(wholeAddress("/det/experiments/7", new URLSearchParams("tab=checkpoints")), "http://a").search;
+    const after = expQuery({ ...expView(before), logY: true });
+    assert.deepEqual([new URLSearchParams(after).get("all"), expView(after).isWhole, expView("?all=2").isWhole], ["1", true, false]);
 });
 
 test("hostile addresses give a plain view", () => {
