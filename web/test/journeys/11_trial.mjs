@@ -35,8 +35,13 @@ export default async function ({ page, another }) {
     const trial = (await api("GET", `/experiments/${id}/trials`)).trials[0].id, other = (await api("GET", `/experiments/${plain}/trials`)).trials[0].id;
     const series = (await lines(`/trials/${trial}/profiler/available_series`)).at(-1).labels;
     check(series.length > 0, "the master has no profile");
+    const asked = [], note = (r) => { if (r.url().includes("/metric-names")) asked.push(r.url()); };
+    page.on("request", note);
     await page.goto(`${url}/det/trials/${trial}`);
     await page.locator(".curve-summary", { hasText: "★ the best checkpoint" }).waitFor();
+    await page.getByRole("region", { name: "Metrics" }).getByRole("table").first().waitFor();
+    page.off("request", note);
+    check(asked.length === 1, `what a trial that has ended reports was asked for ${asked.length} times: curves and reports share it`);
     await pictures(page, "trial-star");
     const { events } = await api("GET", `/trials/${trial}/timeline`), timeline = page.getByRole("region", { name: "Timeline" });
     await timeline.getByText(`${events.length} events`).waitFor();

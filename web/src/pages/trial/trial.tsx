@@ -33,7 +33,8 @@ import { SiblingLinks } from "./siblings";
 import { TrialTimeline } from "./timeline";
 import { WhyLine } from "../cluster/why";
 
-const LIVE_MS = 1000, METRICS_MOST = 12;
+const LIVE_MS = 1000, NAMES_MS = 5000, METRICS_MOST = 12;
+const NONE: Metric[] = []; // one and the same, as what is drawn of it is kept
 const AT = { metrics: "Metrics", hyperparameters: "Hyperparameters", profile: "Profile", timeline: "Timeline", checkpoints: "Checkpoints" } as const;
 
 /* "m" of the address: the chosen metrics, one after the other. None chosen: the validation's, else all. */
@@ -53,11 +54,10 @@ function MetricChoice({ chosen, metrics, set }: { chosen: string[]; metrics: Met
         })}</ul></details>;
 }
 
-function TrialCurves({ trial, best, ended, config, searcherMetric }: { trial: Trial; best: Trial["bestCheckpoint"]; ended: boolean; config: Record<string, unknown> | null; searcherMetric: string }) {
+function TrialCurves({ trial, metrics, best, ended, config, searcherMetric }: { trial: Trial; metrics: Metric[]; best: Trial["bestCheckpoint"]; ended: boolean; config: Record<string, unknown> | null; searcherMetric: string }) {
     const view = expView(query.value.toString());
     const set = (change: Partial<ExpView>) => navigate(path.value + expQuery({ ...view, ...change }), true);
-    const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
-    const metrics = names.data ?? [], chosen = chosenOf(view, metrics);
+    const chosen = chosenOf(view, metrics);
     const zoom = view.x === "batches" && view.zoom ? view.zoom : null, epochsOf = (m: string) => (view.x === "epochs" ? epochMetric(metrics, m) : null);
     const kept = useRef(new KeptSeries()).current, asked = [...new Set([...chosen, ...chosen.flatMap((m) => epochsOf(m) ?? [])])];
     const live = useLive(`curves of ${trial.id}`, `${asked.join("|")} ${zoom} ${ended}`,
@@ -66,7 +66,7 @@ function TrialCurves({ trial, best, ended, config, searcherMetric }: { trial: Tr
     const curves = useMemo(() => (live.data?.series ? live.data.chosen : []).flatMap((metric, i, all) => {
         const p = points(live.data!.series!, metric, view.x, config, epochsOf(metric));
         return p.x.length ? [{ id: i, label: metric, points: smooth(p, view.smooth), raw: view.smooth > 0 ? p : null, star: metric.endsWith(`.${searcherMetric}`) ? starOf(live.data!.series!, metric, made, view.x, config, epochsOf(metric), zoom) : null, colour: colourOf(i, dark), dash: dashesOf([...all.keys()]).get(i)!, layer: "plain" as const }] : [];
-    }), [live.data, view.x, view.smooth, dark, config, names.data, made, searcherMetric, String(zoom)]);
+    }), [live.data, view.x, view.smooth, dark, config, metrics, made, searcherMetric, String(zoom)]);
     const n = curves.reduce((sum, c) => sum + c.points.x.length, 0);
     const ill = chosen.filter((m) => lost([trial], m)), said = ill.length ? `; the newest value of ${ill.join(", ")} is NaN or infinite: not drawn` : "";
     const summary = `${count(curves.length, "curve")}, ${count(n, "point")}${curves.some((c) => c.star) ? "; ★ the best checkpoint" : ""}${said}`;
@@ -94,10 +94,9 @@ function TrialCurves({ trial, best, ended, config, searcherMetric }: { trial: Tr
 }
 
 /* The metrics that were chosen; none: as many as fit. */
-function Reports({ trial, ended }: { trial: Trial; ended: boolean }) {
+function Reports({ trial, metrics, ended }: { trial: Trial; metrics: Metric[]; ended: boolean }) {
     const view = expView(query.value.toString());
-    const names = useLive(`metrics of ${trial.id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : 5000));
-    const all = (names.data ?? []).map(metricId), ids = view.metric ? chosenOf(view, names.data ?? []).filter((id) => all.includes(id)) : all.slice(0, METRICS_MOST);
+    const all = metrics.map(metricId), ids = view.metric ? chosenOf(view, metrics).filter((id) => all.includes(id)) : all.slice(0, METRICS_MOST);
     const set = (sort: string[]) => navigate(path.value + expQuery({ ...expView(query.value.toString()), sort: sort[0] === "-batches" ? [] : sort }), true);
     return <TrialReports trial={trial.id} ended={ended} ids={ids} of={all.length} sort={view.sort} set={set} />;
 }
@@ -138,6 +137,7 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
     const of = exp.data ? ofExperiment(exp.data) : {};
     const checkpoints = useLive(`checkpoints of ${id}`, `${ended} ${isWhole()}`, (signal) => call("GET /api/v1/trials/{id}/checkpoints",
         { path: { id }, query: { sortByAttr: "SORT_BY_END_TIME", orderBy: "ORDER_BY_DESC", limit: limitOf(isWhole()) }, signal }), () => (ended ? COLLECTED_MS : 3000));
+    const names = useLive(`metrics of ${id}`, String(ended), (s) => askMetrics([trial.experimentId], s), () => (ended ? null : NAMES_MS)), metrics = names.data ?? NONE;
     const best = stillThere(trial.bestCheckpoint ?? null, checkpoints.data?.checkpoints ?? []), isGone = best !== (trial.bestCheckpoint ?? null);
     useEffect(() => { if (isGone) again(); }, [isGone]); // another is the best now
     useAt();
@@ -154,8 +154,8 @@ function Loaded({ trial, again }: { trial: Trial; again: () => void }) {
             <span>{count(trial.restarts, "restart")}</span><span>started {full(trial.startTime)}</span>
             <span>{duration(between(trial.startTime, trial.endTime, Date.now()))}</span></p>
         {(!ended || trial.state === "STATE_ERROR") && <WhyLine what="trials" id={id} experiment={trial.experimentId} of={of} again={again} ended={ended} onlyWaiting={!ended} />}
-        <div class="pair"><TrialCurves trial={trial} best={best} ended={ended} config={exp.data?.config ?? null} searcherMetric={exp.data?.searcherMetric ?? ""} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
-        <Reports trial={trial} ended={ended} />
+        <div class="pair"><TrialCurves trial={trial} metrics={metrics} best={best} ended={ended} config={exp.data?.config ?? null} searcherMetric={exp.data?.searcherMetric ?? ""} /><Hyperparameters trial={trial} config={exp.data?.config ?? null} /></div>
+        <Reports trial={trial} metrics={metrics} ended={ended} />
         <TrialTimeline id={id} ended={ended} />
         <TrialProfile id={id} ended={ended} />
         <section class="panel stacked" aria-label="Checkpoints"><h2>Checkpoints</h2><CheckpointTable live={checkpoints} best={best?.uuid ?? null} of={of} /></section>
