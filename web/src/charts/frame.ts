@@ -4,15 +4,18 @@ import type { Pen } from "./pen";
 import { toPixel, type Scale } from "./scales";
 import { ticks } from "./ticks";
 
-const BESIDE = 6, LETTER = 7, LEAST = 64; // CSS pixels
+const BESIDE = 6, LEAST = 64; // CSS pixels
+const LETTER = 7, CAPITAL = 9, BROAD = 12; // of 12 px type; broad is also all that is not ASCII
 
 export function upwards(ys: Scale, height: number): number[] {
     return ticks(ys, Math.max(2, Math.floor(height / 45)));
 }
 
+const widthOf = (text: string): number => [...text].reduce((sum, c) => sum + (/[mwMW@%]|[^\x20-\x7e]/.test(c) ? BROAD : /[A-Z]/.test(c) ? CAPITAL : LETTER), 0);
+
 /* The room that the texts at the left of an axis take. */
 export function roomFor(texts: readonly string[]): number {
-    return Math.max(LEAST, 2 * BESIDE + LETTER * Math.max(0, ...texts.map((t) => t.length)));
+    return Math.max(LEAST, 2 * BESIDE + Math.max(0, ...texts.map(widthOf)));
 }
 
 /* Between the ends of both scales; `xZone` as ticks() has it. */

@@ -4,7 +4,7 @@ import { cssColour, isDark } from "../ui/dark";
 import { numbers, value } from "../ui/words/format";
 import { axisPixel, axisScale, type Axis } from "./axes";
 import { Canvas } from "./canvas";
-import { frame } from "./frame";
+import { frame, roomFor, upwards } from "./frame";
 import type { Layers } from "./layers";
 import { heat } from "./palette";
 import type { Row } from "./parallel";
@@ -30,14 +30,20 @@ export interface ScatterProps extends ScatterShape {
     summary: string;
 }
 
-const HEIGHT = 360, LEFT = 64, BOTTOM = 32, EDGE = 14, NEAR = 16;
+const HEIGHT = 360, BOTTOM = 32, EDGE = 14, NEAR = 16;
 
 function labels(a: Axis, all: number[]): string[] {
     return a.kind === "category" ? all.map((v) => (a.categories[v] ?? "").slice(0, 12)) : numbers(all);
 }
 
-function scalesOf(p: ScatterShape, w: number): [Scale, Scale] {
-    return [axisScale(p.x, LEFT + EDGE, w - 2 * EDGE), axisScale(p.y, HEIGHT - BOTTOM - EDGE, 2 * EDGE)];
+/* What is written at the left of the dots has the room that it needs. */
+function leftOf(p: Pick<ScatterShape, "y">, ys: Scale): number {
+    return roomFor(labels(p.y, upwards(ys, HEIGHT - BOTTOM - EDGE)));
+}
+
+function scalesOf(p: Pick<ScatterShape, "x" | "y">, w: number): [Scale, Scale] {
+    const ys = axisScale(p.y, HEIGHT - BOTTOM - EDGE, 2 * EDGE);
+    return [axisScale(p.x, leftOf(p, ys) + EDGE, w - 2 * EDGE), ys];
 }
 
 function place(p: ScatterShape, r: Row, [xs, ys]: [Scale, Scale]): [number, number] {
@@ -80,7 +86,7 @@ function drawDot(pen: Pen, p: ScatterShape, r: Row, both: [Scale, Scale], isPoin
 
 function drawScatter(pen: Pen, w: number, p: ScatterShape): void {
     const both = scalesOf(p, w);
-    frame(pen, ...both, { left: LEFT, right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (all) => labels(p.x, all), (all) => labels(p.y, all));
+    frame(pen, ...both, { left: leftOf(p, both[1]), right: w - EDGE, top: EDGE, bottom: HEIGHT - BOTTOM }, (all) => labels(p.x, all), (all) => labels(p.y, all));
     for (const r of p.rows) drawDot(pen, p, r, both, false);
 }
 

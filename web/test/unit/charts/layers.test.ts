@@ -59,6 +59,20 @@ for (const [name, { of }] of Object.entries(CHARTS))
         assert.deepEqual(after.map((n, i) => i > 0 && n > after[i - 1]!), [false, true, false, true, true]);
     });
 
+test("what is written beside the dots lies within the picture, however long it is", () => {
+    const beside = (y: ReturnType<typeof axis>, of: Row[]) => {
+        const at: [string, number][] = [];
+        let align = "";
+        const pen = new Proxy({}, { get: (_, name) => (text: string, x: number) => { if (name === "fillText" && align === "right") at.push([text, x]); }, set: (_, name, v) => { if (name === "textAlign") align = v; return true; } }) as Pen;
+        scatterLayers({ x: lr, y, by: loss, rows: of, smallerIsBetter: true, hover: null, chosen: [] }).behind(pen, 800, 300);
+        return at;
+    };
+    const large = rows.map((r) => ({ ...r, values: { ...r.values, large: 123_456_789 + r.id } })), words = rows.map((r) => ({ ...r, values: { ...r.values, word: ["MOMENTUM WWW", "adam"][r.id % 2]! } }));
+    const texts = [...beside(axis("large", large.map((r) => r.values["large"])), large), ...beside(axis("word", words.map((r) => r.values["word"])), words)];
+    assert.ok(texts.some(([t]) => t.length > 8 && /^\d/.test(t)) && texts.some(([t]) => t === "MOMENTUM WWW"), String(texts));
+    for (const [text, x] of texts) assert.ok(x >= 6.7 * text.length && (text !== "MOMENTUM WWW" || x >= 115), `${text} ends at ${x}`); // so wide is it in 12 px
+});
+
 test("a map has room for a finger in each cell; words beside a point stay within the chart", () => {
     assert.ok(leastOf(grid) >= 24 * grid.xs.length + 56 && leastOf({ ...grid, xs: [] }) < 100);
     assert.deepEqual([200, 60, 30].map((px) => brief("0.004 … 0.0057", px)), ["0.004 … 0.0057", "0.004 …", "0.0…"]);
