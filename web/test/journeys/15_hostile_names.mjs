@@ -63,6 +63,8 @@ async function cluster(page) {
     await row.first().getByRole("button", { name: "Slots…" }).click();
     await page.getByRole("table", { name: "Slots of" }).waitFor();
     await staysText(page, "cluster");
+    const long = await page.getByRole("table", { name: "Queue" }).locator("td bdi").evaluateAll((all) => all.map((b) => b.textContent).filter((t) => t.length > 50));
+    check(!long.length, `a row of the queue is as high as its name is long: ${long}`);
     await page.goto(`${url}/det/clusters?pool=${encodeURIComponent(EVIL[0])}`);
     await page.getByText(`only the pool ${EVIL[0]}`).waitFor();
     await page.goto(`${url}/det/master?tab=quotas`);

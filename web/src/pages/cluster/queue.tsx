@@ -15,6 +15,7 @@ import { StandingDialog } from "./standing";
 import { WhyLine } from "./why";
 
 const HEADS = ["job", "state", "slots", "jobs ahead", "priority", "weight", "owner", "pool", "submitted"];
+const NAME_MOST = 48, SIDE_MOST = 24; // letters: two lines of a row at most
 const nameOf = (j: Job): string => `${shown(j.name)} #${j.entityId}`;
 
 interface Drag { id: string; over: string | null }
@@ -105,12 +106,12 @@ function JobRow({ j, jobs, m, ordered, again, edit }: RowProps) {
     return <>
         <tr data-job={j.entityId} data-job-id={j.jobId} class={classOf(jobs, j, m.drag)}>
             <td class="text">{isMine && canMove(jobs, j, ordered) && <><Grip j={j} m={m} />{" "}</>}
-                {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} /> #{j.entityId}</a> : <Name text={j.name} />}</td>
+                {exp ? <a href={`/det/experiments/${j.entityId}`}><Name text={j.name} most={NAME_MOST} /> #{j.entityId}</a> : <Name text={j.name} most={NAME_MOST} />}</td>
             <td data-label="state"><State state={state} /></td>
             <td data-label="slots">{j.isPaused ? "" : `${j.allocatedSlots} of ${j.requestedSlots}`}</td>
             <td data-label="jobs ahead">{!j.isPaused && j.summary && j.summary.jobsAhead > 0 ? j.summary.jobsAhead : ""}</td>
-            <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} /></td>
-            <td data-label="pool"><Name text={j.resourcePool} /></td>
+            <td data-label="priority">{j.priority}</td><td data-label="weight">{number(j.weight as number)}</td><td data-label="owner"><Name text={j.username} most={SIDE_MOST} /></td>
+            <td data-label="pool"><Name text={j.resourcePool} most={SIDE_MOST} /></td>
             <td data-label="submitted" title={full(j.submissionTime)}>{ago(j.submissionTime, Date.now())}</td>
             <td><span class="row one-line"><button type="button" aria-expanded={isOpen} onClick={() => setQuery({ why: isOpen ? null : j.entityId })}>Why?</button>
                 {exp && isMine && <button type="button" title={`det job update ${j.jobId}`} onClick={edit}>Change…</button>}

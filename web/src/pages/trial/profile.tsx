@@ -20,7 +20,7 @@ export interface Profile { label: string; batches: number[]; times: number[]; va
 
 /* Of a GPU, of a host, or of the trial as a whole. */
 export function labelOf(l: Pick<Labels, "agentId" | "gpuUuid">): string {
-    return [l.agentId, l.gpuUuid].filter(Boolean).map(shown).join(" ") || "trial";
+    return [l.agentId, l.gpuUuid].filter(Boolean).map((t) => shown(t)).join(" ") || "trial";
 }
 
 /* What is seen first: how busy what computes is. */

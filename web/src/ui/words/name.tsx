@@ -3,11 +3,12 @@ import { visible } from "./ansi";
 
 const LONG = 200;
 
-export function shown(text: string): string {
+export function shown(text: string, most = LONG): string {
     const clear = visible(text.replace(/[\t\n\r]/g, " "));
-    return clear.length > LONG ? clear.slice(0, LONG) + "…" : clear;
+    return clear.length > most ? clear.slice(0, most) + "…" : clear;
 }
 
-export function Name({ text }: { text: string }) {
-    return <bdi title={text.length > LONG ? visible(text).slice(0, 4 * LONG) : undefined}>{shown(text)}</bdi>;
+/* `most`: of its letters, where a row has little room; the title has the rest. */
+export function Name({ text, most = LONG }: { text: string; most?: number }) {
+    return <bdi title={text.length > most ? visible(text).slice(0, 4 * LONG) : undefined}>{shown(text, most)}</bdi>;
 }

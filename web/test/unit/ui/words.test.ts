@@ -4,6 +4,7 @@ import { plain, spans, visible } from "../../../src/ui/words/ansi";
 import { bytes, count, number, numbers, percent, value } from "../../../src/ui/words/format";
 import { asText, line, merge, trim, type Line, justBefore } from "../../../src/ui/log/loglines";
 import { filesOf, sumsOf } from "../../../src/pages/trial/checkpoint_files";
+import { Name, shown } from "../../../src/ui/words/name";
 import { wholeLog } from "../../../src/pages/trial/logs";
 import { ago, between, duration, full } from "../../../src/ui/words/time";
 
@@ -13,6 +14,12 @@ test("numbers in four digits", () => {
         [NaN, "NaN"], [-Infinity, "-Infinity"], [null, ""], [999.96, "1000"], [0.001, "0.001"]];
     for (const [v, text] of rows) assert.equal(number(v), text, String(v));
     assert.deepEqual([value(0.12345), value("<b>"), value([1, { a: 2 }]), value(null), value(true)], ["0.1235", "<b>", '[1,{"a":2}]', "", "true"]);
+});
+
+test("a name that a row has no room for is cut, and its title has the whole", () => {
+    const long = "\u202e" + "n".repeat(199), { title, children } = Name({ text: long, most: 48 }).props as { title?: string; children: string };
+    assert.deepEqual([children, title], [`\ufffd${"n".repeat(47)}…`, `\ufffd${"n".repeat(199)}`]);
+    assert.deepEqual([shown("short", 48), (Name({ text: "short", most: 48 }).props as { title?: string }).title, shown(long).length], ["short", undefined, 200]);
 });
 
 test("the marks of an axis have as many digits as tell them apart", () => {
