@@ -2,6 +2,8 @@
 import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../../api/client";
+import { goesWith, importancePicture } from "../../charts/importance_picture";
+import { PictureButtons } from "../../charts/picture";
 import { weighable } from "../../charts/work/importance";
 import { colourOf } from "../../charts/palette";
 import { useWork, work } from "../../charts/work/working";
@@ -13,6 +15,7 @@ import { path } from "../../state/router";
 import { Choices } from "../../ui/table/choices";
 import { isDark } from "../../ui/dark";
 import { count, number, value } from "../../ui/words/format";
+import { shown } from "../../ui/words/name";
 import { Notes } from "../../ui/notes/markdown_notes";
 import { csv, saveAs } from "../../ui/words/save";
 import { sorted } from "../../ui/table/sort";
@@ -75,18 +78,18 @@ function TrialList({ seen, space }: { seen: Seen; space: ReturnType<typeof useSp
     const { rows, names, inside } = space;
     const [most, setMost] = useState(ROWS);
     const all = columns(seen, names, new Map(rows.map((r) => [r.id, r.values])));
-    const shown = sorted(seen.trials.filter((t) => inside.has(t.id)), all, seen.view.sort);
-    const save = () => saveAs(`experiment_${seen.exp.id}_trials.csv`, csv(["trial", "state", ...all.map((c) => c.title)], shown.map((t) => [t.id, t.state, ...all.map((c) => c.of(t))])));
+    const listed = sorted(seen.trials.filter((t) => inside.has(t.id)), all, seen.view.sort);
+    const save = () => saveAs(`experiment_${seen.exp.id}_trials.csv`, csv(["trial", "state", ...all.map((c) => c.title)], listed.map((t) => [t.id, t.state, ...all.map((c) => c.of(t))])));
     return <>
-        <p class="row"><span>{shown.length < seen.trials.length ? `${shown.length} of ${count(seen.trials.length, "trial")} within the marks` : count(shown.length, "trial")}</span>
+        <p class="row"><span>{listed.length < seen.trials.length ? `${listed.length} of ${count(seen.trials.length, "trial")} within the marks` : count(listed.length, "trial")}</span>
             {seen.view.trials.length > 0 && <button type="button" onClick={() => seen.set({ trials: [] })}>Choose none</button>}
             {seen.view.trials.length > 1 && <a class="button" href={`/det/compare?t=${seen.view.trials.join(",")}`}>Compare</a>}
             <button type="button" class="push" onClick={save}>CSV</button></p>
         <div class="wide"><table class="grid cards" aria-label="Trials">
             <Head seen={seen} all={all} />
-            <tbody>{shown.slice(0, most).map((t) => <TrialRow key={t.id} t={t} seen={seen} all={all} />)}</tbody>
+            <tbody>{listed.slice(0, most).map((t) => <TrialRow key={t.id} t={t} seen={seen} all={all} />)}</tbody>
         </table></div>
-        {shown.length > most && <button type="button" onClick={() => setMost(most + ROWS)}>{Math.min(ROWS, shown.length - most)} more of {shown.length}</button>}
+        {listed.length > most && <button type="button" onClick={() => setMost(most + ROWS)}>{Math.min(ROWS, listed.length - most)} more of {listed.length}</button>}
     </>;
 }
 
@@ -116,12 +119,13 @@ function ImportanceTab({ seen }: { seen: Seen }) {
     if (!all.length) return <p class="soft" role="status">Weighing…</p>;
     return <>
         <p class="row"><span class="soft">How strongly the rank of {metric} goes with the rank of a hyperparameter (Spearman; of categories: eta). 1 is entirely, 0 not at all.</span>
-            <button type="button" class="push" onClick={save}>CSV</button></p>
+            <span class="row push"><button type="button" onClick={save}>CSV</button>
+                <PictureButtons name={`experiment_${seen.exp.id}_importance`} of={() => importancePicture(all, metric, `${shown(seen.exp.name)} #${seen.exp.id}: importance for ${metric}, of 0 to 1`)} /></span></p>
         {few < 20 && <p class="why">It rests on {count(few, "trial")} only: under 20, chance alone makes large numbers.</p>}
         <div class="wide"><table class="grid cards" aria-label="Importance"><thead><tr><th scope="col">hyperparameter</th><th scope="col">weight</th><th scope="col">a larger one goes with</th><th scope="col">trials</th></tr></thead>
             <tbody>{all.map((i) => <tr key={i.name}><td class="text" data-label="hyperparameter">{i.name}</td>
                 <td data-label="weight"><meter min={0} max={1} value={Math.abs(i.weight || 0)} aria-label={`Weight of ${i.name}`} /> {Number.isNaN(i.weight) ? "cannot be told" : number(Math.abs(i.weight), 2)}</td>
-                <td data-label="a larger one">{!i.isSigned || Number.isNaN(i.weight) ? "" : i.weight > 0 ? `a larger ${metric}` : `a smaller ${metric}`}</td><td data-label="trials">{i.n}</td></tr>)}</tbody></table></div>
+                <td data-label="a larger one">{goesWith(i, metric)}</td><td data-label="trials">{i.n}</td></tr>)}</tbody></table></div>
     </>;
 }
 

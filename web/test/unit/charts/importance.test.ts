@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axis, flat, type Axis, type Value } from "../../../src/charts/axes";
+import { importancePicture } from "../../../src/charts/importance_picture";
+import { svgOf } from "../../../src/charts/picture";
 import { ranks, weighable, weighed } from "../../../src/charts/work/importance";
 import { distance } from "../../../src/charts/parallel";
 import { Newest, work } from "../../../src/charts/work/working";
@@ -23,6 +25,16 @@ test("what decides the metric weighs 1, what does not weighs little, and n says 
     assert.ok(of("act").weight > 0.8 && !of("act").isSigned);
     assert.ok(Number.isNaN(importance(axis("lr", [1, 2]), rows.slice(0, 2), "loss").weight));
     assert.equal(importance(axis("lr", []), [flat({ lr: 1 }), flat({ loss: NaN })], "loss").n, 0);
+});
+
+test("as a file: a bar each as long as it weighs, its name, and on how many trials it rests", () => {
+    Object.assign(globalThis, { document: { documentElement: {} }, getComputedStyle: () => ({ getPropertyValue: () => "" }) });
+    const of = (name: string, weight: number, isSigned = true) => ({ name, weight, isSigned, n: 40 });
+    const svg = svgOf(importancePicture([of("lr", -0.5), of("<b>".repeat(100), 1, false), of("none", NaN)], "loss", "a title"));
+    const bars = [...svg.matchAll(/<path d="M240 \d+h([\d.]+)v16h[^"]*" fill="#888"/g)].map((m) => Number(m[1]));
+    assert.deepEqual(bars, [215, 430]);
+    assert.match(svg, />0\.5 · 40 trials · more of it: a smaller loss<.*>&lt;b&gt;&lt;b&gt;[^<]{1,80}…<.*>1 · 40 trials<.*>cannot be told · 40 trials</s);
+    assert.ok(!/NaN|<b>/.test(svg), svg);
 });
 
 test("the distance from a line of parallel coordinates", () => {
