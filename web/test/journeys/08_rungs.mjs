@@ -21,6 +21,16 @@ export default async function ({ page }) {
     await page.getByRole("status").filter({ hasText: `Trial ${stopped.trialId}: ${why.text}` }).waitFor();
     await row(low.rung, on.trialId).getByRole("button", { name: /^Why/ }).click();
     await page.getByRole("status").filter({ hasText: /it stands at place \d of the 3 that have come here; about one in 2 goes on.* Now: it reached the end of its search/ }).waitFor();
+    const picture = page.getByRole("group", { name: "The rungs" });
+    await picture.getByRole("img", { name: `rung ${low.rung}: ${low.validated} validated, ${low.wentOn} went on` }).waitFor();
+    await picture.focus();
+    await page.keyboard.press("ArrowUp");
+    const [, pointed] = /^trial (\d+) /.exec(await page.getByRole("status").filter({ hasText: /^trial \d+ · / }).innerText());
+    await page.locator(`tr.hover[data-row="${pointed}"]`).first().waitFor();
+    await page.keyboard.press("Enter");
+    await until(() => new URL(page.url()).searchParams.get("t") === pointed, "the trial that was pressed in the address");
+    await page.keyboard.press("Enter");
+    await until(() => !new URL(page.url()).searchParams.has("t"), "none in the address");
     await pictures(page, "experiment-rungs");
     const [file] = await Promise.all([page.waitForEvent("download"), page.locator("main").getByTitle("All trials of all rungs").click()]);
     const [head, ...rows] = readFileSync(await file.path(), "utf8").trim().split("\r\n").map((l) => l.split(","));

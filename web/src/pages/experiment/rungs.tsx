@@ -1,6 +1,8 @@
 /* The rungs of a halving search: who stands where, the best first, who went on, who was stopped, and why. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { call, type Messages } from "../../api/client";
+import { PictureButtons } from "../../charts/picture";
+import { RungsChart, rungsPicture, type RungColumn, type RungsShape } from "../../charts/rungs";
 import { useLive } from "../../state/live";
 import { count, number } from "../../ui/words/format";
 import { csv, saveAs } from "../../ui/words/save";
@@ -9,6 +11,7 @@ import { Grid } from "../../ui/table/grid";
 import { shown } from "../../ui/words/name";
 import { isTerminal } from "../../ui/state";
 import { Problem } from "../problem";
+import { toggled, useSpace } from "./charts";
 import type { Seen } from "./experiment";
 
 type Bracket = Messages["SearchBracket"];
@@ -34,13 +37,13 @@ function Why({ id, known }: { id: number; known: string }) {
     return <>{live.data ? shown(live.data.text) : "Asking…"}</>;
 }
 
-function RungPanel({ r, bracket, unit, metric, divisor }: { r: Rung; bracket: number; unit: string; metric: string; divisor: number }) {
+function RungPanel({ r, bracket, unit, metric, divisor, seen }: { r: Rung; bracket: number; unit: string; metric: string; divisor: number; seen: Seen }) {
     const places = r.trials as Place[], at = new Map(places.map((p, i) => [p, i + 1]));
     const [openId, setOpen] = useState<number | null>(null), open = places.find((p) => p.trialId === openId);
     return <section class="panel close" aria-label={`Rung ${r.rung} of bracket ${bracket}`}>
         <h3>Rung {r.rung}: {number(r.length)} {unit}</h3>
         <p class="soft">{count(r.validated, "trial")} validated, {r.wentOn} went on{r.training ? `, ${r.training} training` : ""}{r.toCome ? `, ${r.toCome} to come` : ""}</p>
-        <Grid name={`Trials of rung ${r.rung} of bracket ${bracket}`} rows={places} keyOf={(p) => p.trialId ?? p.requestId!} none="None has come this far." columns={[
+        <Grid name={`Trials of rung ${r.rung} of bracket ${bracket}`} rows={places} pointing={{ at: seen.hover, set: seen.setHover }} keyOf={(p) => p.trialId ?? p.requestId!} none="None has come this far." columns={[
             { head: "trial", cell: (p) => <a href={`/det/trials/${p.trialId}`}>{p.trialId}</a> }, { head: "place", cell: (p) => (typeof p.metric === "number" ? at.get(p) : "") },
             { head: shown(metric), cell: (p) => (typeof p.metric === "number" ? <span title={String(p.metric)}>{number(p.metric)}</span> : "") },
             { head: "what became of it", cell: (p) => (p.state === "WENT_ON" ? <strong>{standing(p.state)}</strong> : standing(p.state)) },
@@ -49,6 +52,29 @@ function RungPanel({ r, bracket, unit, metric, divisor }: { r: Rung; bracket: nu
         {open && <p class="why" role="status">Trial {open.trialId}: <Why key={open.trialId} id={open.trialId!} known={open.state === "WENT_ON" ? wentOn(r, at.get(open)!, divisor) : ""} /></p>}
         {places.length < r.validated && <p class="soft">The best {places.length}; <code>det experiment rungs --trials</code> has all.</p>}
     </section>;
+}
+
+/* Only what has a metric has a place in the picture. */
+export function columnsOf(b: Pick<Bracket, "rungs">): RungColumn[] {
+    return b.rungs.map((r) => ({ rung: r.rung, length: r.length, dots: (r.trials as Place[]).flatMap((p) =>
+        (typeof p.metric === "number" && p.trialId ? [{ id: p.trialId, metric: p.metric, state: p.state ?? "" }] : [])) }));
+}
+
+/* How many have come how far; the tables below say the same of each trial. */
+export function bracketWords(b: Pick<Bracket, "bracket" | "rungs">, metric: string): string {
+    const hidden = b.rungs.some((r) => r.trials.length < r.validated) ? "; of each rung only the best are drawn" : "";
+    return `Bracket ${b.bracket} by ${metric}: ${b.rungs.map((r) => `rung ${r.rung}: ${r.validated} validated, ${r.wentOn} went on`).join("; ")}${hidden}`;
+}
+
+function BracketPicture({ b, unit, metric, seen }: { b: Bracket; unit: string; metric: string; seen: Seen }) {
+    const columns = useMemo(() => columnsOf(b), [b]), { inside } = useSpace(seen), { view, exp } = seen, summary = bracketWords(b, metric);
+    const chart: RungsShape = { columns, unit, logY: view.logY, inside, chosen: view.trials };
+    if (!columns.some((c) => c.dots.length)) return null;
+    return <div class="panel">
+        <RungsChart {...chart} hover={seen.hover} onHover={seen.setHover} onPick={(id) => seen.set({ trials: toggled(view.trials, id) })} standing={standing} metric={metric} summary={summary} />
+        <p class="row soft"><span>● went on, ■ stopped, ▲ at the top, ○ waits, ✕ failed; {shown(metric)} up; a line is a trial's way. Press one to choose its trial.</span>
+            <span class="row push"><PictureButtons name={`experiment_${exp.id}_bracket_${b.bracket}`} of={() => rungsPicture(chart, `${shown(exp.name)} #${exp.id}: bracket ${b.bracket}, ${metric}`)} /></span></p>
+    </div>;
 }
 
 /* Of every trial of every rung what became of it, the best of each first. */
@@ -75,6 +101,7 @@ export function Rungs({ seen }: { seen: Seen }) {
     if (!brackets.length) return <p class="soft">This search compares no trials with each other: it has no rungs.</p>;
     return <><SaveRungs id={id} />{brackets.map((b: Bracket) => <section key={b.bracket} aria-label={`Bracket ${b.bracket}`}>
         <h2>Bracket {b.bracket}: {b.made} of {count(b.maxTrials, "trial")} made</h2>
-        <div class="pair">{b.rungs.map((r) => <RungPanel key={r.rung} r={r} bracket={b.bracket} unit={unit} metric={metric} divisor={divisor} />)}</div>
+        <BracketPicture b={b} unit={unit} metric={metric} seen={seen} />
+        <div class="pair">{b.rungs.map((r) => <RungPanel key={r.rung} r={r} bracket={b.bracket} unit={unit} metric={metric} divisor={divisor} seen={seen} />)}</div>
     </section>)}</>;
 }

@@ -1,4 +1,5 @@
 /* A table of a page. Where rows are cards, each cell says what it is. */
+import { useComputed, type ReadonlySignal } from "@preact/signals";
 import { isValidElement, type ComponentChildren } from "preact";
 import { bare, State } from "../state";
 import { Name } from "../words/name";
@@ -9,6 +10,8 @@ export interface Column<T> {
     head: string;
     cell: (row: T) => ComponentChildren;
 }
+/* What is pointed at, by the key of its row: here and in pictures of the same. */
+export interface Pointing { at: ReadonlySignal<number | null>; set: (key: number | null) => void }
 export interface GridProps<T> {
     name: string;
     rows: T[];
@@ -19,6 +22,7 @@ export interface GridProps<T> {
     none: string;
     /* Whether a button gives the rows as a file; of a list that was cut, those that are shown. */
     hasFile?: boolean;
+    pointing?: Pointing;
 }
 
 /* What a cell says, as text: names whole, times in full, and not what can be pressed. */
@@ -37,12 +41,17 @@ export function gridCsv<T>({ rows, columns }: Pick<GridProps<T>, "rows" | "colum
     return csv(named.map((c) => c.head), rows.map((r) => named.map((c) => { const cell = c.cell(r); return typeof cell === "number" ? cell : plainOf(cell); })));
 }
 
-export function Grid<T>({ name, rows, columns, keyOf, none, hasFile = false }: GridProps<T>) {
+function GridRow<T>({ row, id, columns: [first, ...rest], pointing }: { row: T; id: string | number; columns: Column<T>[]; pointing?: Pointing }) {
+    const isOver = useComputed(() => pointing?.at.value === id), told = (key: number | null) => () => pointing?.set(key);
+    return <tr class={isOver.value ? "hover" : undefined} data-row={id} {...(pointing && typeof id === "number" ? { onMouseEnter: told(id), onMouseLeave: told(null) } : {})}>
+        <th scope="row" class="text">{first!.cell(row)}</th>
+        {rest.map((c) => (c.head ? <td key={c.head} class="text" data-label={c.head}>{c.cell(row)}</td> : <td key={c.head}><span class="row">{c.cell(row)}</span></td>))}</tr>;
+}
+
+export function Grid<T>({ name, rows, columns, keyOf, none, hasFile = false, pointing }: GridProps<T>) {
     if (!rows.length) return <p class="soft">{none}</p>;
-    const [first, ...rest] = columns;
     return <div class="wide"><table class="grid cards" aria-label={name}>
         <thead><tr>{columns.map((c) => <th key={c.head} scope="col">{c.head || <span class="hidden">actions</span>}</th>)}</tr></thead>
-        <tbody>{rows.map((r) => <tr key={keyOf(r)} data-row={keyOf(r)}><th scope="row" class="text">{first!.cell(r)}</th>
-            {rest.map((c) => (c.head ? <td key={c.head} class="text" data-label={c.head}>{c.cell(r)}</td> : <td key={c.head}><span class="row">{c.cell(r)}</span></td>))}</tr>)}</tbody>
+        <tbody>{rows.map((r) => <GridRow key={keyOf(r)} row={r} id={keyOf(r)} columns={columns} pointing={pointing} />)}</tbody>
     </table>{hasFile && <p class="row"><button type="button" class="push" title="The rows that are shown" onClick={() => saveAs(`${name.toLowerCase().replace(/\W+/g, "_")}.csv`, gridCsv({ rows, columns }))}>CSV</button></p>}</div>;
 }
