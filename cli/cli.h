@@ -71,6 +71,9 @@ int cli_get(struct cli *c, json_t **ret_answer, struct det_err *err, const char 
 /* Streams NDJSON answers: fn gets each "result". fn's non-zero result ends the stream. */
 DET_MUST int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result),
                         void *arg, struct det_err *err);
+/* The same, and opened() gets arg at the head of a good answer, before there is a line to send. */
+DET_MUST int cli_follow(struct cli *c, const char *path, void (*opened)(void *arg),
+                        int (*fn)(void *arg, json_t *result), void *arg, struct det_err *err);
 /* GET of a path below the master's root: an answer of the type `accept` and max bytes at most; what
  * out holds is freed. */
 DET_MUST int cli_download(struct cli *c, const char *path, const char *accept, size_t max,

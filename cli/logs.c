@@ -122,12 +122,18 @@ struct follower {
     struct away away;
 };
 
+/* It is there, though a trial that is silent has no line for it to send. */
+static void note_answer(void *arg)
+{
+    struct follower *f = arg;
+    if (away_answered(&f->away))
+        away_tell_back();
+}
+
 static int print_followed(void *arg, json_t *line)
 {
     struct follower *f = arg;
     f->last = json_int(line, "id", f->last);
-    if (away_answered(&f->away))
-        away_tell_back();
     return print_line(f->c, line);
 }
 
@@ -142,7 +148,7 @@ static int follow_lines(struct cli *c, const char *path, struct det_err *err)
         add_filters(&url);
         if (f.last)
             buf_addf(&url, "&beyondId=%" PRId64, f.last);
-        if (cli_stream(c, buf_str(&url), print_followed, &f, err) >= 0)
+        if (cli_follow(c, buf_str(&url), note_answer, print_followed, &f, err) >= 0)
             return 0;
         int64_t now = clk_mono_ms();
         if (!away_is_borne(&f.away, err, now))

@@ -228,6 +228,7 @@ int client_stream(struct client *c, const struct client_req *req, int64_t silenc
     struct client_xfer x;
     client_xfer_begin(&x, c->easy, &c->conf, req, &resp);
     x.on_line = on_line;
+    x.on_open = req->on_open;
     x.line_arg = arg;
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS,
                      (long)(req->timeout_ms > 0 ? req->timeout_ms : 0));

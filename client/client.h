@@ -75,6 +75,9 @@ struct client_req {
     int64_t timeout_ms;         /* of one attempt; 0: the client's */
     size_t answer_max;          /* 0: CLIENT_BODY_MAX */
     bool once;                  /* never send it twice */
+    /* client_stream() alone: a 2xx came, the lines may be long in coming; with on_line's arg. NULL:
+     * nobody asks. */
+    void (*on_open)(void *arg);
 };
 
 /* CLIENT_RESP_INIT before the first use; the buffers are cleared by each call and may be used

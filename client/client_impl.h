@@ -46,6 +46,7 @@ struct client_xfer {
     struct curl_slist *headers, *connect_to;
     size_t answer_max;
     client_line_fn *on_line;
+    void (*on_open)(void *line_arg); /* NULL: not asked for, or told */
     void *line_arg;
     struct buf partial; /* of a line */
     int64_t last_byte_ms;

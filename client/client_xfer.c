@@ -31,13 +31,18 @@ static void feed_lines(struct client_xfer *x, const char *p, size_t n)
     }
 }
 
+static bool is_success(const struct client_xfer *x)
+{
+    long status = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status < 300;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct client_xfer *x = arg;
-    long status = 0;
     x->last_byte_ms = clk_mono_ms();
-    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (x->on_line && status >= 200 && status < 300) {
+    if (x->on_line && is_success(x)) {
         feed_lines(x, p, n);
     } else if (x->resp->body.len + n > x->answer_max) {
         x->stop =
@@ -48,10 +53,16 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return x->stop == 0 ? n * size : CURL_WRITEFUNC_ERROR;
 }
 
+/* An empty line ends a head, of which there may be several: a proxy's, 100 Continue, the answer's.
+ */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct client_xfer *x = arg;
     x->last_byte_ms = clk_mono_ms();
+    if (x->on_open && n > 0 && (p[0] == '\r' || p[0] == '\n') && is_success(x)) {
+        x->on_open(x->line_arg);
+        x->on_open = NULL;
+    }
     return n * size;
 }
 

@@ -274,9 +274,17 @@ int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct de
 }
 
 struct lines {
+    void (*opened)(void *arg); /* NULL: nobody asks */
     int (*fn)(void *arg, json_t *result);
     void *arg;
 };
+
+static void on_open(void *arg)
+{
+    struct lines *l = arg;
+    if (l->opened)
+        l->opened(l->arg);
+}
 
 static int on_line(void *arg, const char *line, size_t len, struct det_err *err)
 {
@@ -295,9 +303,15 @@ static int on_line(void *arg, const char *line, size_t len, struct det_err *err)
 int cli_stream(struct cli *c, const char *path, int (*fn)(void *arg, json_t *result), void *arg,
                struct det_err *err)
 {
+    return cli_follow(c, path, NULL, fn, arg, err);
+}
+
+int cli_follow(struct cli *c, const char *path, void (*opened)(void *arg),
+               int (*fn)(void *arg, json_t *result), void *arg, struct det_err *err)
+{
     char *full det_cleanup(freep) = det_asprintf("/api/v1%s", path);
-    struct lines l = {fn, arg};
-    struct client_req q = {.path = full};
+    struct lines l = {opened, fn, arg};
+    struct client_req q = {.path = full, .on_open = on_open};
     int rc = choose_token(c, err);
     if (rc < 0)
         return add_remedy(rc, remedy_of_away(rc, err), err);

@@ -139,6 +139,47 @@ static void test_stream_and_silence(void **state)
     server_end(&s);
 }
 
+struct opening {
+    int opened, lines;
+};
+
+static void count_opening(void *arg)
+{
+    struct opening *o = arg;
+    o->opened++;
+    assert_int_equal(o->lines, 0);
+}
+
+static int count_line(void *arg, const char *line, size_t len, struct det_err *err)
+{
+    struct opening *o = arg;
+    o->lines++;
+    return 0;
+}
+
+/* Told once, at a good answer's head; a refusal is none. */
+static void test_opened(void **state)
+{
+    static const char *const answers[] = {"HTTP/1.1 100 Continue\r\n\r\n" OK("1\n2\n"),
+                                          "HTTP/1.1 503 No\r\n" CLOSE "\r\n{}", OK(""), NULL};
+    struct server s = {.hold = true};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_USER, 0);
+    struct opening o = {0};
+    struct det_err err = {0};
+    struct client_req req = {.path = "/logs", .on_open = count_opening};
+    assert_int_equal(client_stream(c, &req, 0, count_line, &o, &err), 0);
+    assert_int_equal(o.lines, 2);
+    assert_int_equal(o.opened, 1);
+    o = (struct opening){0};
+    assert_int_equal(client_stream(c, &req, 0, count_line, &o, &err), DET_EUNAVAIL);
+    assert_int_equal(o.opened, 0);
+    assert_int_equal(client_stream(c, &req, 2000, count_line, &o, &err), DET_ETIMEOUT);
+    assert_int_equal(o.opened, 1); /* though no line came */
+    client_destroy(c);
+    server_end(&s);
+}
+
 static void *cancel_it(void *arg)
 {
     client_cancel(arg);
@@ -200,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_retry_then_error),
         cmocka_unit_test(test_several_masters),
         cmocka_unit_test(test_stream_and_silence),
+        cmocka_unit_test(test_opened),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_urls),
         cmocka_unit_test(test_status),
