@@ -1,5 +1,7 @@
 #include "away.h"
 
+#include "plain.h"
+
 #include <stdio.h>
 
 bool away_answered(struct away *a)
@@ -26,7 +28,7 @@ bool away_is_borne(struct away *a, const struct det_err *err, int64_t now_ms)
 void away_tell(const struct away *a, const struct det_err *err, int64_t now_ms)
 {
     if (a->since_ms == now_ms)
-        fprintf(stderr, "det: the master is away, and is asked again: %s\n", err->text);
+        plain_say("det: the master is away, and is asked again: ", err->text);
 }
 
 void away_tell_back(void)

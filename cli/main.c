@@ -292,13 +292,6 @@ static int dispatch_verb(int argc, char **argv, struct cli *c, struct det_err *e
     return status;
 }
 
-/* The text may quote what somebody else made a name of. */
-static void print_error(const char *text)
-{
-    char *plain det_cleanup(freep) = plain_text(text);
-    fprintf(stderr, "det: %s\n", plain ? plain : text);
-}
-
 int main(int argc, char **argv)
 {
     struct cli c = {0};
@@ -306,6 +299,6 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_DFL); /* `det ... | head` ends quietly */
     int status = dispatch_verb(argc, argv, &c, &err);
     if (status != 0 && err.text[0])
-        print_error(err.text);
+        plain_say("det: ", err.text);
     return status;
 }

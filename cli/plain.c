@@ -1,5 +1,6 @@
 #include "plain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t plain_colour(const char *s)
@@ -42,6 +43,12 @@ char *plain_text(const char *s)
     }
     buf_add(&out, "", 0);
     return buf_steal(&out);
+}
+
+void plain_say(const char *before, const char *text)
+{
+    char *plain det_cleanup(freep) = plain_text(text);
+    fprintf(stderr, "%s%s\n", before, plain ? plain : text);
 }
 
 static json_t *plain_string(json_t *j)

@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include "mem.h"
+#include "plain.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -12,12 +13,19 @@ static bool is_word(const char *text)
                                  "0123456789.-_") == strlen(text);
 }
 
-/* What is no plain word is JSON, which YAML takes as well. */
-static void print_value(const char *key, const json_t *value)
+/* What is no plain word is JSON, which YAML takes as well. Caller frees. */
+static char *yaml_of(const json_t *value)
 {
     const char *word = json_string_value(value);
-    det_cleanup(freep) char *text = word && is_word(word) ? det_strdup(word) : json_text(value);
-    printf("  %s: %s\n", key, text);
+    return word && is_word(word) ? det_strdup(word) : json_text(value);
+}
+
+static void print_value(const char *key, const json_t *value)
+{
+    JSON_OWN name = json_string(key);
+    det_cleanup(freep) char *left = yaml_of(name);
+    det_cleanup(freep) char *text = yaml_of(value);
+    printf("  %s: %s\n", left, text);
 }
 
 static json_t *versions_of(const struct cli *c, json_t *info)
@@ -46,7 +54,7 @@ static int show_versions(struct cli *c, struct det_err *err)
     const char *key;
     json_t *value;
     if (cli_get_open(c, "/info", &answer, err) < 0 || !json_is_object(answer)) {
-        fprintf(stderr, "the master does not say its version: %s\n", err->text);
+        plain_say("the master does not say its version: ", err->text);
         json_decref(answer);
         answer = unknown_info();
     }

@@ -5,6 +5,7 @@
 #include "experiment.h"
 #include "logs.h"
 #include "place.h"
+#include "plain.h"
 #include "show.h"
 #include "table.h"
 #include "watch.h"
@@ -214,7 +215,7 @@ static int post_each(struct cli *c, const char *method, const char *verb, const 
             continue;
         }
         if (status != 0)
-            fprintf(stderr, "det: %s\n", err->text);
+            plain_say("det: ", err->text);
         det_fail(err, one.code, "experiment %" PRId64 ": %s", id, one.text);
         status = CLI_FAILED;
     }

@@ -270,7 +270,11 @@ char *cli_escaped(const char *text)
 int cli_get_open(struct cli *c, const char *path, json_t **ret_answer, struct det_err *err)
 {
     int rc = session_open(c, err);
-    return rc < 0 ? rc : client_json(c->s->client, "GET", path, NULL, ret_answer, err);
+    if (rc == 0)
+        rc = client_json(c->s->client, "GET", path, NULL, ret_answer, err);
+    if (rc == 0)
+        *ret_answer = for_people(*ret_answer);
+    return rc;
 }
 
 struct lines {
