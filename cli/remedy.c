@@ -46,23 +46,39 @@ static const char *sentence_of(const char *said)
     return from;
 }
 
+static bool begins_with_word(const char *sentence, const char *word)
+{
+    const size_t n = strlen(word);
+    return strncmp(sentence, word, n) == 0 &&
+           (sentence[n] == ' ' || strncmp(sentence + n, "s ", 2) == 0);
+}
+
 static const char *find_by_word(const char *sentence)
 {
-    const size_t n = strcspn(sentence, " ");
     for (size_t i = 0; i < DET_ARRAY_LEN(lists); i++)
-        if (lists[i].word && strlen(lists[i].word) == n && strncmp(lists[i].word, sentence, n) == 0)
+        if (lists[i].word && begins_with_word(sentence, lists[i].word))
             return lists[i].remedy;
     return NULL;
 }
 
+/* "project 9 not found": it says of what there is no list here. */
+static bool names_another(const char *sentence)
+{
+    static const char end[] = " not found";
+    const size_t n = strlen(sentence), len = sizeof end - 1;
+    return n > len && strcmp(sentence + n - len, end) == 0;
+}
+
 const char *remedy_of_absent(const char *path, const char *said)
 {
-    const char *of_path = NULL;
-    for (size_t i = 0; i < DET_ARRAY_LEN(lists) && !of_path; i++)
-        if (begins_as(path, lists[i].path))
-            of_path = lists[i].remedy;
-    if (!of_path || strstr(said, "; det "))
+    size_t i = 0;
+    while (i < DET_ARRAY_LEN(lists) && !begins_as(path, lists[i].path))
+        i++;
+    if (i == DET_ARRAY_LEN(lists) || strstr(said, "; det "))
         return NULL;
-    const char *by_word = strstr(said, "not found") ? find_by_word(sentence_of(said)) : NULL;
-    return by_word ? by_word : of_path;
+    const char *sentence = sentence_of(said);
+    const char *by_word = strstr(said, "not found") ? find_by_word(sentence) : NULL;
+    if (by_word)
+        return by_word;
+    return lists[i].word && names_another(sentence) ? NULL : lists[i].remedy;
 }

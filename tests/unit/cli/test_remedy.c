@@ -39,6 +39,14 @@ static void the_sentence_counts(void **state)
                         "det model list-versions MODEL shows those of a model");
     assert_string_equal(remedy_of_absent("/agents/a/slots/1/enable", "agent \"a\" not found"),
                         "det agent list shows all");
+    assert_null(remedy_of_absent("/experiments/1/move",
+                                 "POST x: destinationProjectId: project 9 not found"));
+    assert_string_equal(remedy_of_absent("/agents/a/slots/9/enable", "slot 9 of agent a not found"),
+                        "det slot list shows all, and their agents");
+    assert_string_equal(remedy_of_absent("/trials/time-series", "trialIds: trials 5, 6 not found"),
+                        "det experiment list-trials EXPERIMENT shows those of an experiment");
+    assert_string_equal(remedy_of_absent("/experiments/1", "GET x: HTTP status 404 (not found)"),
+                        "det experiment list --all shows all");
     assert_null(
         remedy_of_absent("/models/m", "PATCH x: no workspace; det workspace list has them"));
 }
