@@ -48,12 +48,20 @@ static json_t *unknown_info(void)
     return info;
 }
 
+static int ask_info(struct cli *c, json_t **ret, struct det_err *err)
+{
+    int rc = cli_get_open(c, "/info", ret, err);
+    return rc < 0 || json_is_object(*ret)
+               ? rc
+               : det_fail(err, DET_ECORRUPT, "GET /info: expected an object");
+}
+
 static int show_versions(struct cli *c, struct det_err *err)
 {
     JSON_OWN answer = NULL;
     const char *key;
     json_t *value;
-    if (cli_get_open(c, "/info", &answer, err) < 0 || !json_is_object(answer)) {
+    if (ask_info(c, &answer, err) < 0) {
         plain_say("the master does not say its version: ", err->text);
         json_decref(answer);
         answer = unknown_info();

@@ -58,6 +58,7 @@ def main(det):
         away = (503, {"message": EVIL})
         assert "owned" in said_of("version", answers=[(200, {EVIL: EVIL, "version": "1"})])
         assert "does not say its version: " in (said := said_of("version", answers=[away])) and "owned" in said, said
+        assert "does not say its version: GET /info: expected an object" in said_of("version", answers=[(200, [1])])
         assert "owned" in said_of("master", "info", answers=[(200, {"version": EVIL})])
         there = [(200, {"experiment": {"id": 5, "state": state}}) for state in ("STATE_ACTIVE", "STATE_COMPLETED")]
         said = said_of("e", "wait", "5", "--json", answers=[there[0], away, there[1]])
