@@ -3,6 +3,8 @@
 #include "agentlink.h"
 #include "clk.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -189,6 +191,18 @@ static void set_callbacks(struct client_xfer *x)
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, x->curl_text);
 }
 
+/* A host that vanishes, or a network with a gap, sends no reset: whoever waits for an answer that
+ * may be long in coming hears of it a minute later. What a kernel cannot do is done without. */
+static void notice_silence(int fd)
+{
+    enum { IDLE_S = 30, BETWEEN_S = 10, GONE_MS = 60 * 1000 };
+    const int on = 1, idle = IDLE_S, between = BETWEEN_S, gone = GONE_MS;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone, sizeof gone);
+}
+
 /* The address itself, after names are resolved: one that may not be dialled is a connection that
  * cannot be made. Not to be inherited: a child would keep the connection open after its owner's
  * death. */
@@ -197,7 +211,10 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
     const struct client_conf *conf = arg;
     if (conf->o.may_dial && !conf->o.may_dial(conf->o.dial_arg, &a->addr))
         return CURL_SOCKET_BAD;
-    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    if (fd >= 0)
+        notice_silence(fd);
+    return fd;
 }
 
 void client_xfer_begin(struct client_xfer *x, CURL *easy, const struct client_conf *conf,

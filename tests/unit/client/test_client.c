@@ -4,10 +4,13 @@
 #include "clk.h"
 #include "scripted_server.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -180,6 +183,45 @@ static void test_opened(void **state)
     server_end(&s);
 }
 
+static int option_of(int fd, int level, int name)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+    assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+    return value;
+}
+
+/* The one of this process that is connected to the port of *arg. */
+static int look_at_socket(void *arg, const char *line, size_t len, struct det_err *err)
+{
+    const struct server *s = arg;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_in a = {0};
+        socklen_t a_len = sizeof a;
+        if (getpeername(fd, (struct sockaddr *)&a, &a_len) < 0 || ntohs(a.sin_port) != s->port)
+            continue;
+        assert_true(option_of(fd, SOL_SOCKET, SO_KEEPALIVE));
+        assert_int_equal(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60000);
+        assert_in_range(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1, 59);
+        return 7;
+    }
+    return 0;
+}
+
+/* A host that vanishes sends no reset. */
+static void test_silent_host(void **state)
+{
+    static const char *const answers[] = {OK("1\n"), NULL};
+    struct server s = {0};
+    server_start(&s, answers);
+    struct client *c = client_of(&s, CLIENT_TOKEN_USER, 0);
+    struct det_err err = {0};
+    struct client_req req = {.path = "/logs"};
+    assert_int_equal(client_stream(c, &req, 0, look_at_socket, &s, &err), 7);
+    client_destroy(c);
+    server_end(&s);
+}
+
 static void *cancel_it(void *arg)
 {
     client_cancel(arg);
@@ -242,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_several_masters),
         cmocka_unit_test(test_stream_and_silence),
         cmocka_unit_test(test_opened),
+        cmocka_unit_test(test_silent_host),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_urls),
         cmocka_unit_test(test_status),
