@@ -11,17 +11,18 @@
 enum { AWAY_MAX_MS = 10 * 60 * 1000 };
 
 struct away {
-    bool was_there;
-    int64_t since_ms; /* of its first call that failed; 0: it answers */
+    bool was_there, is_told;
+    int64_t since_ms; /* when the first call that failed was made; 0: it answers */
 };
 
 /* It has answered; true: after a call that failed. */
 bool away_answered(struct away *a);
-/* Whether to ask again after a call that failed with *err: never before it has answered once. */
-bool away_is_borne(struct away *a, const struct det_err *err, int64_t now_ms);
+/* Whether to ask again after a call, made at asked_ms, that failed with *err: never before it has
+ * answered once. */
+bool away_is_borne(struct away *a, const struct det_err *err, int64_t asked_ms, int64_t now_ms);
 /* Where there is no screen: the first failed call of an absence, and its end, on standard error.
  * Call it behind the two above. */
-void away_tell(const struct away *a, const struct det_err *err, int64_t now_ms);
+void away_tell(struct away *a, const struct det_err *err);
 void away_tell_back(void);
 
 #endif

@@ -150,10 +150,10 @@ static int follow_lines(struct cli *c, const char *path, struct det_err *err)
             buf_addf(&url, "&beyondId=%" PRId64, f.last);
         if (cli_follow(c, buf_str(&url), note_answer, print_followed, &f, err) >= 0)
             return 0;
-        int64_t now = clk_mono_ms();
-        if (!away_is_borne(&f.away, err, now))
+        int64_t now = clk_mono_ms(); /* it was asked long ago, and was there until now */
+        if (!away_is_borne(&f.away, err, now, now))
             return CLI_FAILED;
-        away_tell(&f.away, err, now);
+        away_tell(&f.away, err);
     }
 }
 

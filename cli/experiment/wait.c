@@ -141,12 +141,11 @@ static int look_again(struct waiting *w, json_t **ret, struct det_err *err)
 }
 
 /* What it says is no line of the bars: they begin anew below it. */
-static int bear_absence(struct waiting *w, const struct det_err *err)
+static int bear_absence(struct waiting *w, const struct det_err *err, int64_t asked_ms)
 {
-    int64_t now = clk_mono_ms();
-    if (!away_is_borne(&w->away, err, now))
+    if (!away_is_borne(&w->away, err, asked_ms, clk_mono_ms()))
         return -1;
-    away_tell(&w->away, err, now);
+    away_tell(&w->away, err);
     w->lines = 0;
     return 0;
 }
@@ -157,8 +156,9 @@ int wait_for_experiment(struct cli *c, int64_t id, struct det_err *err)
     const struct timespec pause = wait_pause(o.interval_s);
     for (;; nanosleep(&pause, NULL)) {
         JSON_OWN e = NULL;
+        int64_t asked_ms = clk_mono_ms();
         if (look_again(&w, &e, err) < 0) {
-            if (bear_absence(&w, err) < 0)
+            if (bear_absence(&w, err, asked_ms) < 0)
                 return CLI_FAILED;
             continue;
         }

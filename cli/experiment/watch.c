@@ -365,15 +365,14 @@ static int look_again(struct watch *w, struct det_err *err)
 }
 
 /* A master that is started anew is no end of a screen that was left open. */
-static int bear_absence(struct watch *w, const struct det_err *err)
+static int bear_absence(struct watch *w, const struct det_err *err, int64_t asked_ms)
 {
-    int64_t now = clk_mono_ms();
-    if (!away_is_borne(&w->away, err, now))
+    if (!away_is_borne(&w->away, err, asked_ms, clk_mono_ms()))
         return -1;
     if (w->screen)
         draw_view(w);
     else
-        away_tell(&w->away, err, now);
+        away_tell(&w->away, err);
     return 0;
 }
 
@@ -388,7 +387,7 @@ static int watch_to_end(struct watch *w, struct det_err *err)
     for (int64_t begun_ms = w->began_ms; !w->left; wait_out_period(w, begun_ms)) {
         begun_ms = clk_mono_ms();
         if (look_again(w, err) < 0) {
-            if (bear_absence(w, err) < 0)
+            if (bear_absence(w, err, begun_ms) < 0)
                 return CLI_FAILED;
         } else if (is_over(w)) {
             return 0;
