@@ -13,6 +13,8 @@ from cluster import ApiError, Cluster, wait_until  # noqa: E402
 from faults import hold  # noqa: E402
 from masters import Frozen, Session, ended, epoch, get, leader_of, serves, start_standby, wait_serving  # noqa: E402
 
+# A read that asks PostgreSQL each time: a list of experiments is given again for two seconds, also while nobody answers.
+LOOKED_UP = "/api/v1/workspaces"
 LEADER_SESSIONS = "SELECT pid FROM pg_locks WHERE locktype='advisory' AND objid=4919001 AND mode='ShareLock'"
 
 
@@ -90,13 +92,13 @@ def pg_hangs(c, port):
     os.kill(writer, signal.SIGSTOP)  # first, so that the write is under way when all hangs
     write = Asked(c, "/users", {"user": {"username": "written-while-it-hung", "active": True}})
     for _ in range(10):
-        assert get(c.port, "/api/v1/experiments", c.token)[0] == 200
+        assert get(c.port, LOOKED_UP, c.token)[0] == 200
     with Frozen(c):
-        assert get(c.port, "/api/v1/experiments", c.token, timeout=20)[0] == 503, "a read from before the hang was noticed"
-        wait_until(lambda: get(c.port, "/api/v1/experiments", c.token, timeout=2)[0] == 503, 30, "503")
+        assert get(c.port, LOOKED_UP, c.token, timeout=20)[0] == 503, "a read from before the hang was noticed"
+        wait_until(lambda: get(c.port, LOOKED_UP, c.token, timeout=2)[0] == 503, 30, "503")
         begun = time.monotonic()
         for _ in range(20):
-            assert get(c.port, "/api/v1/experiments", c.token)[0] == 503
+            assert get(c.port, LOOKED_UP, c.token)[0] == 503
         assert time.monotonic() - begun < 20, "refusals must not wait for PostgreSQL"
         wait_until(lambda: time.monotonic() - begun > 8, 60, "longer than a leader may be silent")
         says_unknown(write)
