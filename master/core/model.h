@@ -324,10 +324,11 @@ struct exp {
     VEC(struct trial *) trials;
     struct map *by_request; /* request id -> trial */
     size_t open;
-    size_t mistaken;  /* trials that have a mistake (alike.h) */
-    bool is_judged;   /* whether these failed alike was decided, once */
-    struct alloc *gc; /* DELETING: of its checkpoints; */
-    bool is_purging;  /* then of its rows */
+    size_t mistaken;        /* trials that have a mistake (alike.h) */
+    bool is_judged;         /* whether these failed alike was decided, once */
+    bool is_judging_unsaid; /* its row does not say: alike_restored() */
+    struct alloc *gc;       /* DELETING: of its checkpoints; */
+    bool is_purging;        /* then of its rows */
     bool dirty, is_new, state_only;
     bool config_changed; /* to be written once more */
     bool parked;

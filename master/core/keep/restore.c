@@ -1,5 +1,6 @@
 /* Rebuilding the core from its rows. */
 #include "agent.h"
+#include "alike.h"
 #include "alloc.h"
 #include "avoid.h"
 #include "conf.h"
@@ -386,6 +387,7 @@ void restore_finish(struct core *c)
     for (size_t i = 0; i < c->exps.n; i++) {
         struct exp *e = c->exps.v[i];
         restore_beginning(e);
+        alike_restored(e);
         if (e->todo_owed)
             exp_resume_todo(c, e);
         for (size_t k = 0; k < e->trials.n; k++) {

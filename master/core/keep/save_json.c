@@ -1,6 +1,7 @@
 /* The `core` columns: JSON that only the core reads. */
 #include "save.h"
 
+#include "alike.h"
 #include "avoid.h"
 #include "exp.h"
 #include "queue.h"
@@ -23,8 +24,8 @@ void save_exp_core(struct buf *out, struct exp *e, int64_t now_ms)
         json_add_str(out, "owner", e->owner);
     if (e->held)
         add_lossy(out, "held", e->held);
-    if (e->is_judged)
-        json_add_flag(out, "judged", true);
+    if (e->mistaken >= ALIKE_TRIALS)
+        json_add_flag(out, "judged", e->is_judged);
     if (e->todo_at < e->todo.ops.n)
         json_add_flag(out, "trials_owed", true);
     e->waited_ms = queue_waited_ms(e->group, now_ms);
@@ -50,6 +51,7 @@ void load_exp_core(struct exp *e, const json_t *j)
     e->owner = det_strdup(json_str(j, "owner", NULL));
     e->held = det_strdup(json_str(j, "held", NULL));
     e->is_judged = json_flag(j, "judged", false);
+    e->is_judging_unsaid = !json_object_get(j, "judged");
     e->todo_owed = json_flag(j, "trials_owed", false);
     e->waited_ms = int_within(j, "waited_ms", WAIT_MAX_MS, 0);
 }

@@ -139,6 +139,12 @@ void alike_forget(struct trial *t)
     t->mistake = t->mistake_at = NULL;
 }
 
+void alike_restored(struct exp *e)
+{
+    if (e->is_judging_unsaid && e->mistaken >= ALIKE_TRIALS)
+        e->is_judged = e->held || e->state == EXP_ACTIVE;
+}
+
 char *alike_sentence(const struct trial *t)
 {
     return det_asprintf("the first %zu of its trials to fail all failed of the same: %s%s%s%s",

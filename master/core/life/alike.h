@@ -27,6 +27,9 @@ enum { ALIKE_TRIALS = 8 };
 bool alike_on_failure(struct trial *t, const struct failure *f);
 /* It goes on from its beginning: what it failed of is forgotten, and it counts no more. */
 void alike_forget(struct trial *t);
+/* Once its trials are read: a row that an older master wrote does not say whether it was judged.
+ * That master judged when the eighth counted, and never a search that was paused then. */
+void alike_restored(struct exp *e);
 /* Why its search is to be held, in the words of t, which counts; a sentence without its end; the
  * caller frees. */
 char *alike_sentence(const struct trial *t);

@@ -281,6 +281,65 @@ static void eighth_fails_while_paused(void **state)
     world_finish(&w);
 }
 
+/* Rows as a master wrote them that did not say whether a search was judged. */
+static void forget_judged(void)
+{
+    for (size_t i = 0; i < w.kept.n; i++)
+        for (size_t k = 0; k < w.kept.v[i].n; k++) {
+            struct core_effect *e = &w.kept.v[i].v[k];
+            const char *core = e->kind == CORE_SAVE_EXPERIMENT ? e->experiment.core : NULL;
+            char *at = core ? strstr((char *)(uintptr_t)core, "\"judged\"") : NULL;
+            if (at)
+                memcpy(at, "\"before\"", strlen("\"before\""));
+        }
+}
+
+static void upgrade(void)
+{
+    world_step(&w, (struct core_event){.kind = CORE_EV_TICK}); /* the last rows are kept, too */
+    forget_judged();
+    world_restart(&w);
+    world_hello(&w, "a", 32, NULL, 0);
+}
+
+/* A search that an older master held is not held again: whether a person activated it before the
+ * new one came, or did so after. */
+static void held_before_upgrade(void **state)
+{
+    for (int is_late = 0; is_late < 2; is_late++) {
+        search(16, 0);
+        fail_alike(1, 8);
+        end_starts(9, 16);
+        if (is_late)
+            upgrade();
+        set_paused(false);
+        assert_int_equal(state_of(), EXP_ACTIVE);
+        if (!is_late)
+            upgrade();
+        fail_alike(9, 12);
+        assert_int_equal(state_of(), EXP_ACTIVE);
+        world_finish(&w);
+    }
+}
+
+/* One that goes on, and is still to be judged, is so after a new start as well. */
+static void judged_after_restart(void **state)
+{
+    search(16, 0);
+    fail_alike(1, 7);
+    world_run(&w, 8);
+    set_paused(true);
+    world_exit(&w, 8, 0, raised("ValueError: lr 8 at 0x0", AT));
+    end_starts(9, 16);
+    set_paused(false);
+    world_restart(&w);
+    world_hello(&w, "a", 32, NULL, 0);
+    assert_int_equal(state_of(), EXP_ACTIVE);
+    fail_alike(9, 9);
+    assert_int_equal(state_of(), EXP_PAUSED);
+    world_finish(&w);
+}
+
 /* Each counts once: the second failure of one is not the eighth trial. */
 static void counts_trials(void **state)
 {
@@ -343,6 +402,8 @@ int main(void)
                                        cmocka_unit_test(whichever_fail_first),
                                        cmocka_unit_test(counts_after_restart),
                                        cmocka_unit_test(eighth_fails_while_paused),
+                                       cmocka_unit_test(held_before_upgrade),
+                                       cmocka_unit_test(judged_after_restart),
                                        cmocka_unit_test(counts_trials),
                                        cmocka_unit_test(counts_anew),
                                        cmocka_unit_test(not_if_told),
