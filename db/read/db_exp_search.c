@@ -68,7 +68,8 @@ static enum db_rests search_rests(const json_t *asked)
 }
 
 /* A search in two questions: which experiments, and what a page shows of them, in which reports are
- * and so changes all the time. */
+ * and so changes all the time. Both wait among searches: behind charts of thousands of trials a
+ * quick one would wait for others' slow ones. */
 struct search {
     struct db *db;
     int64_t project_id;
@@ -85,13 +86,13 @@ static void on_ids(void *arg, const struct db_result *r)
         return;
     }
     struct db_args *a = db_i64_arg(db_i64_arg(DB_ARGS, db_i64(r, 0, 0)), s->project_id);
-    db_query_chart(s->db,
-                   "SELECT n.total, page_start(n.total, $3::bigint), e.id, e.state, NULL::text, "
-                   "$2::bigint = 0 OR EXISTS (SELECT 1 FROM projects WHERE id = $2::bigint), "
-                   "b.*, " MEMBERS_IN_LIST
-                   "FROM (SELECT $1::bigint total) n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL
-                   ") ON true ORDER BY x.rn",
-                   db_str_arg(db_i64_arg(a, s->page.offset), db_text(r, 0, 1)), s->cb, s->arg);
+    db_query_list(s->db,
+                  "SELECT n.total, page_start(n.total, $3::bigint), e.id, e.state, NULL::text, "
+                  "$2::bigint = 0 OR EXISTS (SELECT 1 FROM projects WHERE id = $2::bigint), "
+                  "b.*, " MEMBERS_IN_LIST
+                  "FROM (SELECT $1::bigint total) n LEFT JOIN (" ON_PAGE WITH_MEMBERS BEST_TRIAL
+                  ") ON true ORDER BY x.rn",
+                  db_str_arg(db_i64_arg(a, s->page.offset), db_text(r, 0, 1)), s->cb, s->arg);
 }
 
 void db_exp_search(struct db *db, const json_t *asked, int64_t project_id, const struct db_page *p,

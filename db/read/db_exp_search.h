@@ -15,7 +15,8 @@ enum {
     EXP_SEARCH_TRIAL_MEMBERS,
     EXP_SEARCH_MEMBERS = EXP_SEARCH_TRIAL_MEMBERS + 21
 };
-/* asked: expsearch_read()'s. project_id 0: any. It may end with db_timed_out(). */
+/* asked: expsearch_read()'s. project_id 0: any. It may end with db_timed_out(). Of the page an
+ * experiment may be missing that was deleted while it was looked up; the total counts it yet. */
 void db_exp_search(struct db *db, const json_t *asked, int64_t project_id, const struct db_page *p,
                    db_cb *cb, void *arg);
 

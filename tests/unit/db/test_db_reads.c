@@ -4,9 +4,11 @@
 #include "db_doc.h"
 #include "db_exp_edit.h"
 #include "db_exp_read.h"
+#include "db_exp_search.h"
 #include "db_log_read.h"
 #include "db_task_read.h"
 #include "db_trial_read.h"
+#include "expsearch.h"
 #include "json.h"
 #include "pg_private.h"
 #include <setjmp.h>
@@ -509,6 +511,64 @@ static void test_logs_and_tasks(void **state)
     }
 }
 
+/* Connections come up one by one, in the loop. */
+static void until_up(void (*ask)(struct got *g))
+{
+    struct got g = {.rc = DET_EUNAVAIL};
+    for (int i = 0; i < 10000 && g.rc == DET_EUNAVAIL; i++) {
+        g = (struct got){0};
+        ask(&g);
+        assert_true(loop_until(&loop, &g.done, 60000));
+    }
+    assert_int_equal(g.rc, 0);
+}
+
+static void search_all(struct got *g)
+{
+    JSON_OWN asked = NULL;
+    assert_int_equal(expsearch_read(NULL, NULL, &asked, NULL), 0);
+    db_exp_search(db, asked, 0, &(struct db_page){.limit = 10}, on_list, g);
+}
+
+static void chart_nothing(struct got *g)
+{
+    db_query_chart(db, "SELECT 1", NULL, on_row, g);
+}
+
+static void wake(const struct got *sleeps)
+{
+    for (int i = 0; i < 1000 && !sleeps->done; i++) {
+        struct got g = {0};
+        db_query(db,
+                 "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE query LIKE "
+                 "'%pg_sleep($1%' AND pid <> pg_backend_pid()",
+                 NULL, on_row, &g);
+        ok(&g);
+    }
+}
+
+/* A search is answered while charts of others take all that charts have. */
+static void test_search_beside_charts(void **state)
+{
+    (void)state;
+    enum { CHARTS = 16 };
+    static struct got charts[CHARTS];
+    until_up(search_all);
+    until_up(chart_nothing);
+    for (int i = 0; i < CHARTS; i++)
+        db_query_chart(db, "SELECT 1 FROM pg_sleep($1::float8)", db_f64_arg(DB_ARGS, 1000 + i),
+                       on_row, &charts[i]);
+    pg_private_write(&loop, db, "SELECT 1"); /* no answer of before */
+    struct got found = {0};
+    search_all(&found);
+    ok(&found);
+    assert_string_equal(found.total, "1");
+    assert_false(charts[CHARTS - 1].done);
+    for (int i = 0; i < CHARTS; i++)
+        wake(&charts[i]);
+    assert_true(charts[CHARTS - 1].done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,7 +576,7 @@ int main(void)
         cmocka_unit_test(test_experiment_parts), cmocka_unit_test(test_trials),
         cmocka_unit_test(test_workload_pages),   cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_logs_and_tasks),   cmocka_unit_test(test_experiment_edits),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_counts),           cmocka_unit_test(test_search_beside_charts),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
