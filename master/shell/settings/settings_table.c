@@ -105,9 +105,10 @@ static const struct setting table[] = {
     {.path = "reuse_answers",
      .type = SETTING_BOOL,
      .fallback = "true",
-     .help = "Answer the same question about a chart or a search again with what was just looked "
-             "up, for two seconds at most and until anything but a report changed; false looks it "
-             "up anew each time that a report may have changed it",
+     .help = "Answer the same question about a chart, a search, a list of experiments or a "
+             "preview of a collection again with what was just looked up, for two seconds at most "
+             "and until anything but a report changed; false looks it up anew each time that a "
+             "report may have changed it",
      .option = "reuse-answers",
      .arg = "BOOL",
      KEPT(reuse_answers)},
