@@ -3,7 +3,7 @@
 #include "mem.h"
 #include "shared_buf.h"
 
-/* Beyond: the oldest go. */
+/* Of each lane. Beyond: the oldest go. */
 enum { RECENT_MAX = 256, RECENT_BYTES_MAX = 64 << 20 };
 
 struct db_recent {
@@ -89,7 +89,7 @@ void db_recent_keep(struct db_recents *all, struct db_stmt *s, struct db_result 
     *k = (struct db_recent){.s = s, .result = *r, .until = *until, .users = 1};
     r->pg = NULL;
     k->result.made = shared_buf_ref(made);
-    k->bytes = PQresultMemorySize(k->result.pg) + made->b.len;
+    k->bytes = PQresultMemorySize(k->result.pg) + made->b.len + sizeof *s + s->bytes;
     k->next = all->list;
     all->list = k;
     all->n++;

@@ -1,6 +1,7 @@
 /* Answers that are given again for a moment (db_recent.h). */
 #include "db_logs.h"
 #include "db_recent.h"
+#include "mem.h"
 #include "pg_private.h"
 #include "shared_buf.h"
 
@@ -8,6 +9,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct pg_private pg;
 static uv_loop_t loop;
@@ -283,6 +285,23 @@ static void the_oldest_go(void **state)
     assert_true(all.n == 0 && all.bytes == 0);
 }
 
+/* What is asked may be longer than its answer: the ids of all that a search found. */
+static void questions_count(void **state)
+{
+    (void)state;
+    struct db_recents all = {0};
+    det_cleanup(freep) char *ids = det_zalloc(1 << 20);
+    memset(ids, '1', (1 << 20) - 1);
+    struct db_result r = {.pg = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
+    struct shared_buf *made = shared_buf_create();
+    db_recent_keep(&all, db_stmt_create("SELECT $1", db_str_arg(DB_ARGS, ids)), &r, made,
+                   &(struct db_recent_at){.ms = 100});
+    shared_buf_unref(made);
+    assert_true(all.n == 1 && all.bytes > 1 << 20);
+    db_recent_forget(&all, &(struct db_recent_at){.ms = 100});
+    assert_true(all.n == 0 && all.bytes == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,7 +312,8 @@ int main(void)
     const struct CMUnitTest without[] = {cmocka_unit_test(anew), cmocka_unit_test(lasting),
                                          cmocka_unit_test(lasting_of_all_kinds),
                                          cmocka_unit_test(not_joined_after_a_validation)};
-    const struct CMUnitTest alone[] = {cmocka_unit_test(the_oldest_go)};
+    const struct CMUnitTest alone[] = {cmocka_unit_test(the_oldest_go),
+                                       cmocka_unit_test(questions_count)};
     int failed = cmocka_run_group_tests(tests, start, end);
     failed += cmocka_run_group_tests(without, start_anew, end);
     return failed + cmocka_run_group_tests(alone, NULL, NULL);
