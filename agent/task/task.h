@@ -72,6 +72,7 @@ struct task {
     struct prepare_plan plan;
     char *cgroup;
     struct taskbox box;
+    pid_t looker;             /* that a mount may hold up for good; or 0 (struct tasklook_limit) */
     VEC(struct rank *) steps; /* of HOOKING, one after the other; the last is at work */
     void (*step_done)(struct task *t, int status); /* it has ended; as waitpid() says */
     int step_fd;      /* where a step leaves its answer, the hook its environment; -1 */

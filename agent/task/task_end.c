@@ -40,7 +40,7 @@ static void stop_watchers(struct task *t)
  * searches in any case. */
 static size_t kill_rest(const struct task *t)
 {
-    const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup};
+    const struct proctree tree = {.mark = t->spec.mark, .cgroup = t->cgroup, .spared = t->looker};
     bool is_undying = tasklife_is_undying(&t->life);
     if (taskbox_is_open(&t->box) && !is_undying) {
         cgroup_kill(t->cgroup);

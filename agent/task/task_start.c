@@ -185,7 +185,15 @@ static void tell_closed_data(struct task *t)
     struct data_look l = {paths, who};
     if (taskbox_finish(&t->box, &err) < 0)
         task_say_no_box(t, &err);
-    if (tasklook_within(&t->spec, &t->box, DATA_LOOK_MS, look_at_data, &l, &said, &err) < 0)
+    struct tasklook_limit limit = {.ms = DATA_LOOK_MS};
+    int rc = tasklook_within(&t->spec, &t->box, &limit, look_at_data, &l, &said, &err);
+    t->looker = limit.late;
+    if (rc == DET_ETIMEOUT)
+        logspool_say(t->spool, LOGLINE_WARNING,
+                     "Paths in the configuration gave no answer within %d s: does a mount of this "
+                     "host hang? Which of them the task's account may read was not looked at.",
+                     DATA_LOOK_MS / 1000);
+    else if (rc < 0)
         log_warning("the data of the configuration cannot be looked at: %s", err.text);
     char *rest = said.len ? (char *)buf_str(&said) : NULL, *line;
     while (rest && *(line = strsep(&rest, "\n")))

@@ -8,9 +8,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define TITLE "det-look" /* as long as "det-task" */
 
 static int look_as_user(const struct taskspec *s, tasklook_fn *fn, void *arg, struct buf *out,
                         struct det_err *err)
@@ -29,8 +33,20 @@ struct looker {
     tasklook_fn *fn;
     void *arg;
     pid_t parent;
-    int fd; /* to whom it tells */
+    int fd;                       /* to whom it tells */
+    struct tasklook_limit *limit; /* or NULL */
 };
+
+/* Killed, it may still be there when the task has ended: det-task's connections end without it, and
+ * it is not taken for det-task. */
+static void become_stranger(struct looker *l)
+{
+    if (strcmp(program_invocation_name, "det-task") == 0)
+        memcpy(program_invocation_name, TITLE, strlen(TITLE));
+    dup2(l->fd, 0);
+    l->fd = 0;
+    syscall(SYS_close_range, 1U, ~0U, 0U);
+}
 
 static void look_alone(void *arg, struct buf *out)
 {
@@ -50,6 +66,8 @@ look_in_box(const struct taskspec *s, const struct taskbox *b, struct looker *l)
     int rc = taskbox_is_open(b) && taskbox_join(b) < 0
                  ? det_fail_errno(&err, DET_EPERM, errno, "setns")
                  : 0;
+    if (l->limit)
+        become_stranger(l);
     if (rc == 0)
         rc = look_as_user(s, look_alone, l, &out, &err);
     if (rc < 0) {
@@ -89,25 +107,37 @@ static int read_answer(const struct buf *all, struct buf *ret, struct det_err *e
     return 0;
 }
 
-/* Who is held up dies as soon as it is let go: nobody waits for that. */
-static void end_looker(pid_t pid, bool is_done)
+/* Without SIGCHLD it is none of the children that are waited for without __WALL. fork() alone sees
+ * to it that no other thread holds the allocator: it is for who has no limit. */
+static pid_t fork_looker(const struct looker *l)
 {
-    if (!is_done)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, is_done ? 0 : WNOHANG) < 0 && errno == EINTR)
-        ;
+    return l->limit ? (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL) : fork();
 }
 
-static int look_apart(const struct taskspec *s, const struct taskbox *b, int64_t by_ms,
-                      struct looker *l, struct buf *ret, struct det_err *err)
+/* Who is held up dies as soon as it is let go: nobody waits for that. */
+static void end_looker(pid_t pid, bool is_done, struct tasklook_limit *limit)
 {
+    pid_t ended;
+    if (!is_done)
+        kill(pid, SIGKILL);
+    do
+        ended = waitpid(pid, NULL, __WALL | (is_done ? 0 : WNOHANG));
+    while (ended < 0 && errno == EINTR);
+    if (limit)
+        limit->late = ended == 0 ? pid : 0;
+}
+
+static int look_apart(const struct taskspec *s, const struct taskbox *b, struct looker *l,
+                      struct buf *ret, struct det_err *err)
+{
+    int64_t by_ms = l->limit ? clk_mono_ms() + l->limit->ms : 0;
     det_cleanup(buf_finish) struct buf all = BUF_INIT;
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) < 0)
         return det_fail_errno(err, DET_EIO, errno, "pipe");
     l->parent = getpid();
     l->fd = fds[1];
-    pid_t pid = fork();
+    pid_t pid = fork_looker(l);
     if (pid == 0)
         look_in_box(s, b, l);
     int error = errno;
@@ -116,7 +146,7 @@ static int look_apart(const struct taskspec *s, const struct taskbox *b, int64_t
     close(fds[0]);
     if (pid < 0)
         return det_fail_errno(err, DET_ENOMEM, error, "fork");
-    end_looker(pid, is_done);
+    end_looker(pid, is_done, l->limit);
     return is_done ? read_answer(&all, ret, err) : det_fail(err, DET_ETIMEOUT, "no answer");
 }
 
@@ -125,11 +155,12 @@ int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn,
 {
     if (!taskbox_is_open(b))
         return look_as_user(s, fn, arg, ret, err);
-    return look_apart(s, b, 0, &(struct looker){.fn = fn, .arg = arg}, ret, err);
+    return look_apart(s, b, &(struct looker){.fn = fn, .arg = arg}, ret, err);
 }
 
-int tasklook_within(const struct taskspec *s, const struct taskbox *b, int ms, tasklook_fn *fn,
-                    void *arg, struct buf *ret, struct det_err *err)
+int tasklook_within(const struct taskspec *s, const struct taskbox *b, struct tasklook_limit *limit,
+                    tasklook_fn *fn, void *arg, struct buf *ret, struct det_err *err)
 {
-    return look_apart(s, b, clk_mono_ms() + ms, &(struct looker){.fn = fn, .arg = arg}, ret, err);
+    limit->late = 0;
+    return look_apart(s, b, &(struct looker){.fn = fn, .arg = arg, .limit = limit}, ret, err);
 }

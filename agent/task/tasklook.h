@@ -17,9 +17,16 @@ typedef void tasklook_fn(void *arg, struct buf *out);
 DET_MUST int tasklook(const struct taskspec *s, const struct taskbox *b, tasklook_fn *fn, void *arg,
                       struct buf *ret, struct det_err *err);
 
-/* The same, but it waits for ms at most, whatever does not answer there. DET_ETIMEOUT: it was too
- * long; who looks is killed, and is reaped with the task at the latest. */
-DET_MUST int tasklook_within(const struct taskspec *s, const struct taskbox *b, int ms,
-                             tasklook_fn *fn, void *arg, struct buf *ret, struct det_err *err);
+struct tasklook_limit {
+    int ms;
+    pid_t late; /* is set: a child that was killed and is still there, perhaps for good; or 0 */
+};
+
+/* The same, but whatever does not answer there is waited for only so long: DET_ETIMEOUT. fn has no
+ * open file. A mount may hold up who looks even when it is killed: it ends without a signal, so
+ * that proctree_has_child() does not count it, and it is not to be reaped. */
+DET_MUST int tasklook_within(const struct taskspec *s, const struct taskbox *b,
+                             struct tasklook_limit *limit, tasklook_fn *fn, void *arg,
+                             struct buf *ret, struct det_err *err);
 
 #endif

@@ -43,14 +43,14 @@ static bool read_stat(struct proc *p)
     return end && sscanf(end + 1, " %c %d %d", &p->state, &p->ppid, &p->group) == 3;
 }
 
-static void list_processes(procs *v)
+static void list_processes(pid_t spared, procs *v)
 {
     DIR *d = opendir("/proc");
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         if (!isdigit((unsigned char)e->d_name[0]))
             continue;
         struct proc p = {.pid = (pid_t)strtol(e->d_name, NULL, 10)};
-        if (p.pid > 1 && p.pid != getpid() && read_stat(&p))
+        if (p.pid > 1 && p.pid != getpid() && p.pid != spared && read_stat(&p))
             vec_push(v, p);
     }
     if (d)
@@ -124,7 +124,7 @@ static void mark_cgroup(struct proc *v, size_t n, const char *cgroup)
 
 static void find_tree(const struct proctree *t, procs *v)
 {
-    list_processes(v);
+    list_processes(t->spared, v);
     if (t->cgroup)
         mark_cgroup(v->v, v->n, t->cgroup);
     mark_descendants(v->v, v->n);

@@ -19,13 +19,14 @@ struct proctree {
     const char *mark;     /* "NAME=value" that its environments have and no others; borrowed */
     const char *cgroup;   /* directory of the task's cgroup, or NULL; borrowed */
     const char *task_dir; /* its det-task too, known by its command line; or NULL; borrowed */
+    pid_t spared;         /* a child that is not of the task; 0: none */
 };
 
 /* Sends SIGKILL to all of them; returns how many were there (zombies do not count). To be repeated
  * until it gives 0, which is a proof only for a subreaper that has no child either. */
 size_t proctree_kill(const struct proctree *t);
-/* Whether the calling process has a child, be it a zombie. A subreaper without one has no
- * descendant. */
+/* Whether the calling process has a child, be it a zombie; one that was made to end without a
+ * signal does not count. A subreaper without one has no descendant. */
 bool proctree_has_child(void);
 /* Those that catch the signal, an older one first; at most max. Returns how many. */
 size_t proctree_catching(const struct proctree *t, int signal, pid_t *ret, size_t max);

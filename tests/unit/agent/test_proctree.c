@@ -180,13 +180,27 @@ static void test_main_thread_gone(void **state)
     assert_false(proctree_has_child());
 }
 
+/* A child that even SIGKILL may not end is left out, if it is named. */
+static void test_spared(void **state)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        wait_for_ever(NULL);
+    const struct proctree all = {.mark = "DET_CONTAINER_ID=none"},
+                          rest = {.mark = "DET_CONTAINER_ID=none", .spared = pid};
+    assert_int_equal(proctree_kill(&rest), 0);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_int_equal(proctree_count(&all), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descendants),
-        cmocka_unit_test(test_by_environment),
-        cmocka_unit_test(test_hops),
-        cmocka_unit_test(test_main_thread_gone),
+        cmocka_unit_test(test_descendants), cmocka_unit_test(test_by_environment),
+        cmocka_unit_test(test_hops),        cmocka_unit_test(test_main_thread_gone),
+        cmocka_unit_test(test_spared),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
