@@ -88,16 +88,17 @@ static void log_stack_line(void *arg, const char *line)
                  &(struct logline){line, strlen(line), -1, LOGLINE_INFO});
 }
 
-/* What its owner may not see there is none of theirs. */
+/* What its owner may not see there is none of theirs, nor is what stands behind a link: that may be
+ * a mount that hangs. */
 static bool is_users(void *arg, const char *file)
 {
     const struct task *t = arg;
     det_cleanup(freep) char *path = det_asprintf(LINK_WORK_DIR "/%s", file);
     if (*file == '/' || strstr(file, "..") || taskspec_user_enter(&t->spec, NULL) < 0)
         return false;
-    int rc = faccessat(t->spec.dirfd, path, F_OK, AT_EACCESS);
+    bool is_there = fsx_is_within(t->spec.dirfd, path);
     taskspec_user_leave(&t->spec);
-    return rc == 0;
+    return is_there;
 }
 
 /* Its last lines may come after its end. */

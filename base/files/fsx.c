@@ -77,6 +77,14 @@ static int open_beneath(int dirfd, const char *path, int flags, mode_t mode)
     return (int)fd;
 }
 
+bool fsx_is_within(int dirfd, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+    det_cleanup(det_closep) int fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+    return fd >= 0;
+}
+
 /* A path from AT_FDCWD is the program's own and may be absolute; any other stays beneath dirfd. */
 static int open_any(int dirfd, const char *path, int flags, mode_t mode)
 {

@@ -22,6 +22,9 @@ DET_MUST int fsx_mkdirs(int dirfd, const char *path, mode_t mode, struct det_err
 DET_MUST int fsx_open_dir(int dirfd, const char *path, struct det_err *err); /* fd or < 0 */
 /* Removes path and everything below it without following links; absent is fine. */
 DET_MUST int fsx_remove_tree(int dirfd, const char *path, struct det_err *err);
+/* Whether path is there, beneath dirfd, without a link and within one mount: what may hang is not
+ * looked at. Kernels without openat2: no. */
+bool fsx_is_within(int dirfd, const char *path);
 /* Beneath dirfd only; DET_EINVAL when the path would leave it. Returns fd or a negative code. */
 DET_MUST int fsx_open_beneath(int dirfd, const char *path, int flags, mode_t mode,
                               struct det_err *err);

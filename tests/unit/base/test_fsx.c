@@ -74,6 +74,21 @@ static void test_beneath(void **state)
     buf_finish(&b);
 }
 
+/* Behind a link, and on another mount, may be what hangs. */
+static void test_within(void **state)
+{
+    assert_int_equal(mkdirat(top, "in", 0700) | mkdirat(top, "in/dir", 0700), 0);
+    assert_int_equal(symlinkat("dir", top, "in/link"), 0);
+    assert_true(fsx_is_within(top, "in/dir"));
+    assert_false(fsx_is_within(top, "in/none"));
+    assert_false(fsx_is_within(top, "in/link"));
+    assert_false(fsx_is_within(top, "in/link/."));
+    assert_false(fsx_is_within(top, "../"));
+    det_cleanup(det_closep) int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(host >= 0);
+    assert_false(fsx_is_within(host, "proc/sys"));
+}
+
 static void test_remove_keeps_targets(void **state)
 {
     struct det_err err;
@@ -157,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_beneath, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_within, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_remove_keeps_targets, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_remove_deep, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_walk, make_root, remove_root),
