@@ -9,7 +9,7 @@ import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
-from cluster import PSQL, Cluster, wait_until  # noqa: E402
+from cluster import PSQL, SLOWER, Cluster, wait_until  # noqa: E402
 from openapi import Api  # noqa: E402
 
 ROWS = """INSERT INTO experiments (id, job_id, owner_id, state, start_time, name, config, original_config)
@@ -82,7 +82,7 @@ def endless(user):
         "GET", "/api/v1/trials/1/logs?" + urllib.parse.urlencode({"enableRegex": "true", "searchText": r"^(a*)(a*)(a*)(a*)\1\2\3\4$"}))[1])))
     slow.start()
     assert texts(user)[-1] == "a" * 2001
-    slow.join(120)
+    slow.join(120 * SLOWER)
     end = json.loads(answers[0][-1])["error"]
     assert end["httpCode"] == 504 and "simpler searchText" in end["message"], end
     assert texts(user, searchText="^a+$", enableRegex=True) == ["a" * 2001]
@@ -104,14 +104,14 @@ def last_lines(c, user):
             began.set()
     follower = threading.Thread(target=follow)
     follower.start()
-    assert began.wait(60)
+    assert began.wait(60 * SLOWER)
     with held(c, "trials"):
         killer = threading.Thread(target=lambda: c.api_patiently("POST", f"/experiments/{exp}/kill"))
         killer.start()
         wait_until(lambda: c.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0", 60, "the commit to wait")
         user.call("post_task_logs", {"logs": [{"task_id": trial["taskId"], "log": "one more"}]})  # which wakes who follows
-    killer.join(60)
-    follower.join(60)
+    killer.join(60 * SLOWER)
+    follower.join(60 * SLOWER)
     assert not follower.is_alive() and lines == texts(user, trial["id"]) and "one more" in lines[:-1], (lines, texts(user, trial["id"]))
 
 
