@@ -17,6 +17,7 @@ import { LogFilters } from "./log_filters";
 import { nextHit, useHits } from "./log_hits";
 import { filterOf, isBetween, NOTHING, read, Reader } from "./log_reader";
 
+const NO_HITS: ReadonlySet<number> = new Set();
 const EDGE = 300; // CSS pixels from an end at which more is read
 const SAVE_PAGE = 50_000; // lines of a download that are in memory at once; what is behind them is a file of the browser's
 
@@ -62,8 +63,8 @@ function Download({ id, view }: { id: string; view: LogView }) {
 }
 
 /* The first line at that time or after it; 0: there is none. Lines are asked for by the time that they are after. */
-async function lineAt(id: string, view: LogView, time: Date): Promise<number> {
-    const lines = await read(id, { ...filterOf(view), limit: 1, timestampAfter: justBefore(time) }, new AbortController().signal);
+async function lineAt(id: string, view: LogView, time: Date, signal: AbortSignal): Promise<number> {
+    const lines = await read(id, { ...filterOf(view), limit: 1, timestampAfter: justBefore(time) }, signal);
     return lines[0]?.id ?? 0;
 }
 
@@ -90,7 +91,7 @@ export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
     // A link to a line decides where reading begins; pointing at another line later moves nothing.
     const [begin, setBegin] = useState(marked);
     const view: LogView = { ...logView(query.value.toString(), ""), line: begin };
-    const reader = useReader(id, view), win = reader?.win ?? NOTHING, hits = useHits(id, view, win.lines);
+    const reader = useReader(id, view), win = reader?.win ?? NOTHING, search = useHits(id, view, win.lines), hits = search?.found.ids ?? NO_HITS;
     const box = useRef<HTMLDivElement>(null);
     const [follow, setFollow] = useState(!begin);
     useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [follow, win.lines]);
@@ -102,9 +103,20 @@ export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
         setBegin(line);
         setFollow(false);
     };
-    const jump = async (time: Date) => go(await lineAt(id, view, time), "Nothing that late: the newest line is the last one.");
-    const step = async (by: 1 | -1) => go(await nextHit(id, view, marked || (by < 0 ? Number.MAX_SAFE_INTEGER : 0), by), by < 0 ? "No line before it matches." : "No line after it matches.");
-    const told = (work: Promise<void>) => void work.catch((e: Error) => toast(e.message, true));
+    const way = useRef<AbortController | null>(null);
+    useEffect(() => () => way.current?.abort(), [id, JSON.stringify(view)]); // who has gone elsewhere meanwhile is not fetched back
+    const find = async (line: (signal: AbortSignal) => Promise<number>, none: string) => {
+        way.current?.abort();
+        const mine = way.current = new AbortController();
+        try {
+            const found = await line(mine.signal);
+            if (!mine.signal.aborted) go(found, none);
+        } catch (e) {
+            if (!mine.signal.aborted) toast((e as Error).message, true);
+        }
+    };
+    const jump = (time: Date) => find((signal) => lineAt(id, view, time, signal), "Nothing that late: the newest line is the last one.");
+    const step = (by: 1 | -1) => find((signal) => nextHit(id, view, marked || (by < 0 ? Number.MAX_SAFE_INTEGER : 0), by, signal), by < 0 ? "No line before it matches." : "No line after it matches.");
     const onScroll = () => {
         const b = box.current!, below = b.scrollHeight - b.scrollTop - b.clientHeight;
         if (b.scrollTop < EDGE) reader?.older();
@@ -116,8 +128,9 @@ export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
             <span class="row push">
                 <button type="button" aria-pressed={follow} onClick={() => (follow ? setFollow(false) : toEnd())}>{follow ? "Following" : "Follow"}</button>
                 <Download id={id} view={view} /></span></div>
-        <LogFilters id={id} view={view} set={set} jump={(time) => told(jump(time))} step={(by) => told(step(by))} />
+        <LogFilters id={id} view={view} set={set} jump={(time) => void jump(time)} step={(by) => void step(by)} />
         {reader?.error && <p class="error" role="alert">The log could not be read: {reader.error}.{reader.isComing && " It is asked for again by itself."}</p>}
+        {search?.error && <p class="error" role="alert">Not searched: {search.error}.{search.isComing && " It is tried again by itself."}</p>}
         <LogLines box={box} lines={win.lines} marked={marked} begin={begin} hits={hits} onScroll={onScroll}
             top={win.atStart ? "The log begins here." : reader?.error ? "" : "Reading older lines…"} bottom={win.atEnd || reader?.error ? "" : "Reading newer lines…"} />
         <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}{isBetween(view) && `, ${hits.size.toLocaleString("en")} of them ${hits.size === 1 ? "matches" : "match"}`}</p>
