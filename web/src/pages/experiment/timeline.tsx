@@ -17,7 +17,7 @@ import { duration } from "../../ui/words/time";
 import { Problem } from "../problem";
 import type { Trial } from "./data";
 import type { Seen } from "./experiment";
-import { partsOf, PHASES, spent, type Event, type Part, type Phase } from "./timeline_data";
+import { endOf, eventsOf, partsOf, PHASES, reach, spent, type Event, type Part, type Phase } from "./timeline_data";
 
 const LEFT = 84, LINE = 20, BELOW = 24, LEAST = 1, MORE = 25, LIVE_MS = 5000;
 const COLOURS: Record<Phase, number> = { waiting: 9, starting: 1, training: 0, validating: 2, checkpointing: 4 };
@@ -26,7 +26,7 @@ interface Row { trial: Trial; parts: Part[]; runs: number }
 const colour = (phase: Phase): string => (phase === "waiting" ? cssColour("--idle") : colourOf(COLOURS[phase], isDark.value));
 
 function draw(pen: Pen, width: number, rows: readonly Row[]): void {
-    const all = rows.flatMap((r) => r.parts), from = Math.min(...all.map((p) => p.from)), to = Math.max(...all.map((p) => p.to)), bottom = rows.length * LINE;
+    const [from, to] = reach(rows.flatMap((r) => r.parts)), bottom = rows.length * LINE;
     const x = scale("time", from, to, LEFT, width - 12);
     pen.font = "12px system-ui, sans-serif";
     pen.fillStyle = cssColour("--soft");
@@ -49,12 +49,9 @@ function draw(pen: Pen, width: number, rows: readonly Row[]): void {
 
 /* Of those that have ended what is known stays. */
 function useEvents(id: string, trials: readonly Trial[], ended: boolean) {
-    const known = useRef(new Map<number, Event[]>()).current;
-    return useLive(`timelines of ${id}`, `${trials.map((t) => t.id)} ${ended}`, async (signal) => Promise.all(trials.map(async (trial) => {
-        const events = known.get(trial.id) ?? (await call("GET /api/v1/trials/{id}/timeline", { path: { id: trial.id }, signal })).events;
-        if (isTerminal(trial.state) && events.some((e) => e.kind === "end")) known.set(trial.id, events);
-        return { id: trial.id, events };
-    })), () => (ended ? null : LIVE_MS));
+    const known = useRef(new Map<string, Event[]>()).current;
+    return useLive(`timelines of ${id}`, `${trials.map(endOf)} ${ended}`,
+        (signal) => eventsOf(trials, known, async (trial) => (await call("GET /api/v1/trials/{id}/timeline", { path: { id: trial }, signal })).events), () => (ended ? null : LIVE_MS));
 }
 
 export function TimelineTab({ seen }: { seen: Seen }) {

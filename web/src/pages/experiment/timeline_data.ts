@@ -1,6 +1,9 @@
 /* What the trials of an experiment did at which time: states that last, out of the events of each. */
 import type { Messages } from "../../api/client";
+import { extent } from "../../charts/scales";
+import { isTerminal } from "../../ui/state";
 import { spanOf } from "../trial/timeline";
+import type { Trial } from "./data";
 
 export type Event = Messages["TrialTimelineEvent"];
 export const PHASES = ["waiting", "starting", "training", "validating", "checkpointing"] as const;
@@ -33,4 +36,20 @@ export function partsOf(events: readonly Event[], now: number): Part[] {
 export function spent(parts: readonly Part[]): Record<Phase, number> {
     const sum = (phase: Phase) => parts.reduce((n, p) => n + (p.phase === phase ? (p.to - p.from) / 1000 : 0), 0), validating = sum("validating"), checkpointing = sum("checkpointing");
     return { waiting: sum("waiting"), starting: sum("starting"), training: Math.max(0, sum("training") - validating - checkpointing), validating, checkpointing };
+}
+
+/* From when to when, of all of them; there may be more than a call takes arguments. */
+export const reach = (all: readonly Part[]): [number, number] => [extent(all.map((p) => p.from))[0], extent(all.map((p) => p.to))[1]];
+
+/* As long as this stays so does what is known of a trial that has ended; one that is continued ends at another time. */
+type Ending = Pick<Trial, "id" | "state" | "endTime">;
+export const endOf = (t: Ending): string => (isTerminal(t.state) ? `${t.id} ${t.endTime}` : String(t.id));
+
+/* The events of each; of those that have ended they are kept in `known`, and not asked for again. */
+export async function eventsOf(trials: readonly Ending[], known: Map<string, Event[]>, ask: (id: number) => Promise<Event[]>): Promise<{ id: number; events: Event[] }[]> {
+    return Promise.all(trials.map(async (t) => {
+        const events = (isTerminal(t.state) && known.get(endOf(t))) || (await ask(t.id)), run = Math.max(0, ...new Set(events.map((e) => e.runId)));
+        if (isTerminal(t.state) && events.some((e) => e.kind === "end" && e.runId === run)) known.set(endOf(t), events);
+        return { id: t.id, events };
+    }));
 }

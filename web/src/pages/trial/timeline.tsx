@@ -4,7 +4,7 @@ import { Canvas } from "../../charts/canvas";
 import { colourOf } from "../../charts/palette";
 import type { Pen } from "../../charts/pen";
 import { PictureButtons } from "../../charts/picture";
-import { scale, toPixel } from "../../charts/scales";
+import { extent, scale, toPixel } from "../../charts/scales";
 import { ticks } from "../../charts/ticks";
 import { useLive } from "../../state/live";
 import { cssColour, isDark } from "../../ui/dark";
@@ -29,7 +29,7 @@ export function spanOf(e: Pick<Event, "kind" | "offset" | "duration" | "ongoing"
 }
 
 function draw(ctx: Pen, width: number, events: Event[]): void {
-    const lines = kinds(events), end = Math.max(0.001, ...events.map((e) => spanOf(e)[1]));
+    const lines = kinds(events), end = Math.max(0.001, extent(events.map((e) => spanOf(e)[1]))[1] || 0);
     const x = scale("linear", 0, end, LEFT, width - 12), dark = isDark.value, bottom = lines.length * LINE;
     ctx.font = "12px system-ui, sans-serif";
     ctx.fillStyle = ctx.strokeStyle = cssColour("--soft");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { partsOf, spent, type Event } from "../../../src/pages/experiment/timeline_data";
+import { endOf, eventsOf, partsOf, reach, spent, type Event } from "../../../src/pages/experiment/timeline_data";
 import { logOf } from "../../../src/pages/experiment/tabs";
 import { spanOf } from "../../../src/pages/trial/timeline";
 
@@ -27,4 +27,23 @@ test("a trial's states follow each other, run by run; what is done while it trai
 test("whose log is shown where nobody chose", () => {
     const of = (...states: string[]) => logOf(states.map((s, i) => ({ id: i + 1, state: `STATE_${s}` as never })));
     assert.deepEqual([of("COMPLETED", "ERROR", "RUNNING"), of("COMPLETED", "QUEUED", "ERROR"), of("COMPLETED", "PAUSED"), of()], [3, 3, 1, 0]);
+});
+
+test("what has ended is asked once, and again after it was continued", async () => {
+    const known = new Map<string, Event[]>(), asked: number[] = [], first = [event("queued", 0), event("end", 3)], second = [...first, event("queued", 9, null, 2)];
+    let says = first;
+    const of = async (state: string, endTime: string | null) => {
+        const trial = { id: 7, state: `STATE_${state}` as never, endTime: endTime as never }, [got] = await eventsOf([trial], known, async (id) => { asked.push(id); return says; });
+        return [got!.events.length, asked.length, endOf(trial)];
+    };
+    assert.deepEqual([await of("COMPLETED", "t3"), await of("COMPLETED", "t3")], [[2, 1, "7 t3"], [2, 1, "7 t3"]]);
+    says = second;
+    assert.deepEqual([await of("RUNNING", null), await of("COMPLETED", "t12")], [[3, 2, "7"], [3, 3, "7 t12"]]);
+    says = [...second, event("end", 12, null, 2)];
+    assert.deepEqual([await of("COMPLETED", "t12"), await of("COMPLETED", "t12")], [[4, 4, "7 t12"], [4, 4, "7 t12"]]); // its second end came late
+});
+
+test("the reach of more parts than a call takes arguments", () => {
+    const parts = Array.from({ length: 200_000 }, (_, i) => ({ phase: "training" as const, from: i, to: i + 2, run: 1 }));
+    assert.deepEqual(reach(parts), [0, 200_001]);
 });
