@@ -4,7 +4,7 @@ import { WORK, type Work } from "./table";
 
 declare const WORKER: string | undefined; // its address; a test has none
 
-interface Waiting { done: (answer: never) => void; here: () => void }
+interface Waiting { done: (answer: never) => void; failed: (why: unknown) => void; here: () => void }
 
 let worker: Worker | null = null, lastId = 0, isLost = typeof WORKER === "undefined";
 const waiting = new Map<number, Waiting>();
@@ -16,7 +16,13 @@ function lose(): void {
     worker = null;
     const left = [...waiting.values()];
     waiting.clear();
-    for (const w of left) w.here();
+    for (const w of left) {
+        try {
+            w.here();
+        } catch (e) {
+            w.failed(e); // e.g. memory is out: the others are done nevertheless
+        }
+    }
 }
 
 function begun(): Worker {
@@ -34,10 +40,10 @@ function begun(): Worker {
 }
 
 export function work<K extends keyof Work>(what: K, of: Parameters<Work[K]>[0]): Promise<ReturnType<Work[K]>> {
-    return new Promise((done) => {
+    return new Promise((done, failed) => {
         const here = () => done(WORK[what](of as never) as ReturnType<Work[K]>), id = ++lastId;
         if (isLost) return here();
-        waiting.set(id, { done: done as Waiting["done"], here });
+        waiting.set(id, { done: done as Waiting["done"], failed, here });
         try {
             begun().postMessage({ id, what, of });
         } catch {
@@ -52,7 +58,8 @@ export class Newest<J, A> {
     private isBusy = false;
     private isOver = false;
 
-    constructor(private readonly ask: (job: J) => Promise<A>, private readonly told: (job: J, answer: A) => void) {}
+    constructor(private readonly ask: (job: J) => Promise<A>, private readonly told: (job: J, answer: A) => void,
+        private readonly failed: (job: J, why: string) => void = () => undefined) {}
 
     async put(job: J): Promise<void> {
         this.next = job;
@@ -61,8 +68,12 @@ export class Newest<J, A> {
         while (this.next !== null && !this.isOver) {
             const mine: J = this.next;
             this.next = null;
-            const answer = await this.ask(mine);
-            if (!this.isOver) this.told(mine, answer);
+            try {
+                const answer = await this.ask(mine);
+                if (!this.isOver) this.told(mine, answer);
+            } catch (e) {
+                if (!this.isOver) this.failed(mine, (e as Error).message);
+            }
         }
         this.isBusy = false;
     }
@@ -72,11 +83,11 @@ export class Newest<J, A> {
     }
 }
 
-/* The newest job that is done, and what came of it. `job`: the same one as long as it says the same; null: there is none. */
-export function useWork<J, A>(job: J | null, ask: (job: J) => Promise<A>): { job: J; answer: A } | null {
+/* The newest job that is done, and what came of it; `failed` is told why one was not, and "" once one is. `job`: the same one as long as it says the same; null: there is none. */
+export function useWork<J, A>(job: J | null, ask: (job: J) => Promise<A>, failed: (why: string) => void = () => undefined): { job: J; answer: A } | null {
     const [done, setDone] = useState<{ job: J; answer: A } | null>(null), newest = useRef<Newest<J, A> | null>(null);
     useEffect(() => {
-        const mine = newest.current = new Newest(ask, (j, answer) => setDone({ job: j, answer }));
+        const mine = newest.current = new Newest(ask, (j, answer) => { failed(""); setDone({ job: j, answer }); }, (_, why) => failed(why));
         return () => mine.end();
     }, []);
     useEffect(() => {

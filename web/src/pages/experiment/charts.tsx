@@ -102,11 +102,11 @@ function single(seen: Seen, series: Series[]): TrialsCurve[] {
 }
 
 /* Groups' curves come when the worker has them. */
-function useCurves(seen: Seen, series: Series[]): { curves: TrialsCurve[]; isComing: boolean } {
-    const { view, trials } = seen, isGrouped = view.group.length > 0, job = useMemo(() => (isGrouped ? together(seen, series) : null), [series, view.group.join("\n"), isGrouped && trials]);
-    const found = useWork(job, (j) => work("collapsedAll", j.curves)), has = isGrouped && found?.job.by === groupedBy(seen) ? found : null;
+function useCurves(seen: Seen, series: Series[]): { curves: TrialsCurve[]; isComing: boolean; why: string } {
+    const [why, setWhy] = useState(""), { view, trials } = seen, isGrouped = view.group.length > 0, job = useMemo(() => (isGrouped ? together(seen, series) : null), [series, view.group.join("\n"), isGrouped && trials]);
+    const found = useWork(job, (j) => work("collapsedAll", j.curves), setWhy), has = isGrouped && found?.job.by === groupedBy(seen) ? found : null;
     const curves = useMemo(() => (has ? grouped(seen, has.job, has.answer) : isGrouped ? [] : single(seen, series)), [has, isGrouped, !isGrouped && series, view.smooth, isDark.value]);
-    return { curves, isComing: isGrouped && !has };
+    return { curves, isComing: isGrouped && !has, why };
 }
 
 /* What it takes to count records and epochs. */
@@ -123,7 +123,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
     const best = seen.best && { trial: seen.best.training.trialId, batches: batchesOf(seen.best) };
     const series = useMemo(() => (live.data ?? []).map((s) => ({ id: s.trial.id, points: points(s, metric, view.x, exp.config, epochs),
         star: s.trial.id === best?.trial ? starOf(s, metric, best.batches, view.x, exp.config, epochs, zoom) : null })), [live.data, metric, view.x, epochs, best?.trial, best?.batches, String(zoom)]);
-    const { curves: plain, isComing } = useCurves(seen, series), curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
+    const { curves: plain, isComing, why } = useCurves(seen, series), curves = plain.map((c): Curve => ({ ...c, layer: layer(c.of, seen, inside) }));
     const n = series.reduce((sum, s) => sum + s.points.x.length, 0), first = bestOf(trials, smallerIsBetter);
     const summary = `${metric}: ${count(curves.length, "curve")}, ${count(n, "point")}` + (first ? `; the best trial is ${first.id}` : "") + (curves.some((c) => c.star) ? "; ★ its best checkpoint" : "") + lostText(trials, metric);
     const chart: Shape = { curves, x: view.x, logX: view.logX, logY: view.logY, zoom: view.zoom };
@@ -133,7 +133,7 @@ function CurvesPanel({ seen, inside }: { seen: Seen; inside: Set<number> }) {
         <Curves {...chart} summary={summary} onHover={seen.setHover}
             onZoom={(z) => set({ zoom: z })} onPick={(id) => set({ trials: toggled(view.trials, id) })} />
         <footer class="row soft">
-            <span class="curve-summary">{isComing ? `${metric}: taken together…` : summary}{ids.length < trials.length ? ` (of ${trials.length} trials: ${view.group.length ? "the first" : "the chosen, the running and the best"})` : ""}</span>
+            <span class="curve-summary">{isComing ? `${metric}: ${why ? `not taken together: ${why}` : "taken together…"}` : summary}{ids.length < trials.length ? ` (of ${trials.length} trials: ${view.group.length ? "the first" : "the chosen, the running and the best"})` : ""}</span>
             {!curves.length && (view.x === "records" || view.x === "epochs") && <UnknownAxis />}
             {view.zoom && <button type="button" onClick={() => set({ zoom: null })}>Whole range</button>}
             <span class="row push"><WholeCsv name={`experiment_${exp.id}_${metric}.csv`} whole={{ trials, metrics: [metric], x: view.x, epochsOf: () => epochs, configOf: () => exp.config }} />
