@@ -5,7 +5,7 @@ import { navigate } from "../../state/router";
 import { FormDialog } from "../../ui/talk/dialog";
 import { shown } from "../../ui/words/name";
 import { labelsOf, modelAddress, type Model } from "./data";
-import { MetadataField, metadataOf, textOf, type Words } from "./metadata";
+import { MetadataField, replacing, textOf, type Words } from "./metadata";
 
 export function NewModel({ close }: { close: () => void }) {
     const [name, setName] = useState(""), [description, setDescription] = useState(""), [labels, setLabels] = useState("");
@@ -25,7 +25,7 @@ export function EditModel({ model, close, again }: { model: Model; close: () => 
     const [had] = useState(() => textOf(model.metadata as Words)), [metadata, setMetadata] = useState(had);
     const save = async () => {
         const body = { ...(name !== model.name ? { name } : {}), ...(description !== model.description ? { description } : {}), ...(labels !== was ? { labels: labelsOf(labels) } : {}),
-            ...(metadata !== had ? { metadata: metadataOf(metadata) } : {}) };
+            ...(metadata !== had ? { metadata: await replacing(had, metadata, async () => (await call("GET /api/v1/models/{modelName}", { path: { modelName: model.name } })).model.metadata as Words) } : {}) };
         if (!Object.keys(body).length) return;
         await call("PATCH /api/v1/models/{modelName}", { path: { modelName: model.name }, body });
         if (body.name) navigate(modelAddress(body.name), true);

@@ -12,7 +12,7 @@ import { State } from "../../ui/state";
 import { full } from "../../ui/words/time";
 import { Problem } from "../problem";
 import { labelsOf, loadText, modelAddress, ofModel } from "./data";
-import { Metadata, MetadataField, metadataOf, textOf, type Words } from "./metadata";
+import { Metadata, MetadataField, replacing, textOf, type Words } from "./metadata";
 
 type Version = Messages["model.v1.ModelVersion"];
 
@@ -23,7 +23,7 @@ function Edit({ v, path, close, again }: EditProps) {
     const [had] = useState(() => textOf(v.metadata as Words)), [metadata, setMetadata] = useState(had);
     const save = async () => {
         const body = { ...(name !== v.name ? { name } : {}), ...(comment !== v.comment ? { comment } : {}), ...(labels !== was ? { labels: labelsOf(labels) } : {}),
-            ...(metadata !== had ? { metadata: metadataOf(metadata) } : {}) };
+            ...(metadata !== had ? { metadata: await replacing(had, metadata, async () => (await call("GET /api/v1/models/{modelName}/versions/{modelVersionNum}", { path })).modelVersion.metadata as Words) } : {}) };
         if (Object.keys(body).length) await call("PATCH /api/v1/models/{modelName}/versions/{modelVersionNum}", { path, body });
         again();
     };
