@@ -11,7 +11,7 @@ export function navigate(to: string, replace = false): void {
     if (to === address.value) return;
     if (replace) history.replaceState(null, "", to);
     else history.pushState(null, "", to);
-    address.value = to;
+    address.value = to.split("#")[0]!; // what is behind it is for the part of the page that it points to
 }
 
 /* The same page with other values in its query; null or "" takes one out. */

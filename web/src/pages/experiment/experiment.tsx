@@ -37,10 +37,14 @@ export interface Seen {
     again: () => void;
 }
 
-/* What a log beside it is filtered by stays. */
+/* What a log beside it is filtered by stays, and the line that is pointed to while it is the same log. */
+export function changed(view: ExpView, change: Partial<ExpView>, log: string, hash: string): string {
+    const is = { ...view, ...change }, beside = expQuery(is), isSame = view.tab === "logs" && (!view.log || view.log === is.log);
+    return is.tab === "logs" ? logQuery(logView(log, isSame ? hash : ""), beside) : beside;
+}
+
 function setView(view: ExpView, change: Partial<ExpView>): void {
-    const is = { ...view, ...change }, beside = expQuery(is);
-    navigate(path.value + (is.tab === "logs" ? logQuery(logView(query.value.toString(), ""), beside) : beside), true);
+    navigate(path.value + changed(view, change, query.value.toString(), location.hash), true);
 }
 
 /* The searcher's metric where it was reported, else the first that was. */

@@ -170,10 +170,10 @@ export function logOf(trials: readonly Pick<Trial, "id" | "state">[]): number {
     return (first("STATE_RUNNING", "STATE_STARTING") ?? first("STATE_ERROR") ?? trials[0])?.id ?? 0;
 }
 
-/* The log of one of its trials. Whose stays the same while others begin and end. */
+/* The log of one of its trials. Whose is in the address, also where nobody chose: it stays the same while others begin and end. */
 function LogsTab({ seen }: { seen: Seen }) {
-    const [own, setOwn] = useState(0), id = seen.view.log || own, { trials, view } = seen;
-    useEffect(() => { if (!own && trials.length) setOwn(logOf(trials)); }, [own, trials.length]);
+    const { trials, view } = seen, id = view.log || logOf(trials);
+    useEffect(() => { if (!view.log && id) seen.set({ log: id }); }, [view.log, id]);
     if (!id) return <p class="soft">No trial has begun yet.</p>;
     const choice = trials.slice(0, LOGS_MOST), chosen = trials.find((t) => t.id === id);
     return <TrialLog key={id} id={String(id)} isBeside head={<>

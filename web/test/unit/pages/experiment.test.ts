@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layer } from "../../../src/pages/experiment/charts";
+import { changed } from "../../../src/pages/experiment/experiment";
 import { askMetrics, askTrials, axesOf, bestOf, CURVES_MOST, drawn, lost, lostText, metricId, newestOf, points, pointsOf, rowsOf, starOf, stillThere, trialsEvery, wanted, type Experiment, type Trial } from "../../../src/pages/experiment/data";
 import { numberTyped } from "../../../src/pages/experiment/mark";
 import { expView } from "../../../src/state/address";
@@ -181,4 +182,12 @@ test("the best checkpoint is no longer one that was removed since", () => {
     assert.equal(stillThere(best, [{ uuid: "b", state: "STATE_COMPLETED" }]), best);
     for (const state of ["STATE_DELETED", "STATE_PARTIALLY_DELETED", "STATE_ERROR"] as const) assert.equal(stillThere(best, [{ uuid: "b", state }]), null, state);
     assert.equal(stillThere(null, [{ uuid: "b", state: "STATE_DELETED" }]), null);
+});
+
+test("a change beside a log keeps its filters, and the line that is pointed to while it is the same log", () => {
+    const log = expView("tab=logs&log=5"), of = (change: object, view = log) => changed(view, change, "tab=logs&log=5&search=x", "#l=12");
+    assert.equal(of({ logY: true }), "?y=log&tab=logs&log=5&search=x#l=12");
+    assert.equal(of({ log: 5 }, expView("tab=logs")), "?tab=logs&log=5&search=x#l=12"); // nobody had chosen
+    assert.deepEqual([of({ log: 6 }), of({ tab: "notes" })], ["?tab=logs&log=6&search=x", "?tab=notes&log=5"]);
+    assert.equal(of({ tab: "logs" }, expView("tab=notes&log=5")), "?tab=logs&log=5&search=x");
 });
