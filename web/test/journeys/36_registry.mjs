@@ -106,7 +106,7 @@ async function moves(page, name) {
     await page.getByRole("dialog").getByRole("button", { name: "Move", exact: true }).click();
     await page.locator(".facts").getByRole("link", { name: "for models" }).waitFor();
     check((await api("GET", `/models/${encodeURIComponent(name)}`)).model.workspaceId === workspace.id, "it is where it was");
-    await page.getByRole("button", { name: "Delete", exact: true }).first().click();
+    await page.getByRole("button", { name: `Delete ${name}`, exact: true }).click();
     await page.getByRole("dialog").getByText(`det model delete '${name}'`).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await page.waitForURL(`${url}/det/models`);

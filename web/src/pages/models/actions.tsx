@@ -13,7 +13,7 @@ import { word } from "../../ui/words/shell";
 import { askWorkspaces } from "../places/data";
 import { ofModel, type Model } from "./data";
 
-/* Where the reader may put it; but where it is. */
+/* Where the reader may put it, except where it is now. */
 function MoveDialog({ m, close, again }: { m: Model; close: () => void; again: () => void }) {
     const [to, setTo] = useState(0), all = useLive("workspaces to choose", "", async (signal) => (await askWorkspaces(true, signal)).rows, () => null).data ?? [];
     const open = all.filter((w) => w.id !== m.workspaceId && !w.archived && may("create", { hostId: w.userId, workspaceId: w.id }));
@@ -41,9 +41,9 @@ export function ModelActions({ m, again, gone }: { m: Model; again: () => void; 
         if (await attempt("Not deleted", () => call("DELETE /api/v1/models/{modelName}", { path }), `The model ${shown(m.name)} is deleted.`)) gone();
     };
     return <>
-        {may("edit", ofModel(m)) && <button type="button" title={command(m.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{m.archived ? "Unarchive" : "Archive"}</button>}
-        {may("delete", ofModel(m)) && <><button type="button" title={`${command("move")} --workspace-name NAME`} onClick={() => setMoving(true)}>Move…</button>
-            <button type="button" title={command("delete")} onClick={() => void remove()}>Delete</button></>}
+        {may("edit", ofModel(m)) && <button type="button" aria-label={`${m.archived ? "Unarchive" : "Archive"} ${shown(m.name)}`} title={command(m.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{m.archived ? "Unarchive" : "Archive"}</button>}
+        {may("delete", ofModel(m)) && <><button type="button" aria-label={`Move… ${shown(m.name)}`} title={`${command("move")} --workspace-name NAME`} onClick={() => setMoving(true)}>Move…</button>
+            <button type="button" aria-label={`Delete ${shown(m.name)}`} title={command("delete")} onClick={() => void remove()}>Delete</button></>}
         {isMoving && <MoveDialog m={m} close={() => setMoving(false)} again={again} />}
     </>;
 }

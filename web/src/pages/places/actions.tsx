@@ -55,9 +55,9 @@ export function WorkspaceActions({ w, again, gone }: { w: Workspace } & ActionsP
         if (await attempt("Not deleted", () => call("DELETE /api/v1/workspaces/{id}", { path }), `The workspace ${shown(w.name)} is deleted.`)) gone();
     };
     return <>
-        <button type="button" title={`${command("edit")} --name NAME`} onClick={() => setEditing(true)}>Edit…</button>
-        <button type="button" title={command(w.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{w.archived ? "Unarchive" : "Archive"}</button>
-        <button type="button" title={command("delete")} onClick={() => void remove()}>Delete</button>
+        <button type="button" aria-label={`Edit… ${shown(w.name)}`} title={`${command("edit")} --name NAME`} onClick={() => setEditing(true)}>Edit…</button>
+        <button type="button" aria-label={`${w.archived ? "Unarchive" : "Archive"} ${shown(w.name)}`} title={command(w.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{w.archived ? "Unarchive" : "Archive"}</button>
+        <button type="button" aria-label={`Delete ${shown(w.name)}`} title={command("delete")} onClick={() => void remove()}>Delete</button>
         {isEditing && <EditWorkspace w={w} close={() => setEditing(false)} again={again} />}
     </>;
 }
@@ -75,9 +75,9 @@ export function ProjectActions({ p, host, again, gone }: { p: Project; host: Wor
         if (await attempt("Not deleted", () => call("DELETE /api/v1/projects/{id}", { path }), `The project ${shown(p.name)} is deleted.`)) gone();
     };
     return <>
-        <button type="button" title={`${command("edit")} --new_name NAME --description TEXT`} onClick={() => setEditing(true)}>Edit…</button>
-        <button type="button" title={command(p.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{p.archived ? "Unarchive" : "Archive"}</button>
-        <button type="button" title={command("delete")} onClick={() => void remove()}>Delete</button>
+        <button type="button" aria-label={`Edit… ${shown(p.name)}`} title={`${command("edit")} --new_name NAME --description TEXT`} onClick={() => setEditing(true)}>Edit…</button>
+        <button type="button" aria-label={`${p.archived ? "Unarchive" : "Archive"} ${shown(p.name)}`} title={command(p.archived ? "unarchive" : "archive")} onClick={() => void archive()}>{p.archived ? "Unarchive" : "Archive"}</button>
+        <button type="button" aria-label={`Delete ${shown(p.name)}`} title={command("delete")} onClick={() => void remove()}>Delete</button>
         {isEditing && <EditProject p={p} close={() => setEditing(false)} again={again} />}
     </>;
 }
