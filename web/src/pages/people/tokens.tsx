@@ -51,7 +51,7 @@ function EditToken({ token, close, again }: { token: Token; close: () => void; a
 
 /* There is no second look at it. */
 function Made({ text, done }: { text: string; done: () => void }) {
-    return <section class="why" aria-label="The new token"><p>It is shown this once; whoever has it acts as who it is of.</p><p><code>{text}</code></p>
+    return <section class="why" aria-label="The new token"><p>It is shown this once; whoever has it acts as its owner.</p><p><code>{text}</code></p>
         <div class="row"><Copy text={text} /><button type="button" onClick={done}>I have kept it</button></div></section>;
 }
 

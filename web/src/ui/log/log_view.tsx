@@ -31,7 +31,7 @@ class Row extends Component<RowProps> {
         return <div class={`log-line level-${l.level.toLowerCase()}${isMarked ? " marked" : ""}${isHit ? " hit" : ""}`} data-line={l.id}>
             <a class="log-time" href={`#l=${l.id}`} title={`Line ${l.id}: a link to it`}>{precise(l.time) || "no time"}</a>
             <span class="log-from">{l.rank === null ? "" : `rank ${l.rank}`}</span>
-            <span class="log-level">{l.level}</span>
+            <span class="log-level">{l.level}{isHit && <span class="hidden">matches</span>}</span>
             <span class="log-text">{spans(l.text).map((s, i) => (s.classes.length ? <span key={i} class={s.classes.map((c) => `ansi-${c}`).join(" ")}>{s.text}</span> : s.text))}</span>
         </div>;
     }
