@@ -41,6 +41,11 @@ export class Hits {
         });
     }
 
+    /* Of those lines the ones that match; what is known besides lies behind the window. */
+    among(lines: readonly Line[]): number {
+        return lines.reduce((n, l) => n + Number(this.found.ids.has(l.id)), 0);
+    }
+
     /* The ids of the first and the last line of the window; 0: it has none. */
     see(first: number, last: number): void {
         [this.first, this.last] = [first, last];
@@ -83,8 +88,8 @@ export class Hits {
         const { found: was, first, last } = this, beyondId = unknown(was, first, last);
         if (beyondId === null) return;
         const some = await read(this.id, { ...filterOf(this.view, true), limit: MOST, beyondId }, this.stop.signal);
-        const isWhole = beyondId < first, ids = new Set([...(isWhole ? [] : was.ids), ...some.map((l) => l.id)]);
-        this.found = { from: isWhole ? first : was.from, to: some.length < MOST ? last : some.at(-1)!.id, ids };
+        const isWhole = beyondId < first, kept = isWhole ? [] : [...was.ids].filter((line) => line >= first);
+        this.found = { from: first, to: some.length < MOST ? last : some.at(-1)!.id, ids: new Set([...kept, ...some.map((l) => l.id)]) };
     }
 
     private failed(e: unknown): void {

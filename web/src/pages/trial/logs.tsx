@@ -91,7 +91,7 @@ export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
     // A link to a line decides where reading begins; pointing at another line later moves nothing.
     const [begin, setBegin] = useState(marked);
     const view: LogView = { ...logView(query.value.toString(), ""), line: begin };
-    const reader = useReader(id, view), win = reader?.win ?? NOTHING, search = useHits(id, view, win.lines), hits = search?.found.ids ?? NO_HITS;
+    const reader = useReader(id, view), win = reader?.win ?? NOTHING, search = useHits(id, view, win.lines), hits = search?.found.ids ?? NO_HITS, matches = search?.among(win.lines) ?? 0;
     const box = useRef<HTMLDivElement>(null);
     const [follow, setFollow] = useState(!begin);
     useLayoutEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; }, [follow, win.lines]);
@@ -133,7 +133,7 @@ export function TrialLog({ id, head, isBeside = false }: TrialLogProps) {
         {search?.error && <p class="error" role="alert">Not searched: {search.error}.{search.isComing && " It is tried again by itself."}</p>}
         <LogLines box={box} lines={win.lines} marked={marked} begin={begin} hits={hits} onScroll={onScroll}
             top={win.atStart ? "The log begins here." : reader?.error ? "" : "Reading older lines…"} bottom={win.atEnd || reader?.error ? "" : "Reading newer lines…"} />
-        <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}{isBetween(view) && `, ${hits.size.toLocaleString("en")} of them ${hits.size === 1 ? "matches" : "match"}`}</p>
+        <p class="soft" role="status">{count(win.lines.length, "line")} here{win.lines.length === 0 && win.atEnd ? ": nothing fits" : ""}{isBetween(view) && `, ${matches.toLocaleString("en")} of them ${matches === 1 ? "matches" : "match"}`}</p>
     </div>;
 }
 

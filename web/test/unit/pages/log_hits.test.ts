@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Hits, unknown } from "../../../src/pages/trial/log_hits";
+import type { Line } from "../../../src/ui/log/loglines";
 import { logView } from "../../../src/state/address";
 
 async function until(is: () => boolean, what: string): Promise<void> {
@@ -55,4 +56,16 @@ test("what is refused is said once, and not asked for again by a window that mov
     assert.deepEqual([refused.length, failing.length], [1, 2]); // the second try came later than what h would have asked
     h.end();
     other.end();
+});
+
+test("of a window those are counted that are in it, and what it has left behind is forgotten", async () => {
+    master(() => 10_000);
+    const h = hits(), window = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => ({ id: first + i }) as Line);
+    h.see(1, 600);
+    await until(() => h.found.to === 3000, "what is known far behind the window");
+    assert.deepEqual([h.among(window(1, 600)), h.found.ids.size], [600, 3000]);
+    h.see(2001, 5000);
+    await until(() => h.found.to >= 5000, "the next");
+    assert.deepEqual([h.among(window(2001, 5000)), Math.min(...h.found.ids), h.found.from], [3000, 2001, 2001]);
+    h.end();
 });
