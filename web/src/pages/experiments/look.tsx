@@ -24,7 +24,7 @@ function Heat({ heat, unheated, heatable, set }: LookProps) {
         <label><input type="checkbox" checked={heat} onChange={() => set({ heat: !heat })} /> Numbers in colours</label>
         {heat && heatable.map((c) => <label key={c.key}><input type="checkbox" checked={!unheated.includes(c.sort)}
             onChange={() => set({ unheated: unheated.includes(c.sort) ? unheated.filter((n) => n !== c.sort) : [...unheated, c.sort] })} /> <bdi>{shown(c.kind.title)}</bdi></label>)}
-        {heat && <p class="soft">{heatable.length ? "The lightest is the best of all that match: of the metric that is searched by as its experiment has it, the lowest or the highest; of others the highest." : "No column that is shown has a metric."}</p>}
+        {heat && <p class="soft">{heatable.length ? "The lightest is the best of all that match. Of the metric that an experiment searches by this is the lowest or the highest, as its configuration says; of other metrics it is the highest." : "No column that is shown has a metric."}</p>}
     </>;
 }
 
