@@ -85,7 +85,7 @@ export class Hits {
     }
 
     private async read(): Promise<void> {
-        const { found: was, first, last } = this, beyondId = unknown(was, first, last);
+        const { found: was, first, last } = this, beyondId = last ? unknown(was, first, last) : null; // it may have become empty while this waited
         if (beyondId === null) return;
         const some = await read(this.id, { ...filterOf(this.view, true), limit: MOST, beyondId }, this.stop.signal);
         const isWhole = beyondId < first, kept = isWhole ? [] : [...was.ids].filter((line) => line >= first);

@@ -69,3 +69,16 @@ test("of a window those are counted that are in it, and what it has left behind 
     assert.deepEqual([h.among(window(2001, 5000)), Math.min(...h.found.ids), h.found.from], [3000, 2001, 2001]);
     h.end();
 });
+
+test("a window that is read anew, and so is empty for a while, is not searched meanwhile", async () => {
+    const asked = master(() => 5000), h = hits();
+    h.see(3000, 3400);
+    await until(() => h.found.ids.size > 0, "the first");
+    h.see(1000, 1400);
+    h.see(0, 0);
+    await new Promise((wake) => setTimeout(wake, 1500)); // a reading would have begun
+    h.see(100, 500);
+    await until(() => h.found.from === 100, "the new window");
+    assert.deepEqual(asked, [2999, 99]);
+    h.end();
+});
