@@ -21,6 +21,8 @@ BEGIN
     IF gain = '{}' THEN
         RETURN '';
     END IF;
+    -- What is looked up of trials that have ended may lack it.
+    UPDATE trials SET has_tail = true WHERE id = p_trial AND NOT has_tail AND has_ended(state);
     names_now := names_with(p_trial, p_group, jsonb_build_object(k, gain));
     UPDATE metric_heads SET names = names_now WHERE trial_id = p_trial AND grp = p_group;
     UPDATE metrics SET metrics = jsonb_build_object(k, had || gain), batch_metrics = coalesce(p_batches, batch_metrics)

@@ -48,6 +48,18 @@ static struct db_args *news_args(struct db_args *a, const struct db_metric_news 
     return db_i64_arg(db_i64_arg(db_i64_arg(a, n->since), n->from), n->to);
 }
 
+/* Trials of experiment $1 whose reports may be looked for in vain in what rests on the state of
+ * trials alone: they run, or reported after they had ended. */
+#define OPEN_IDS                                                                                   \
+    "SELECT coalesce(jsonb_agg(t.id), '[]') FROM trials t "                                        \
+    "WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL
+/* These, as t, and those which were so before, or have to be compared with them: looked up by id,
+ * whatever the planner thinks of their number. */
+#define OPEN_TRIALS(ids)                                                                           \
+    "(SELECT x::integer id FROM jsonb_array_elements_text(" ids "::jsonb) x UNION "                \
+    "SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL ") o, "      \
+    "LATERAL (SELECT * FROM trials t WHERE t.id = o.id AND t.experiment_id = $1::bigint OFFSET 0) t"
+
 /* Reports of the metric in trials t, as m. */
 #define REPORTS                                                                                    \
     "metrics m WHERE m.trial_id = t.id AND m.grp = $2 AND NOT m.archived "                         \
@@ -93,21 +105,36 @@ void db_metric_batches(struct db *db, const struct db_metric_news *n, db_cb *cb,
     "EXISTS (SELECT 1 FROM metric_steps k WHERE k.experiment_id = $1::bigint AND k.grp = $2 "      \
     "AND k.steps BETWEEN $5::bigint AND $6::bigint AND k.names @> ARRAY[$3::text])"
 
+/* The last report of each trial within [$5, $6]: its number, value and steps. */
+#define LAST_OF_TRIALS                                                                             \
+    "LATERAL (SELECT m.steps, " VALUE " AS value, m.id newest FROM " REPORTS                       \
+    "ORDER BY m.steps DESC LIMIT 1) m"
+/* A line each, by trial: its id, the report's, and what is told of it. */
+#define SNAPSHOT_LINES                                                                             \
+    "coalesce(string_agg(x.id || ' ' || x.newest || ' {\"trialId\":' || x.id || ',\"hparams\":' "  \
+    "|| x.hparams || ',\"metric\":' || x.value || ',\"batchesProcessed\":' || x.steps || '}', "    \
+    "E'\\n' ORDER BY x.id), '')"
+
+void db_metric_snapshot_settled(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
+{
+    struct db_metric_news all = *n;
+    all.since = 0;
+    db_query_chart_lasting(
+        db, DB_RESTS_STATE,
+        "SELECT (" OPEN_IDS "), coalesce(max(x.newest), 0), " SNAPSHOT_LINES
+        " FROM (SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM trials t CROSS "
+        "JOIN " LAST_OF_TRIALS " WHERE t.experiment_id = $1::bigint AND NOT " MAY_HAVE_TAIL
+        " AND m.newest > $4::bigint AND " HAS_STEPS ") x",
+        news_args(DB_ARGS, &all), cb, arg);
+}
+
 void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
-    db_query_chart(
-        db,
-        NEWS("'{' || " LISTED(
-                 "trials",
-                 "'{\"trialId\":' || x.id || ',\"hparams\":' || x.hparams || "
-                 "',\"metric\":' || x.value || ',\"batchesProcessed\":' || x.steps || '}'",
-                 "x.id") " || '}'",
-             "NULL",
-             "SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM trials t CROSS JOIN LATERAL "
-             "(SELECT m.steps, " VALUE " AS value, m.id newest FROM " REPORTS
-             "ORDER BY m.steps DESC LIMIT 1) m WHERE t.experiment_id = $1::bigint "
-             "AND m.newest > $4::bigint AND (" HAS_STEPS " OR " MAY_HAVE_TAIL ")"),
-        news_args(DB_ARGS, n), cb, arg);
+    db_query_chart(db,
+                   NEWS(SNAPSHOT_LINES, "NULL",
+                        "SELECT t.id, t.hparams, m.steps, m.value, m.newest FROM " OPEN_TRIALS(
+                            "$7") " CROSS JOIN " LAST_OF_TRIALS " WHERE m.newest > $4::bigint"),
+                   db_str_arg(news_args(DB_ARGS, n), n->open), cb, arg);
 }
 
 /* Reports of a trial that was shown before, as series_lines() has them. */
@@ -121,39 +148,57 @@ void db_metric_snapshot(struct db *db, const struct db_metric_news *n, db_cb *cb
     "CASE WHEN t.is_new THEN (SELECT m.id FROM " REPORTS "ORDER BY m.steps DESC LIMIT 1) "         \
     "ELSE (SELECT max(m.id) FROM " REPORTS "AND m.id > $4::bigint) END"
 
-/* $7 trials, $8 points, $9 shown. A trial new to the sample comes with all its points, or in chunks
- * where these are half as many as would be drawn: there are many lines in one chart. */
+/* How good trial t of experiment e is: the lowest is the best. */
+#define RANK                                                                                       \
+    "CASE WHEN (SELECT is_halving FROM e) THEN -trial_batches(t.id) "                              \
+    "WHEN (SELECT smaller_is_better FROM e) THEN (t.s->>'min')::float8 "                           \
+    "ELSE -(t.s->>'max')::float8 END"
+#define RANKED_EXPERIMENT                                                                          \
+    "e AS MATERIALIZED (SELECT id, state, smaller_is_better, config#>>'{searcher,name}' IN "       \
+    "('async_halving', 'adaptive_asha', 'sync_halving', 'adaptive', 'adaptive_simple') "           \
+    "is_halving "                                                                                  \
+    "FROM experiments WHERE id = $1::bigint)"
+#define SETTLED_SUMMARY "t.summary_metrics->(SELECT summary_key($2))->$3::text"
+
+void db_metric_sample_settled(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
+{
+    struct db_args *a = db_str_arg(db_i64_arg(DB_ARGS, n->exp_id), n->group);
+    db_query_chart_lasting(
+        db, DB_RESTS_STATE,
+        "WITH " RANKED_EXPERIMENT ", best AS (SELECT t.id FROM (SELECT t.id, " SETTLED_SUMMARY
+        " s FROM trials t WHERE t.experiment_id = $1::bigint AND NOT " MAY_HAVE_TAIL
+        " OFFSET 0) t WHERE t.s->>'type' = 'number' ORDER BY " RANK ", t.id LIMIT $4::bigint) "
+        "SELECT (" OPEN_IDS ") || (SELECT coalesce(jsonb_agg(id), '[]') FROM best), 0, NULL",
+        db_i64_arg(db_str_arg(a, n->name), n->trials), cb, arg);
+}
+
+/* $7 trials, $8 points, $9 shown, $10 open. A trial new to the sample comes with all its points, or
+ * in chunks where these are half as many as would be drawn: there are many lines in one chart. */
 void db_metric_sample(struct db *db, const struct db_metric_news *n, db_cb *cb, void *arg)
 {
     struct db_args *a = news_args(DB_ARGS, n);
     db_str_arg(db_i64_arg(db_i64_arg(a, n->trials), n->points), n->shown);
     db_query_chart(
         db,
-        "WITH e AS MATERIALIZED (SELECT id, state, smaller_is_better, config#>>'{searcher,name}' IN "
-        "('async_halving', 'adaptive_asha', 'sync_halving', 'adaptive', 'adaptive_simple') is_halving "
-        "FROM experiments WHERE id = $1::bigint), "
+        "WITH " RANKED_EXPERIMENT ", "
         "best AS MATERIALIZED (SELECT t.id, t.hparams, NOT $9::jsonb @> to_jsonb(t.id) AS is_new "
         "FROM (SELECT t.id, t.hparams, CASE WHEN " MAY_HAVE_TAIL " THEN "
-        "metric_summary(t.id, t.summary_metrics, $2, $3) "
-        "ELSE t.summary_metrics->(SELECT summary_key($2))->$3::text END s "
-        "FROM trials t WHERE t.experiment_id = $1::bigint OFFSET 0) t "
-        "WHERE t.s->>'type' = 'number' ORDER BY CASE "
-        "WHEN (SELECT is_halving FROM e) THEN -trial_batches(t.id) "
-        "WHEN (SELECT smaller_is_better FROM e) THEN (t.s->>'min')::float8 "
-        "ELSE -(t.s->>'max')::float8 END, t.id "
-        "LIMIT $7::bigint), "
-        "n AS (SELECT coalesce(jsonb_agg(id ORDER BY id), '[]') ids, "
-        "coalesce(jsonb_agg(id ORDER BY id) FILTER (WHERE is_new), '[]') promoted, "
-        "(SELECT coalesce(jsonb_agg(s), '[]') FROM jsonb_array_elements($9::jsonb) s "
-        "WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) demoted FROM best), "
-        "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_lines(t.id, $2, "
-        "$5::bigint::integer, $6::bigint::integer, $3, "
-        "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, " NEWEST
-        " newest FROM best t) "
-        "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
-        "',\"demotedTrials\":' || n.demoted::text || '}' END, is_terminal(e.state), "
-        "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "
-        "FROM n LEFT JOIN e ON true "
-        "LEFT JOIN x ON true ORDER BY x.id",
-        a, cb, arg);
+        "metric_summary(t.id, t.summary_metrics, $2, $3) ELSE " SETTLED_SUMMARY
+        " END s FROM " OPEN_TRIALS(
+            "$10") " OFFSET 0) t "
+                   "WHERE t.s->>'type' = 'number' ORDER BY " RANK ", t.id LIMIT $7::bigint), "
+                   "n AS (SELECT coalesce(jsonb_agg(id ORDER BY id), '[]') ids, "
+                   "coalesce(jsonb_agg(id ORDER BY id) FILTER (WHERE is_new), '[]') promoted, "
+                   "(SELECT coalesce(jsonb_agg(s), '[]') FROM jsonb_array_elements($9::jsonb) s "
+                   "WHERE s NOT IN (SELECT to_jsonb(id) FROM best)) demoted FROM best), "
+                   "x AS (SELECT t.id, t.hparams, CASE WHEN t.is_new THEN series_lines(t.id, $2, "
+                   "$5::bigint::integer, $6::bigint::integer, $3, "
+                   "($8::bigint - 2) / 4 + 2, true) ELSE (" NEW_ITEMS ") END items, " NEWEST
+                   " newest FROM best t) "
+                   "SELECT CASE WHEN e.id IS NOT NULL THEN '\"promotedTrials\":' || n.promoted::text || "
+                   "',\"demotedTrials\":' || n.demoted::text || '}' END, is_terminal(e.state), "
+                   "coalesce(max(x.newest) OVER (), 0), n.ids, x.id, x.hparams, x.items "
+                   "FROM n LEFT JOIN e ON true "
+                   "LEFT JOIN x ON true ORDER BY x.id",
+        db_str_arg(a, n->open), cb, arg);
 }

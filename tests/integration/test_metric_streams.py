@@ -195,7 +195,58 @@ def followed(c):
     assert all(not data(json.loads(rest)["result"]) for rest in r.read().splitlines())
 
 
+OPEN = """UPDATE experiments SET smaller_is_better = true WHERE id = 1;
+          INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time)
+          SELECT g, 1, 'r' || g, '1.r' || g, CASE g WHEN 4 THEN 'ACTIVE' ELSE 'COMPLETED' END, 1, jsonb_build_object('x', g), now() FROM generate_series(4, 5) g"""
+
+
+def as_told(c, user, name, at, margin):
+    """A snapshot, and the best two trials, are those of the rows."""
+    value = f"m.metrics->'avg_metrics'->'{name}'"
+    rows = f"""(SELECT t.id, m.steps, {value} AS value FROM trials t JOIN metrics m ON m.trial_id = t.id
+        WHERE t.experiment_id = 1 AND m.grp = 'training' AND NOT m.archived AND jsonb_typeof({value}) = 'number') x"""
+    asked = dict(LOSS, metricName=name)
+    snap, = user.call("exp_trials_snapshot", batchesProcessed=at, batchesMargin=margin, **asked)
+    want = c.sql(f"""SELECT json_agg(json_build_array(id, steps, value) ORDER BY id) FROM (SELECT DISTINCT ON (id) * FROM {rows}
+        WHERE steps BETWEEN {at - margin} AND {at + margin} ORDER BY id, steps DESC) y""")
+    assert [[t["trialId"], t["batchesProcessed"], t["metric"]] for t in snap["trials"]] == json.loads(want or "[]"), (name, at, snap, want)
+    best, = user.call("exp_trials_sample", maxTrials=2, **asked)
+    want = json.loads(c.sql(f"SELECT json_agg(id) FROM (SELECT id FROM {rows} GROUP BY id ORDER BY min(value::text::float8), id LIMIT 2) y") or "[]")
+    assert best["promotedTrials"] == [t["trialId"] for t in best["trials"]] == sorted(want), (name, best["promotedTrials"], want)
+
+
+def report(c, trial, steps, **values):
+    metrics = {"trialId": trial, "trialRunId": 1, "stepsCompleted": steps, "metrics": {"avgMetrics": values}}
+    c.api("POST", f"/trials/{trial}/metrics", {"metrics": metrics, "group": "training"})
+
+
+def told_at_once(c, user):
+    """What trials that have ended show is looked up once; what one that runs, or one after its end, reports is told to the next who asks."""
+    wrote(c, OPEN)
+    c.sql("SELECT pg_stat_statements_reset()")
+    asked = 0
+    for trial, steps, values in ((4, 200, {"loss": 9}), (4, 210, {"loss": 0.25}), (4, 300, {"loss": 0.125}), (5, 210, {"loss": 0.0625}),
+                                 (1, 500, {"loss": -1}), (3, 210, {"more": -2}), (2, 210, {"more": 5}), (2, 220, {"more": 5}), (4, 220, {"more": -3})):
+        report(c, trial, steps, **values)
+        for name, at, margin in (("loss", 205, 6), ("loss", 500, 0), ("more", 215, 6)):
+            as_told(c, user, name, at, margin)
+            asked += 2
+    looked_up = int(c.sql("SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query ~ 'NOT .t.has_tail OR'"))
+    assert 5 <= looked_up < asked, f"asked {asked} times, looked up {looked_up} times what trials that have ended show"
+    wrote(c, "UPDATE trials SET state = 'COMPLETED' WHERE id = 4")
+    as_told(c, user, "loss", 205, 6)
+    wrote(c, "UPDATE trials SET run_id = 2, state = 'ACTIVE' WHERE id = 1; SELECT report_metrics(1, 2, 'training', 20, '{\"avg_metrics\": {\"loss\": 7}}', now())")
+    as_told(c, user, "loss", 205, 6)
+    wrote(c, "DELETE FROM trials WHERE id = 2")
+    as_told(c, user, "loss", 205, 6)
+
+
 def main():
+    with Cluster(agents=0, master_args=["--reuse-answers", "false"], pg_args=["shared_preload_libraries=pg_stat_statements"]) as c:
+        c.login()
+        c.sql(ROWS)
+        c.sql("CREATE EXTENSION pg_stat_statements")
+        told_at_once(c, Api(c.port, c.token))
     with Cluster(agents=0) as c:
         c.login()
         c.sql(ROWS)

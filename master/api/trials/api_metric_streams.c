@@ -2,11 +2,13 @@
  * what is new is sent, until the experiments have ended. */
 #include "api_handlers.h"
 #include "api_points.h"
+#include "api_snapshot.h"
 #include "api_util.h"
 #include "buf.h"
 #include "db_exp_read.h"
 #include "db_metric_news.h"
 #include "series.h"
+#include "shared_buf.h"
 #include "shell.h"
 #include <inttypes.h>
 #include <string.h>
@@ -22,11 +24,14 @@ struct news_stream {
     struct shell *sh;
     struct http_req *req; /* until the first answer */
     struct http_stream *stream;
+    ask_fn *first; /* asks for what ended trials show; NULL: ask gives all */
     ask_fn *ask;
     put_fn *put; /* NULL: NEWS_DOC is the answer */
     struct db_metric_news q;
-    char *ids, *group, *name, *shown; /* of names; of q */
-    struct buf last;                  /* what was sent last */
+    char *ids, *group, *name, *shown, *open; /* of names; of q */
+    struct shared_buf *settled; /* what ended trials show; NULL: nothing of it is told */
+    int64_t settled_since;      /* the newest report in it */
+    struct buf last;            /* what was sent last */
     bool busy, over, ended;
     uv_timer_t timer;
 };
@@ -38,6 +43,8 @@ static void on_timer_closed(uv_handle_t *h)
     free(s->group);
     free(s->name);
     free(s->shown);
+    free(s->open);
+    shared_buf_unref(s->settled);
     buf_finish(&s->last);
     free(s);
 }
@@ -58,7 +65,7 @@ static void stream_ask(struct news_stream *s)
         return;
     s->busy = true;
     s->q.shown = s->shown;
-    s->ask(s);
+    (s->first ? s->first : s->ask)(s);
 }
 
 static void on_timer(uv_timer_t *t)
@@ -73,23 +80,20 @@ static void on_wake(void *arg)
         stream_end(s);
 }
 
-/* The answer as a stream's line, borrowed from r; NULL: there is no such experiment any more. Many
- * look at one large experiment at once: what is long is made once for all of them. */
-static struct shared_buf *line_of(const struct news_stream *s, const struct db_result *r)
+/* The answer as a stream's line; the caller's. Many look at one large experiment at once: what is
+ * long is made once for all of them, but for what ended trials show. */
+static struct shared_buf *make_line(const struct news_stream *s, const struct db_result *r)
 {
-    struct shared_buf *shared = db_made(r);
-    struct buf *made = &shared->b;
-    if (db_is_null(r, 0, NEWS_DOC))
-        return NULL;
-    if (made->len > 0)
-        return shared;
-    buf_add_str(made, "{\"result\":");
+    struct shared_buf *line = s->settled ? shared_buf_create() : shared_buf_ref(db_made(r));
+    if (line->b.len > 0)
+        return line;
+    buf_add_str(&line->b, "{\"result\":");
     if (s->put)
-        s->put(made, s, r);
+        s->put(&line->b, s, r);
     else
-        buf_add(made, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
-    buf_add_str(made, "}\n");
-    return shared;
+        buf_add(&line->b, db_text(r, 0, NEWS_DOC), db_text_len(r, 0, NEWS_DOC));
+    buf_add_str(&line->b, "}\n");
+    return line;
 }
 
 /* The first answer tells whether there is anything to follow. Where there is not, it goes out in
@@ -100,13 +104,14 @@ static bool stream_begin(struct news_stream *s, const struct db_result *r)
         return true;
     if (api_failed(s->req, r))
         return false;
-    struct shared_buf *line = line_of(s, r);
-    if (!line) {
+    if (db_is_null(r, 0, NEWS_DOC)) {
         http_fail(s->req, DET_ENOENT, "experiment %s not found", s->ids);
         return false;
     }
     if (db_bool(r, 0, NEWS_ENDED)) {
+        struct shared_buf *line = make_line(s, r);
         http_reply_shared(s->req, &(struct http_answer){0}, line);
+        shared_buf_unref(line);
         return false;
     }
     s->stream = http_stream_begin(s->req, NULL, on_wake, s);
@@ -124,18 +129,34 @@ static void stream_tell(struct news_stream *s, const struct buf *line)
         buf_add(&s->last, line->p, line->len);
 }
 
+static void drop_settled(struct news_stream *s)
+{
+    shared_buf_unref(s->settled);
+    s->settled = NULL;
+}
+
+static void note_told(struct news_stream *s, const struct db_result *r)
+{
+    int64_t newest = db_i64(r, 0, NEWS_SINCE);
+    newest = s->settled_since > newest ? s->settled_since : newest;
+    s->q.since = newest > s->q.since ? newest : s->q.since;
+    if (db_is_null(r, 0, NEWS_TRIALS))
+        return;
+    free(s->shown);
+    s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
+}
+
 static void stream_send(struct news_stream *s, const struct db_result *r)
 {
-    const struct shared_buf *line = line_of(s, r);
-    int64_t newest = db_i64(r, 0, NEWS_SINCE);
-    s->ended = db_bool(r, 0, NEWS_ENDED) || !line;
-    s->q.since = newest > s->q.since ? newest : s->q.since;
-    if (!db_is_null(r, 0, NEWS_TRIALS)) {
-        free(s->shown);
-        s->shown = det_strdup(db_text(r, 0, NEWS_TRIALS));
-    }
-    if (line)
+    bool is_there = !db_is_null(r, 0, NEWS_DOC);
+    s->ended = db_bool(r, 0, NEWS_ENDED) || !is_there;
+    if (is_there) {
+        struct shared_buf *line = make_line(s, r);
         stream_tell(s, &line->b);
+        shared_buf_unref(line);
+    }
+    note_told(s, r);
+    drop_settled(s); /* nothing that is long is held until the next time */
 }
 
 static void on_news(void *arg, const struct db_result *r)
@@ -156,6 +177,31 @@ static void on_news(void *arg, const struct db_result *r)
         stream_end(s);
 }
 
+/* The lines are copied once for all who are given the same. */
+static void keep_settled(struct news_stream *s, const struct db_result *r)
+{
+    drop_settled(s);
+    free(s->open);
+    s->q.open = s->open = det_strdup(db_text(r, 0, SETTLED_OPEN));
+    s->settled_since = db_i64(r, 0, SETTLED_SINCE);
+    if (db_is_null(r, 0, SETTLED_LINES))
+        return;
+    s->settled = shared_buf_ref(db_made(r));
+    if (s->settled->b.len == 0)
+        buf_add(&s->settled->b, db_text(r, 0, SETTLED_LINES), db_text_len(r, 0, SETTLED_LINES));
+}
+
+static void on_settled(void *arg, const struct db_result *r)
+{
+    struct news_stream *s = arg;
+    if (s->over || db_rc(r) < 0) {
+        on_news(s, r);
+        return;
+    }
+    keep_settled(s, r);
+    s->ask(s);
+}
+
 static void ask_names(struct news_stream *s)
 {
     db_metric_names(s->sh->db, s->ids, on_news, s);
@@ -166,9 +212,19 @@ static void ask_batches(struct news_stream *s)
     db_metric_batches(s->sh->db, &s->q, on_news, s);
 }
 
+static void ask_snapshot_settled(struct news_stream *s)
+{
+    db_metric_snapshot_settled(s->sh->db, &s->q, on_settled, s);
+}
+
 static void ask_snapshot(struct news_stream *s)
 {
     db_metric_snapshot(s->sh->db, &s->q, on_news, s);
+}
+
+static void ask_sample_settled(struct news_stream *s)
+{
+    db_metric_sample_settled(s->sh->db, &s->q, on_settled, s);
 }
 
 static void ask_sample(struct news_stream *s)
@@ -192,17 +248,37 @@ static void put_sample(struct buf *out, const struct news_stream *s, const struc
     buf_addf(out, "],%s", db_text(r, 0, NEWS_DOC));
 }
 
+static void put_snapshot(struct buf *out, const struct news_stream *s, const struct db_result *r)
+{
+    buf_add_str(out, "{\"trials\":[");
+    api_put_snapshot(out, buf_str(&s->settled->b), db_text(r, 0, NEWS_DOC), s->q.since);
+    buf_add_str(out, "]}");
+}
+
+enum following { NAMES, BATCHES, SNAPSHOT, SAMPLE };
+static const struct {
+    ask_fn *first, *ask;
+    put_fn *put;
+} followings[] = {
+    [NAMES] = {.ask = ask_names},
+    [BATCHES] = {.ask = ask_batches},
+    [SNAPSHOT] = {ask_snapshot_settled, ask_snapshot, put_snapshot},
+    [SAMPLE] = {ask_sample_settled, ask_sample, put_sample},
+};
+
 /* ids is copied, q's texts too. */
-static void follow_news(struct shell *sh, struct http_req *req, ask_fn *ask, const char *ids,
-                        const struct db_metric_news *q)
+static void follow_news(struct shell *sh, struct http_req *req, enum following what,
+                        const char *ids, const struct db_metric_news *q)
 {
     int64_t period_s;
     if (!api_query_i64(req, "periodSeconds", 0, &period_s))
         return;
     period_s = period_s < 1 ? PERIOD_S : period_s > 3600 ? 3600 : period_s;
     struct news_stream *s = det_zalloc(sizeof *s);
-    *s = (struct news_stream){.sh = sh, .req = req, .ask = ask, .q = *q};
-    s->put = ask == ask_sample ? put_sample : NULL;
+    *s = (struct news_stream){.sh = sh, .req = req, .q = *q};
+    s->first = followings[what].first;
+    s->ask = followings[what].ask;
+    s->put = followings[what].put;
     s->ids = det_strdup(ids);
     s->q.group = s->group = q->group ? det_strdup(q->group) : NULL;
     s->q.name = s->name = q->name ? det_strdup(q->name) : NULL;
@@ -222,7 +298,7 @@ void api_exp_metric_names(struct shell *sh, struct http_req *req)
         http_fail(req, DET_EINVAL, "ids: at least one experiment is required");
         return;
     }
-    follow_news(sh, req, ask_names, ids, &(struct db_metric_news){0});
+    follow_news(sh, req, NAMES, ids, &(struct db_metric_news){0});
 }
 
 /* The metric of an experiment that a stream is about, all its steps. */
@@ -246,19 +322,19 @@ static bool metric_query(struct http_req *req, struct db_metric_news *q)
     return false;
 }
 
-static void follow_metric(struct shell *sh, struct http_req *req, ask_fn *ask,
+static void follow_metric(struct shell *sh, struct http_req *req, enum following what,
                           const struct db_metric_news *q)
 {
     char id[24];
     snprintf(id, sizeof id, "%" PRId64, q->exp_id);
-    follow_news(sh, req, ask, id, q);
+    follow_news(sh, req, what, id, q);
 }
 
 void api_exp_metric_batches(struct shell *sh, struct http_req *req)
 {
     struct db_metric_news q = {0};
     if (metric_query(req, &q))
-        follow_metric(sh, req, ask_batches, &q);
+        follow_metric(sh, req, BATCHES, &q);
 }
 
 void api_exp_trials_snapshot(struct shell *sh, struct http_req *req)
@@ -275,7 +351,7 @@ void api_exp_trials_snapshot(struct shell *sh, struct http_req *req)
     at = at < 0 ? 0 : at > INT32_MAX ? INT32_MAX : at;
     q.from = at - margin;
     q.to = at + margin;
-    follow_metric(sh, req, ask_snapshot, &q);
+    follow_metric(sh, req, SNAPSHOT, &q);
 }
 
 struct sample_call {
@@ -296,7 +372,7 @@ static void on_sampled_experiment(void *arg, const struct db_result *r)
                   "not a sample",
                   c->q.exp_id);
     else
-        follow_metric(c->sh, c->req, ask_sample, &c->q);
+        follow_metric(c->sh, c->req, SAMPLE, &c->q);
 }
 
 void api_exp_trials_sample(struct shell *sh, struct http_req *req)
