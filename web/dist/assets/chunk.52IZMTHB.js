@@ -1,1 +1,0 @@
-import{z as t}from"./chunk.MZZMH4NQ.js";function i(e){let r=t(e.replace(/[\t\n\r]/g," "));return/^[\w@%+=:,./-]+$/.test(r)?r:`'${r.replace(/'/g,"'\\''")}'`}export{i as a};

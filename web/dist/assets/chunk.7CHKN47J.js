@@ -1,0 +1,1 @@
+import{w as t}from"./chunk.7H7FMNBM.js";function r({what:o,who:n}){return t("p",{class:"soft",role:"note",children:["You may look at ",o,"; to change ",o==="them"?"them":"it"," takes ",n,"."]})}var a="the owner, an administrator or a role in the workspace",e="an administrator";export{r as a,a as b,e as c};
