@@ -2,7 +2,7 @@
 import { useComputed } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { call } from "../../api/client";
-import { goesWith, importancePicture } from "../../charts/importance_picture";
+import { goesWith, importancePicture } from "./importance_picture";
 import { PictureButtons } from "../../charts/picture";
 import { weighable } from "../../charts/work/importance";
 import { colourOf } from "../../charts/palette";

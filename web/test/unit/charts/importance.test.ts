@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axis, flat, type Axis, type Value } from "../../../src/charts/axes";
-import { importancePicture } from "../../../src/charts/importance_picture";
+import { importancePicture } from "../../../src/pages/experiment/importance_picture";
 import { svgOf } from "../../../src/charts/picture";
 import { ranks, weighable, weighed } from "../../../src/charts/work/importance";
 import { distance } from "../../../src/charts/parallel";

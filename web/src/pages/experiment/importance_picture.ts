@@ -1,10 +1,10 @@
 /* How much each hyperparameter has to do with the metric, as bars in a file: on the page it is a table. */
-import { cssColour } from "../ui/dark";
-import { count, number } from "../ui/words/format";
-import { shown } from "../ui/words/name";
-import type { Pen } from "./pen";
-import { FONT, type Picture } from "./picture";
-import type { Importance } from "./work/importance";
+import { cssColour } from "../../ui/dark";
+import { count, number } from "../../ui/words/format";
+import { shown } from "../../ui/words/name";
+import type { Pen } from "../../charts/pen";
+import { FONT, type Picture } from "../../charts/picture";
+import type { Importance } from "../../charts/work/importance";
 
 const LINE = 26, TOP = 8, NAMES = 240, WORDS = 330, NAME_MOST = 32, METRIC_MOST = 24;
 
