@@ -91,7 +91,7 @@ def every_mistake(d):
     text = master("--config", path, "--port", "99999", env={"DET_AGENT_RECONNECT_WAIT": "soon"}, status=2)
     for said in ("line 1: stall_timeot: no such setting; did you mean stall_timeout?", 'line 2: port: expected a whole number from 0 to 65535, got "many"',
                  "line 5: resource_manager.scheduler.typ: no such setting; did you mean type?", "line 6: resource_manager.scheduler.type: expected one of",
-                 "line 7: resource_manager.default_compute_resource_pool: expected text, got 5", "line 8: log_level", "line 9: launch_error: expected true or false",
+                 "line 7: resource_manager.default_compute_resource_pool: expected text of at most 128 bytes, got 5", "line 8: log_level", "line 9: launch_error: expected true or false",
                  "checkpoint_storage.type", "line 11: host: expected text, got a list", 'DET_AGENT_RECONNECT_WAIT: expected a whole number of seconds', "--port: expected"):
         assert said in text, f"{said!r} is not in:\n{text}"
     for content, said in (("a: [", "YAML: line"), ("- 1\n", "expected a map of settings"), ("port: 1\nport: 2\n", "given twice"), ("resource_manager: 5\n", "expected a map"), ("webhooks: {networks: 10.0.0.0/33}\n", "webhooks.networks: \"10.0.0.0/33\"")):
