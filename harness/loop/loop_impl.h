@@ -160,11 +160,11 @@ DET_MUST int loop_restore_load(struct loop *l, struct det_err *err);
 /* loop_invalid.c. After the trial ended with rc: DET_EINVALIDHP where this rank or another one
  * found that the hyperparameters cannot work, with the state saved; else rc. */
 DET_MUST int loop_invalid_hp(struct loop *l, int rc, struct det_err *err);
-/* Tells the master, where that is this rank's part. */
 /* The metric l->infinite of batch `batch`, if there is one. Said at once, and once a run: nothing
  * is learned from there on. DET_EINVALIDHP where it ends the trial. */
 DET_MUST int loop_invalid_metric(struct loop *l, const char *group, int64_t batch,
                                  struct det_err *err);
+/* Tells the master, where that is this rank's part. */
 DET_MUST int loop_invalid_hp_report(struct loop *l, struct det_err *err);
 /* For comm_options; of any thread. */
 int loop_invalid_hp_unheard(void *loop, const char *why, int unheard_ms);
