@@ -112,6 +112,8 @@ void neighbours_pick(struct neighbour *v, size_t n, size_t k, bool *taken)
         bool is_one = narrow_to_group(&v, &n, k, BY_ISLAND);
         narrow_to_group(&v, &n, k, BY_NODE);
         struct group_of_slots g = find_group(v, n, k, is_one ? BY_NODE : BY_ISLAND);
+        if (g.n == 1) /* none that are left are joined */
+            g = find_group(v, n, k, BY_NODE);
         size_t some = g.n < k ? g.n : k;
         take_lowest(v + g.at, some, taken);
         memmove(v + g.at, v + g.at + g.n, (n - g.at - g.n) * sizeof *v);

@@ -26,6 +26,8 @@ static const struct picking {
     {"inside an island over nodes: one of them whole", "aaaaaa", "001111", "ffffff", "x.xxxx"},
     {"over islands: the largest whole, the rest fits", "aaabbcdd", "--------", "ffffffff",
      "xxx..x.."},
+    {"over as few nodes as can be", "------", "000112", "ffffff", "xxxxx."},
+    {"over as few nodes as can be, one taken", "--------", "-0112233", ".fffffff", "..xxxx.."},
     {"over islands of one node", "abbacdef", "00001111", "ffffffff", "xx.x...."},
     {"all of them", "ab-a", "0-10", "ffff", "xxxx"},
 };
