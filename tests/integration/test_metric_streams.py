@@ -207,6 +207,7 @@ def as_told(c, user, name, at, margin):
         WHERE t.experiment_id = 1 AND m.grp = 'training' AND NOT m.archived AND jsonb_typeof({value}) = 'number') x"""
     asked = dict(LOSS, metricName=name)
     snap, = user.call("exp_trials_snapshot", batchesProcessed=at, batchesMargin=margin, **asked)
+    assert [snap] == user.call("exp_trials_snapshot", batchesProcessed=at, batchesMargin=margin, **asked)
     want = c.sql(f"""SELECT json_agg(json_build_array(id, steps, value) ORDER BY id) FROM (SELECT DISTINCT ON (id) * FROM {rows}
         WHERE steps BETWEEN {at - margin} AND {at + margin} ORDER BY id, steps DESC) y""")
     assert [[t["trialId"], t["batchesProcessed"], t["metric"]] for t in snap["trials"]] == json.loads(want or "[]"), (name, at, snap, want)
@@ -230,7 +231,7 @@ def told_at_once(c, user):
         report(c, trial, steps, **values)
         for name, at, margin in (("loss", 205, 6), ("loss", 500, 0), ("more", 215, 6)):
             as_told(c, user, name, at, margin)
-            asked += 2
+            asked += 3
     looked_up = int(c.sql("SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query ~ 'NOT .t.has_tail OR'"))
     assert 5 <= looked_up < asked, f"asked {asked} times, looked up {looked_up} times what trials that have ended show"
     wrote(c, "UPDATE trials SET state = 'COMPLETED' WHERE id = 4")
