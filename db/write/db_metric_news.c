@@ -49,16 +49,24 @@ static struct db_args *news_args(struct db_args *a, const struct db_metric_news 
 }
 
 /* Trials of experiment $1 whose reports may be looked for in vain in what rests on the state of
- * trials alone: they run, or reported after they had ended. */
+ * trials alone: they run, or reported after they had ended. The newest of all, too: those that come
+ * after it are not there yet. */
 #define OPEN_IDS                                                                                   \
-    "SELECT coalesce(jsonb_agg(t.id), '[]') FROM trials t "                                        \
-    "WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL
-/* These, as t, and those which were so before, or have to be compared with them: looked up by id,
- * whatever the planner thinks of their number. */
+    "SELECT coalesce(jsonb_agg(o.id) FILTER (WHERE o.id IS NOT NULL), '[]') FROM ("                \
+    "SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL              \
+    " UNION SELECT max(id) FROM trials WHERE experiment_id = $1::bigint) o"
+#define IDS_IN(ids) "jsonb_array_elements_text(" ids "::jsonb) x"
+/* These, as t, and those which were so before, or have to be compared with them, or came since:
+ * looked up by id, whatever the planner thinks of their number. */
 #define OPEN_TRIALS(ids)                                                                           \
-    "(SELECT x::integer id FROM jsonb_array_elements_text(" ids "::jsonb) x UNION "                \
-    "SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL ") o, "      \
-    "LATERAL (SELECT * FROM trials t WHERE t.id = o.id AND t.experiment_id = $1::bigint OFFSET 0) t"
+    "(SELECT x::integer id FROM " IDS_IN(                                                          \
+        ids) " UNION "                                                                             \
+             "SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND " MAY_HAVE_TAIL     \
+             " UNION "                                                                             \
+             "SELECT t.id FROM trials t WHERE t.experiment_id = $1::bigint AND t.id > "            \
+             "(SELECT coalesce(max(x::integer), 0) FROM " IDS_IN(                                  \
+                 ids) ")) o, "                                                                     \
+                      "LATERAL (SELECT * FROM trials t WHERE t.id = o.id AND t.experiment_id = $1::bigint OFFSET 0) t"
 
 /* Reports of the metric in trials t, as m. */
 #define REPORTS                                                                                    \

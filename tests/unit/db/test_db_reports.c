@@ -4,6 +4,7 @@
 #include "buf.h"
 #include "db.h"
 #include "db_logs.h"
+#include "db_metric_news.h"
 #include "db_reports.h"
 #include "db_timeline.h"
 #include "db_users.h"
@@ -486,6 +487,24 @@ static void test_steps(void **state)
         "late1 n3 s1");
 }
 
+/* A trial that comes and ends between the two parts of a snapshot is in the second. */
+static void test_snapshot_between(void **state)
+{
+    struct pg_answer open = {0}, got = {0};
+    struct db_metric_news n = {
+        .exp_id = 1, .group = "between", .name = "n", .from = 1, .to = 9, .open = open.text};
+    db_metric_snapshot_settled(db, &n, pg_private_on_answer, &open);
+    assert_true(loop_until(&loop, &open.done, 60000));
+    ask("INSERT INTO trials (id, experiment_id, request_id, task_id, state, run_id, hparams, start_time) "
+        "VALUES (31, 1, 'r31', '1.r31', 'ACTIVE', 1, '{}', now())");
+    ask("SELECT report_metrics(31, 1, 'between', 5, '{\"avg_metrics\": {\"n\": 1}}', now())");
+    ask("UPDATE trials SET state = 'COMPLETED', has_tail = false WHERE id = 31");
+    db_metric_snapshot(db, &n, pg_private_on_answer, &got);
+    assert_true(loop_until(&loop, &got.done, 60000));
+    assert_non_null(strstr(got.text, "{\"trialId\":31,"));
+    assert_null(strstr(open.text, "31"));
+}
+
 static void on_committed(void *arg, const struct db_result *r)
 {
     on_did(arg, db_rc(r), db_error(r));
@@ -511,14 +530,23 @@ static void test_timeline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_bad_json),     cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_hashes),       cmocka_unit_test(test_small_reports),
-        cmocka_unit_test(test_logs),         cmocka_unit_test(test_users),
-        cmocka_unit_test(test_wide_report),  cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_together),     cmocka_unit_test(test_together_chunks),
-        cmocka_unit_test(test_quick_chunks), cmocka_unit_test(test_series),
-        cmocka_unit_test(test_steps),        cmocka_unit_test(test_odd_tails),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_bad_json),
+        cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_small_reports),
+        cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_wide_report),
+        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_snapshot_between),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_together_chunks),
+        cmocka_unit_test(test_quick_chunks),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_odd_tails),
         cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
