@@ -71,14 +71,18 @@ test("of a window those are counted that are in it, and what it has left behind 
 });
 
 test("a window that is read anew, and so is empty for a while, is not searched meanwhile", async () => {
-    const asked = master(() => 5000), h = hits();
+    const asked = master(() => 100_000), h = hits(), other = hits();
     h.see(3000, 3400);
     await until(() => h.found.ids.size > 0, "the first");
     h.see(1000, 1400);
     h.see(0, 0);
-    await new Promise((wake) => setTimeout(wake, 1500)); // a reading would have begun
+    for (let n = 0; n < 5; n++) { // each begins later than the one before, the last than any reading of h would
+        other.see(1, 3000 * n + 1);
+        await until(() => other.found.to === 3000 * (n + 1), "the other's");
+    }
     h.see(100, 500);
     await until(() => h.found.from === 100, "the new window");
-    assert.deepEqual(asked, [2999, 99]);
+    assert.deepEqual(asked, [2999, 0, 3000, 6000, 9000, 12_000, 99]);
     h.end();
+    other.end();
 });
